@@ -1,0 +1,1 @@
+"""Commands for people: result on stdout, everything else on stderr."""

@@ -1,0 +1,98 @@
+"""Every error that crosses a room's wall, in one tree; each class carries an exit status.
+
+AlitaError                     1   anything of ours that has no closer name
+├── UsageError                 2   the caller's words are wrong: unknown tool, bad arguments, bad settings
+│   ├── ToolNotFound           2   no such tool or version; carries the nearest names
+│   └── InvalidArguments       2   arguments do not fit the tool's input schema
+├── ToolUnavailable            3   the tool exists but may not be called now (disabled, deleted, not approved)
+│   └── ToolQuarantined        3   a file of the version was changed after it was accepted
+├── NameTaken                  4   another process published this name first
+├── SandboxError               5   the sandbox failed; says nothing about the tool
+│   ├── SandboxUnavailable     5   no back end works here; the hint says what to install
+│   └── SandboxRefused         5   this back end cannot offer what the tool needs (monty: packages, grants)
+├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
+├── LibraryError               7   the library on disk cannot be read or written
+└── Cancelled                130   the person or the client stopped the work
+"""
+
+from __future__ import annotations
+
+
+class AlitaError(Exception):
+    """Anything of ours; `message` says what happened with the value in it, `hint` says what to do."""
+
+    exit_status = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class UsageError(AlitaError):
+    """The caller's words are wrong."""
+
+    exit_status = 2
+
+
+class ToolNotFound(UsageError):
+    """No tool of that name or version; `nearest` are names that look alike, best first."""
+
+    def __init__(self, message: str, *, hint: str = "", nearest: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.nearest = nearest
+
+
+class InvalidArguments(UsageError):
+    """Arguments do not fit the tool's input schema."""
+
+
+class ToolUnavailable(AlitaError):
+    """The tool exists but may not be called now."""
+
+    exit_status = 3
+
+
+class ToolQuarantined(ToolUnavailable):
+    """A file of the version differs from what was verified; it is never run."""
+
+
+class NameTaken(AlitaError):
+    """Another process published this name while ours was being verified."""
+
+    exit_status = 4
+
+
+class SandboxError(AlitaError):
+    """The sandbox failed; this says nothing about the tool that was to run in it."""
+
+    exit_status = 5
+
+
+class SandboxUnavailable(SandboxError):
+    """No sandbox back end works here."""
+
+
+class SandboxRefused(SandboxError):
+    """This back end cannot offer what the tool needs; another one can."""
+
+
+class PackagesRejected(AlitaError):
+    """Packages do not exist, have no wheel for the sandbox's Python, or conflict."""
+
+    exit_status = 6
+
+
+class LibraryError(AlitaError):
+    """The library on disk cannot be read or written."""
+
+    exit_status = 7
+
+
+class Cancelled(AlitaError):
+    """The person or the client stopped the work."""
+
+    exit_status = 130

@@ -1,0 +1,133 @@
+"""The sandbox's one seam: a job in, a result out. Back ends stand beside this file, one each.
+
+A failing tool is a value (`RunResult`); a failing sandbox is an exception (`SandboxError`). Never mix them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol
+
+from pydantic import Field
+
+from alita_mcp.values import Limits, Lock, Value
+
+RunStatus = Literal[
+    "ok", "error", "load_failed", "bad_result", "timeout", "memory", "output_flood", "crashed"
+]
+Progress = Callable[[str], Awaitable[None]]
+"""Told one short line at a time about long work, such as building an environment."""
+
+
+class Environment(Value):
+    """Packages built once for one lock; only the back end that made it knows where it is."""
+
+    digest: str
+    location: str
+    """Opaque to everyone but its back end: a folder, a volume."""
+
+
+class Job(Value):
+    """One call of one function, in a process of its own."""
+
+    code: str
+    function: str
+    arguments: dict[str, Any]
+    environment: Environment | None = None
+    limits: Limits = Limits()
+    hash_seed: int = Field(default=0, ge=0, le=4_294_967_295)
+    """PYTHONHASHSEED inside."""
+    clock_offset_s: int = 0
+    """Moves the wall clock that the code reads; used to show that results do not depend on it."""
+
+
+class RunResult(Value):
+    """What one call did.
+
+    `ok`: `value` is strict JSON. `error`: the code raised `error_type`. `load_failed`: the module did not
+    import. `bad_result`: the result is not JSON, too deep or too large. `timeout`, `memory`, `output_flood`:
+    a limit was hit, named with its value in `message`. `crashed`: the process died without a result.
+    """
+
+    status: RunStatus
+    value: Any = None
+    error_type: str = ""
+    message: str = ""
+    trace: tuple[str, ...] = ()
+    """At most ten lines of the tool's own frames, without host paths."""
+    stdout: str = ""
+    stderr: str = ""
+    wall_seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True when the call gave a value."""
+        return self.status == "ok"
+
+
+class Probe(Value):
+    """One claim that a back end proved or failed to prove about itself, here and now."""
+
+    name: str
+    """`starts`, `network refused`, `home unreadable`, `memory cap bites`, `time cap bites`, …"""
+    passed: bool
+    detail: str = ""
+
+
+class ProbeReport(Value):
+    """What `doctor` prints and `auto` decides by."""
+
+    kind: str
+    probes: tuple[Probe, ...]
+    hint: str = ""
+    """The command that would make it work, when it does not."""
+
+    @property
+    def isolates(self) -> bool:
+        """True when there were probes and all passed."""
+        return bool(self.probes) and all(probe.passed for probe in self.probes)
+
+
+class Sandbox(Protocol):
+    """An isolated place that runs code.
+
+    Implementers: code and arguments come from strangers. No network, no host files, no environment variables
+    of the host; limits as asked or an error, never silently weaker. A call leaves no process and no file
+    behind, also when the awaiting task is cancelled, which must kill the call at once. Never a bare process.
+    """
+
+    @property
+    def kind(self) -> str:
+        """`docker`, `bubblewrap`, `monty` or another back end's own word."""
+        ...
+
+    async def probe(self) -> ProbeReport:
+        """Tries to break out in each way that a tool must not; a back end that does not work is no error."""
+        ...
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """Exact versions and hashes of wheels for this sandbox's Python.
+
+        Raises:
+            PackagesRejected: a package does not exist, has no wheel, or conflicts; the message says which.
+            SandboxRefused: this back end runs no packages.
+            SandboxError: the sandbox or the index failed.
+        """
+        ...
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock, built at most once per digest; errors as `resolve`."""
+        ...
+
+    async def run(self, job: Job) -> RunResult:
+        """Runs one call.
+
+        Raises:
+            SandboxRefused: the job needs what this back end does not offer.
+            SandboxError: the sandbox failed to start or broke its protocol.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Ends everything that this object started; safe to call twice."""
+        ...

@@ -1,0 +1,1 @@
+"""What MCP clients see: definitions, dispatch, transports, admission."""

@@ -1,0 +1,69 @@
+"""Settings: the only reader of the environment. `ALITA_*` variables in, one frozen value out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from alita_mcp.errors import UsageError
+
+
+class Settings(BaseSettings):
+    """All that a person can set; each field is read from `ALITA_<NAME>`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ALITA_", frozen=True, extra="ignore", use_attribute_docstrings=True, env_ignore_empty=True
+    )
+
+    home: Path = Field(default_factory=lambda: platformdirs.user_data_path("alita-mcp", appauthor=False))
+    """Where the library lives."""
+    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|monty|[\w.]+:\w+)$")
+    """`auto`, `docker`, `bubblewrap`, `monty`, or `module:Class` of another back end."""
+    docker_image: str = "python:3.13-slim"
+    """Image with Python 3.11 or newer that the docker sandbox starts."""
+    allow_weak_limits: bool = False
+    """Accept bubblewrap without a delegated cgroup: memory is then limited per process only."""
+    package_index: str = ""
+    """Base URL of the package index that environments are built from; empty: pip's own default."""
+    package_index_ca: Path | None = None
+    """PEM file with the authorities to trust for the package index; empty: the system's."""
+    promoted: int = Field(default=20, ge=0, le=100)
+    """How many tools are listed as first-class tools."""
+    promote: Literal["all", "verified"] = "all"
+    """`verified` lists only tools with that trust."""
+    policy: Literal["auto", "ask", "locked"] = "ask"
+    """`ask`: pure computation is published after its gates, the rest asks; `locked`: nothing new."""
+    max_workers: int = Field(default=8, ge=1, le=256)
+    """How many sandboxes may run at once."""
+    answer_within_s: float = Field(default=45.0, gt=0, le=600)
+    """`synthesize_tool` answers within this many seconds; the job goes on."""
+    max_result_bytes: int = Field(default=256_000, ge=1_000)
+    """Larger results come back cut, with a link to the whole."""
+    token: SecretStr | None = None
+    """Bearer token that HTTP clients must send; required when the address is not loopback."""
+    model: str | None = None
+    """Model for the server's own writing, as litellm names it: `openai/…`, `anthropic/…`, `ollama/…`."""
+    model_base_url: str | None = None
+    """Base URL of an OpenAI-compatible server."""
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+
+
+def read_settings() -> Settings:
+    """Settings from the environment.
+
+    Raises:
+        UsageError: a variable has a value that does not fit; the message names it.
+    """
+    try:
+        return Settings()
+    except ValidationError as invalid:
+        first = invalid.errors()[0]
+        variable = "ALITA_" + "_".join(str(part) for part in first["loc"]).upper()
+        raise UsageError(
+            f"{variable}={first['input']!r} does not fit: {first['msg']}.",
+            hint="See the settings table in the README.",
+        ) from invalid

@@ -1,0 +1,1 @@
+"""The toolsmith: from a request to a published version."""

@@ -1,0 +1,250 @@
+"""Frozen values shared by more than one room: what a tool is, what was asked, what was found out about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
+"""Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
+
+META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool")
+"""The fixed tools, in the order in which they are listed; no published tool may take one of these names."""
+
+Trust = Literal["verified", "provisional", "rejected"]
+Stage = Literal[
+    "static", "environment", "examples", "determinism", "properties", "mutation", "schema", "policy"
+]
+ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
+ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
+Schema = dict[str, Any]
+
+
+class Value(BaseModel):
+    """A frozen value; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Example(Value):
+    """One worked call: arguments and one of the expected result, an error's class name, or a check."""
+
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    expected: JsonValue = None
+    """The result, compared as JSON; floats with a relative tolerance of 1e-9 unless `exact`."""
+    raises: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$")
+    """Name of the exception class that the call must raise."""
+    check: str | None = Field(default=None, min_length=1, max_length=2_000)
+    """A Python expression over `result` and `arguments` that must be true."""
+    exact: bool = False
+
+    @model_validator(mode="after")
+    def _says_one_outcome(self) -> Example:
+        if len(self.outcome_fields) != 1:
+            raise ValueError("an example needs exactly one of 'expected', 'raises' or 'check'")
+        return self
+
+    @property
+    def outcome_fields(self) -> set[str]:
+        """Which of `expected`, `raises`, `check` the author gave (an expected null counts)."""
+        given = self.model_fields_set & {"expected", "raises", "check"}
+        return {field for field in given if field == "expected" or getattr(self, field) is not None}
+
+    def as_json(self) -> dict[str, Any]:
+        """The example as its author wrote it: only the fields that were given."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class Grants(Value):
+    """What a tool asks for beyond pure computation; nothing of it holds before a person approved it."""
+
+    network: tuple[str, ...] = ()
+    """Host names, as in `api.example.org` or `*.example.org`."""
+    workspace: Literal["none", "read", "write"] = "none"
+    model: bool = False
+    tools: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def is_pure(self) -> bool:
+        """True when nothing is asked for."""
+        return self == Grants()
+
+
+class Limits(Value):
+    """What one call may use."""
+
+    wall_seconds: float = Field(default=30.0, gt=0, le=600)
+    cpu_seconds: float = Field(default=30.0, gt=0, le=600)
+    memory_bytes: int = Field(default=256 << 20, ge=16 << 20)
+    processes: int = Field(default=64, ge=1)
+    scratch_bytes: int = Field(default=64 << 20, ge=0)
+    output_bytes: int = Field(default=64 << 10, ge=0)
+    """How much of stdout and of stderr is kept; sixteen times as much in all ends the call."""
+    result_bytes: int = Field(default=1 << 20, ge=1)
+
+
+class Draft(Value):
+    """A proposed version, not accepted."""
+
+    name: ToolName
+    description: str
+    code: str
+    examples: tuple[Example, ...]
+    use_when: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Requirements as in `numpy>=2`."""
+    grants: Grants = Grants()
+    limits: Limits = Limits()
+
+
+class ToolContract(Value):
+    """What the code itself says, read without running it (DESIGN §4)."""
+
+    function: str
+    summary: str
+    """First line of the docstring, or of the description when there is none."""
+    input_schema: Schema
+    output_schema: Schema
+    """Root `type: object`; other results are wrapped as `{"result": …}`."""
+    wraps_result: bool
+    is_async: bool
+    raises: tuple[str, ...] = ()
+    """Exception classes named in the docstring's `Raises:`."""
+    imports: tuple[str, ...] = ()
+    """Top-level modules that the code imports."""
+
+
+class Lock(Value):
+    """Packages resolved for one sandbox's Python: exact versions with hashes, wheels only."""
+
+    requirements: tuple[str, ...] = ()
+    """Lines as pip reads them: `name==1.2.3 --hash=sha256:…`, sorted."""
+    python: str = ""
+    """Python tag and platform it was resolved for, as in `cp311-linux_x86_64`."""
+
+    @property
+    def text(self) -> str:
+        """The lock as `requirements.lock` holds it."""
+        return "".join(f"{line}\n" for line in self.requirements)
+
+
+class Check(Value):
+    """One finding of one gate."""
+
+    stage: Stage
+    passed: bool
+    hard: bool = True
+    """A hard failure rejects the draft; a soft one only lowers the trust."""
+    message: str = ""
+    fix: str = ""
+    """What to change, in words that a model can act on."""
+    case: dict[str, Any] | None = None
+    """The arguments of the call that showed it."""
+    expected: Any = None
+    got: Any = None
+    trace: tuple[str, ...] = ()
+    """At most ten lines."""
+    seconds: float = 0.0
+
+
+class VerificationReport(Value):
+    """What was proved about a version, and in what sandbox."""
+
+    trust: Trust
+    checks: tuple[Check, ...]
+    sandbox: str
+    """Kind of the sandbox: `docker`, `bubblewrap`, `monty`, …"""
+    examples_passed: int
+    examples_total: int
+    deterministic: bool
+    seeds: tuple[int, ...] = ()
+    environment: str | None = None
+    """Digest of the built environment, when packages were asked for."""
+    seconds: float = 0.0
+    created_at: str
+    """ISO 8601, UTC."""
+    software: dict[str, str] = Field(default_factory=dict)
+    """Versions of the programs that took part: alita, python, sandbox."""
+
+    @property
+    def failure(self) -> Check | None:
+        """The hard check that ended the run, if one did."""
+        return next((check for check in self.checks if check.hard and not check.passed), None)
+
+
+class Manifest(Value):
+    """A version's public face: enough to list, search and call it."""
+
+    name: ToolName
+    version: int = Field(ge=1)
+    description: str
+    summary: str
+    use_when: tuple[str, ...] = ()
+    input_schema: Schema
+    output_schema: Schema
+    wraps_result: bool
+    packages: tuple[str, ...] = ()
+    grants: Grants = Grants()
+    limits: Limits = Limits()
+    trust: Trust
+    deterministic: bool
+    created_at: str
+    digest: str
+    """`sha256:…` over everything that decides what runs; see `library.files.digest_of`."""
+
+
+class AcceptedVersion(Value):
+    """A draft that passed its gates, with all that the library keeps of it but the version number."""
+
+    draft: Draft
+    contract: ToolContract
+    lock: Lock
+    report: VerificationReport
+
+
+class StoredVersion(Value):
+    """One version as read back from disk, its digest checked."""
+
+    manifest: Manifest
+    code: str
+    lock: Lock
+    examples: tuple[Example, ...]
+    report: VerificationReport
+
+    @property
+    def draft(self) -> Draft:
+        """The draft this version was accepted from, for verifying it again."""
+        kept = self.manifest
+        return Draft(
+            name=kept.name, description=kept.description, code=self.code, examples=self.examples,
+            use_when=kept.use_when, packages=kept.packages, grants=kept.grants, limits=kept.limits,
+        )  # fmt: skip
+
+
+class CatalogueEntry(Value):
+    """One tool as the catalogue knows it now: the manifest of its current version, its state and its use."""
+
+    manifest: Manifest
+    state: ToolState
+    pinned: bool = False
+    versions: tuple[int, ...]
+    sandboxes: tuple[str, ...]
+    """Kinds of sandbox in which the current version passed its gates."""
+    approved: bool = True
+    """Whether a person approved the grants of this digest; pure tools need none."""
+    calls: int = 0
+    failures: int = 0
+    last_used: str | None = None
+    created_at: str
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.manifest.name
+
+    @property
+    def callable_now(self) -> bool:
+        """Whether `run_tool` and a direct call would reach it."""
+        return self.state == "enabled" and self.approved

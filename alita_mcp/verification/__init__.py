@@ -1,0 +1,1 @@
+"""The gates that turn a draft into a report."""
