@@ -12,6 +12,7 @@ AlitaError                     1   anything of ours that has no closer name
 │   └── SandboxRefused         5   this back end cannot offer what the tool needs (monty: packages, grants)
 ├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
 ├── LibraryError               7   the library on disk cannot be read or written
+├── ModelError                 8   the language model did not answer
 └── Cancelled                130   the person or the client stopped the work
 """
 
@@ -90,6 +91,12 @@ class LibraryError(AlitaError):
     """The library on disk cannot be read or written."""
 
     exit_status = 7
+
+
+class ModelError(AlitaError):
+    """The language model did not answer: no key, refused, timed out, not reachable, or not what was asked for."""
+
+    exit_status = 8
 
 
 class Cancelled(AlitaError):

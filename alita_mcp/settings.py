@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -67,3 +68,8 @@ def read_settings() -> Settings:
             f"{variable}={first['input']!r} does not fit: {first['msg']}.",
             hint="See the settings table in the README.",
         ) from invalid
+
+
+def keep_litellm_offline() -> None:
+    """Stops litellm from fetching its price list when it is imported; must run before that import."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

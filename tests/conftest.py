@@ -1,4 +1,4 @@
-"""Shared fixtures: one event loop back end, a home of its own for each test, and engines that are there or not."""
+"""Shared fixtures: one event loop back end, a home for each test, and engines that are there or not."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Language models: one seam, litellm behind it, and a scripted one for tests."""

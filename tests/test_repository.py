@@ -1,0 +1,148 @@
+"""The rules that reviewers would otherwise repeat: sizes, names, words, and a README that cannot drift."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "alita_mcp"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+MAX_FILE_LINES = 350
+MAX_FUNCTION_LINES = 40
+VAGUE = re.compile(r"(Manager|Helper|Util|Utils|Info|Data|Base|Core|Common|Misc|Handler)$")
+VAGUE_MODULES = {"utils", "util", "helpers", "helper", "common", "core", "base", "misc", "manager"}
+UNFINISHED = re.compile(
+    r"\b(TODO|FIXME|XXX|HACK|NotImplementedError|placeholder|for now|simplified)\b", re.IGNORECASE
+)
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files that belong to the repository: tracked, or new and not ignored."""
+    listing = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def definitions(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_stay_small(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+    too_long = {
+        node.name: lines
+        for node in definitions(path)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
+    }
+    assert too_long == {}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_names_say_something(path: Path) -> None:
+    assert path.stem not in VAGUE_MODULES
+    vague = [
+        node.name for node in definitions(path) if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
+    ]
+    assert vague == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_goes_in_and_what_comes_out(path: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring is not None
+    assert len(docstring) > 20
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_is_left_for_later(path: Path) -> None:
+    assert UNFINISHED.findall(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_runner_inside_the_sandbox_needs_the_standard_library_only() -> None:
+    import sys
+
+    runner = PACKAGE / "sandbox" / "runner.py"
+    imported = {
+        name.partition(".")[0]
+        for node in definitions(runner)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""] if isinstance(node, ast.ImportFrom) else [item.name for item in node.names]
+        )
+    }
+    assert imported <= set(sys.stdlib_module_names)
+
+
+def test_every_room_has_its_floor() -> None:
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    named = {room.strip(" ()") for layer in layers["layers"] for room in layer.split("|")}
+    there = {
+        path.stem if path.suffix else path.name
+        for path in PACKAGE.iterdir()
+        if not path.name.startswith("__")
+    }
+    assert there <= named
+
+
+def test_the_readme_names_the_two_commands_and_they_exist() -> None:
+    readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
+    for target in ("demo", "test"):
+        assert f"make {target}" in readme
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    found = []
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        found += re.findall(
+            rf"^```{language}\n(.*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+    return found
+
+
+def test_json_in_the_documents_is_json() -> None:
+    assert blocks("json")
+    for block in blocks("json"):
+        json.loads(block)
+
+
+def test_install_lines_name_our_distribution() -> None:
+    for path in [ROOT / "README.md", ROOT / "mcp.json.example", *sorted((ROOT / "docs").rglob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"(uvx|pip install|uv tool install|pipx install)\s+alita-mcp(?!-server)", text)
+
+
+def test_the_example_configuration_runs_our_command() -> None:
+    example = json.loads((ROOT / "mcp.json.example").read_text())
+    server = example["mcpServers"]["alita"]
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert server["args"][-1] in scripts
+
+
+def test_the_change_log_knows_this_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"[{version}]" in (ROOT / "CHANGELOG.md").read_text()
+    import alita_mcp
+
+    assert alita_mcp.__version__ == version
+
+
+def test_no_file_is_larger_than_a_reader_would_expect() -> None:
+    large = {
+        str(path.relative_to(ROOT)): path.stat().st_size
+        for path in tracked()
+        if path.stat().st_size > 200_000
+    }
+    assert large == {}
