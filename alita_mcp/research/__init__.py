@@ -1,0 +1,1 @@
+"""The web agent's room: search, fetch with guards, extract; what comes back is data, never instructions."""
