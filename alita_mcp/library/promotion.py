@@ -1,0 +1,44 @@
+"""Which tools are listed as tools of their own: pinned first, then the newest, then the most used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from alita_mcp.values import CatalogueEntry
+
+NEWCOMERS = 4
+"""One place in so many is kept for the newest tools whatever their trust, so that a new one is listed at once."""
+
+
+class Promotion:
+    """Keeps the listed order stable, so that clients' prompt caches hold: newcomers are appended."""
+
+    def __init__(self, at_most: int, *, verified_only: bool) -> None:
+        self._at_most = at_most
+        self._verified_only = verified_only
+        self._order: list[str] = []
+
+    def choose(self, entries: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
+        """The promoted ones of `entries`, in listing order."""
+        able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}
+        names = self._best(list(able.values()))
+        kept = [name for name in self._order if name in names]
+        self._order = kept + [name for name in names if name not in kept]
+        return tuple(able[name] for name in self._order)
+
+    def _best(self, able: list[CatalogueEntry]) -> list[str]:
+        newest = sorted(able, key=lambda entry: (entry.manifest.created_at, entry.name), reverse=True)
+        new = {entry.name for entry in newest[: -(-self._at_most // NEWCOMERS)]}
+        ranked = sorted(able, key=lambda entry: (not entry.pinned, entry.name not in new, *_merit(entry)))
+        return [entry.name for entry in ranked[: self._at_most]]
+
+    def _may_be_listed(self, entry: CatalogueEntry) -> bool:
+        return entry.callable_now and (not self._verified_only or entry.manifest.trust == "verified")
+
+
+def _merit(entry: CatalogueEntry) -> tuple[bool, float, str]:
+    """Verified before provisional, then by the later of creation and last use, a call counting as an hour."""
+    latest = max(entry.manifest.created_at, entry.last_used or "")
+    hours = datetime.fromisoformat(latest).timestamp() / 3_600 + min(entry.calls, 1_000)
+    return (entry.manifest.trust != "verified", -hours, entry.name)

@@ -1,0 +1,38 @@
+"""The environment gate: declared packages resolved to hash-locked wheels and built once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from alita_mcp.errors import PackagesRejected
+from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.values import Check, Draft, Lock
+from alita_mcp.verification.findings import failed, passed
+
+OnStage = Callable[[str], Awaitable[None]]
+
+
+async def environment_gate(
+    draft: Draft, sandbox: Sandbox, on_stage: OnStage
+) -> tuple[list[Check], Lock | None, Environment | None]:
+    """The lock and the environment of a draft with packages, or the check that says why there is none.
+
+    Raises:
+        SandboxRefused: this sandbox runs no packages.
+        SandboxError: the sandbox or the package index failed.
+    """
+
+    async def progress(line: str) -> None:
+        await on_stage(f"environment: {line}")
+
+    try:
+        lock = await sandbox.resolve(draft.packages, progress)
+        environment = await sandbox.prepare(lock, progress)
+    except PackagesRejected as rejected:
+        fix = (
+            rejected.hint
+            or "Use other packages or versions, with wheels for this Python, or the standard library."
+        )
+        return [failed("environment", rejected.message, fix)], None, None
+    message = f"{len(lock.requirements)} packages locked with hashes"
+    return [passed("environment", message)], lock, environment

@@ -1,0 +1,155 @@
+"""The examples gate: every example through the run path, compared on the host where its author's words stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
+from alita_mcp.values import Check, Draft, Example, ToolContract
+from alita_mcp.verification.arguments import delivered, validate_result
+from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.conditions import Outcome, evaluate
+from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
+from alita_mcp.verification.findings import shown, shown_arguments
+from alita_mcp.verification.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
+from alita_mcp.verification.trials import FIXES, job_of, outcome_in_words, run_jobs
+
+_MEND = "Mend the function; if the example itself is wrong, correct the example."
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One example and what the tool did with it; no result when an earlier time-out ended the gate."""
+
+    number: int
+    example: Example
+    result: RunResult | None
+
+
+@dataclass(frozen=True)
+class ExamplesFound:
+    """What the gate found: its checks, and the trials for the gates behind it."""
+
+    checks: list[Check]
+    trials: list[Trial]
+    passed: int
+    total: int
+
+
+async def examples_gate(
+    draft: Draft, contract: ToolContract, sandbox: Sandbox, environment: Environment | None
+) -> ExamplesFound:
+    """Runs all examples of a draft.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    problems = suite_checks(draft, contract)
+    numbered = distinct_examples(draft.examples)
+    examples = [example for _, example in numbered]
+    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox)
+    if problems:
+        return ExamplesFound(problems, [], 0, len(numbered))
+    results = await run_jobs(sandbox, [job_of(draft, example, environment) for example in examples])
+    trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
+    checks = await _judge_all(trials, contract, sandbox)
+    count = sum(check.passed for check in checks)
+    if count == len(trials):
+        checks += await _first_result_stub(trials, contract, sandbox) or thin_suite_checks(examples, contract)
+    return ExamplesFound(checks, trials, count, len(numbered))
+
+
+async def _judge_all(trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox) -> list[Check]:
+    """One check per example that ran, in the order of the examples."""
+    judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
+    open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
+    asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
+    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked), strict=True):
+        judged[trial.number] = _by_condition(trial, outcomes[0])
+    return [judged[number] for number in sorted(judged)]
+
+
+def _judge(trial: Trial, contract: ToolContract) -> Check | None:
+    """The verdict that needs no code; None for a check expression, and where nothing ran."""
+    example, result = trial.example, trial.result
+    if result is None:
+        return None
+    if not result.ok:
+        return _without_value(trial, result)
+    if example.raises is not None:
+        fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
+        return _missed(trial, "it returned a result", shown(result.value), fix)
+    misfit = validate_result(
+        contract.output_schema, delivered(result.value, wraps_result=contract.wraps_result)
+    )
+    if misfit:
+        fix = "Return what the annotation declares, or correct the annotation."
+        check = _missed(
+            trial, f"the result does not fit the return annotation: {misfit}", shown(result.value), fix
+        )
+        return check.model_copy(update={"stage": "schema"})
+    if example.check is not None:
+        return None
+    if same_result(example.expected, result.value, example.exact):
+        return _met(trial)
+    return _missed(trial, "it returned another result", shown(result.value), _MEND)
+
+
+def _without_value(trial: Trial, result: RunResult) -> Check:
+    got = outcome_in_words(result)
+    wanted_error = trial.example.raises
+    if result.status == "error" and wanted_error is not None:
+        if result.error_type.rsplit(".", 1)[-1] == wanted_error.rsplit(".", 1)[-1]:
+            return _met(trial)
+        return _missed(trial, f"it {got}", got, f"Raise {wanted_error}, or name the class in the example.")
+    return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
+
+
+def _by_condition(trial: Trial, outcome: Outcome) -> Check:
+    got = shown(trial.result.value if trial.result else None)
+    if outcome is True:
+        return _met(trial)
+    if outcome is False:
+        return _missed(trial, "the check does not hold", got, _MEND)
+    return _missed(trial, f"the check raised {outcome}", got, "Correct the check expression.")
+
+
+async def _first_result_stub(
+    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox
+) -> list[Check]:
+    """Examples with checks only: the first result must not satisfy all of them."""
+    first = trials[0].result
+    only_checks = all(trial.example.check is not None for trial in trials)
+    if first is None or not only_checks or not contract.input_schema["properties"]:
+        return []
+    outcomes = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
+    if all(outcome == [True] for outcome in outcomes):
+        return [constant_passes(shown(first.value), len(trials))]
+    return []
+
+
+def _met(trial: Trial) -> Check:
+    seconds = trial.result.wall_seconds if trial.result else 0.0
+    return Check(
+        stage="examples",
+        passed=True,
+        message=f"example {trial.number}",
+        case=shown_arguments(trial.example.arguments),
+        seconds=seconds,
+    )
+
+
+def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
+    result = trial.result or RunResult(status="crashed")
+    return Check(
+        stage="examples",
+        passed=False,
+        message=f"example {trial.number}: {what}",
+        fix=fix,
+        case=shown_arguments(trial.example.arguments),
+        expected=wanted(trial.example),
+        got=got,
+        trace=result.trace[-10:],
+        seconds=result.wall_seconds,
+    )

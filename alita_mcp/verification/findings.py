@@ -1,0 +1,69 @@
+"""How the gates say what they found: a contract that does not hold, a check that passed or failed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.values import Check, Stage
+
+SHOWN_CHARACTERS = 2_000
+"""Longer values come back cut: a check is read by a model, not replayed."""
+
+
+class ContractError(AlitaError):
+    """The code does not keep the tool contract; `check` says where, what and how to mend it."""
+
+    def __init__(self, check: Check) -> None:
+        super().__init__(check.message, hint=check.fix)
+        self.check = check
+
+
+def refusal(message: str, fix: str, *, line: int | None = None, stage: Stage = "static") -> ContractError:
+    """The error for one broken rule of the contract."""
+    return ContractError(failed(stage, message, fix, line=line))
+
+
+def failed(stage: Stage, message: str, fix: str, *, line: int | None = None, hard: bool = True) -> Check:
+    """A check that did not pass; with a line number when the code shows one."""
+    where = f"line {line}: " if line else ""
+    return Check(stage=stage, passed=False, hard=hard, message=where + message, fix=fix)
+
+
+def passed(stage: Stage, message: str = "") -> Check:
+    """A check that passed."""
+    return Check(stage=stage, passed=True, message=message)
+
+
+def shown(value: Any) -> Any:
+    """A JSON value as a check carries it: as it is when small, else the beginning of its JSON text."""
+    text = json.dumps(value)
+    if len(text) > SHOWN_CHARACTERS:
+        return f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
+    return value if is_unicode(value) else text
+
+
+def shown_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments as a check carries them; each value cut by itself."""
+    return {encodable(name[:100]): shown(value) for name, value in arguments.items()}
+
+
+def brief(value: Any, limit: int = 120) -> str:
+    """A JSON value inside a sentence."""
+    text = encodable(json.dumps(value, ensure_ascii=False, default=repr))
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def is_unicode(value: Any) -> bool:
+    """Whether all texts in a JSON value are valid Unicode; JSON can smuggle in halves of surrogate pairs."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs spelled out, so that it can be sent."""
+    return text.encode("utf-8", "backslashreplace").decode()

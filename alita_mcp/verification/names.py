@@ -1,0 +1,78 @@
+"""What the names of a module stand for: imports, classes and aliases at its top level, read from the tree."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+_SAME_AS_TYPING = ("typing_extensions.",)
+
+
+@dataclass(frozen=True)
+class Names:
+    """Top-level names of a module.
+
+    `imported` maps a local name to the dotted name it stands for; `classes` and `aliases` to what the module
+    itself defines.
+    """
+
+    imported: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    aliases: dict[str, ast.expr] = field(default_factory=dict)
+
+    def dotted(self, expression: ast.expr) -> str:
+        """The full dotted name of an expression such as `t.Optional`; empty when it is no plain name."""
+        attributes: list[str] = []
+        while isinstance(expression, ast.Attribute):
+            attributes.append(expression.attr)
+            expression = expression.value
+        if not isinstance(expression, ast.Name):
+            return ""
+        first = self.imported.get(expression.id, expression.id)
+        name = ".".join([first, *reversed(attributes)])
+        for prefix in _SAME_AS_TYPING:
+            if name.startswith(prefix):
+                return f"typing.{name.removeprefix(prefix)}"
+        return name.removeprefix("builtins.")
+
+    def local_class(self, expression: ast.expr) -> ast.ClassDef | None:
+        """The module's own class that an expression names."""
+        return self.classes.get(expression.id) if isinstance(expression, ast.Name) else None
+
+    def alias(self, expression: ast.expr) -> ast.expr | None:
+        """What a name was assigned at the top level, as in `Vector = list[float]`."""
+        return self.aliases.get(expression.id) if isinstance(expression, ast.Name) else None
+
+
+def names_of(tree: ast.Module) -> Names:
+    """The names that a module's top level binds, `if TYPE_CHECKING:` and `try:` bodies included."""
+    names = Names()
+    for statement in _reachable(tree.body):
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                names.imported.update(_imports(statement))
+            case ast.ClassDef(name=name):
+                names.classes[name] = statement
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                names.aliases[name] = value
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                names.aliases[name] = value
+    return names
+
+
+def _imports(statement: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    if isinstance(statement, ast.ImportFrom):
+        return {each.asname or each.name: f"{statement.module}.{each.name}" for each in statement.names}
+    return {
+        each.asname or each.name.split(".")[0]: each.name if each.asname else each.name.split(".")[0]
+        for each in statement.names
+    }
+
+
+def _reachable(body: list[ast.stmt]) -> list[ast.stmt]:
+    statements: list[ast.stmt] = []
+    for statement in body:
+        statements.append(statement)
+        if isinstance(statement, ast.If | ast.Try):
+            statements += _reachable(statement.body) + _reachable(statement.orelse)
+    return statements

@@ -1,0 +1,118 @@
+"""Text of a tool in, its syntax tree out; whatever the text is, the only way to fail is a ContractError."""
+
+from __future__ import annotations
+
+import ast
+import io
+import platform
+import symtable
+import tokenize
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+from alita_mcp.verification.findings import refusal
+from alita_mcp.verification.wording import HIDDEN
+
+T = TypeVar("T")
+
+MAX_CODE_BYTES = 64 << 10
+_UTF_8 = {"utf-8", "utf8"}
+MAX_DEPTH = 200
+"""Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
+
+
+def parse_code(code: str) -> ast.Module:
+    """The syntax tree of a tool's code, read in a way that every later reader agrees with.
+
+    Raises:
+        ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
+    """
+    _check_text(code)
+    tree = _understood(lambda: ast.parse(code), "the code")
+    _check_depth(tree)
+    # Two parameters of one name and the like. Not compile(): nested finally blocks double its work each.
+    _understood(lambda: symtable.symtable(code, "tool.py", "exec"), "the code")
+    return tree
+
+
+def parse_expression(text: str) -> ast.expr:
+    """The syntax tree of one expression; errors as `parse_code`."""
+    _check_text(text)
+    tree = _understood(lambda: ast.parse(text.strip(), mode="eval"), repr(text[:80]))
+    _check_depth(tree)
+    return tree.body
+
+
+def excerpt(node: ast.AST, limit: int = 60) -> str:
+    """The beginning of a node's source, on one line, for messages."""
+    try:
+        text = " ".join(ast.unparse(node).split())
+    except (ValueError, RecursionError):  # a number with more digits than Python prints
+        return "…"
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _understood(read: Callable[[], T], what: str) -> T:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes warn; under -W error they would not parse
+            return read()
+    except SyntaxError as broken:
+        fix = f"Send what Python {platform.python_version()} parses."
+        raise refusal(f"{what} does not parse: {broken.msg}", fix, line=broken.lineno) from broken
+    except (RecursionError, MemoryError) as broken:
+        raise _too_deep() from broken
+    except (ValueError, OverflowError) as broken:
+        raise refusal(f"{what} does not parse: {broken}", "Send plain Python source.") from broken
+
+
+def _check_text(code: str) -> None:
+    try:
+        encoded = code.encode()
+    except UnicodeEncodeError as lone:
+        raise refusal(
+            f"character {lone.start} is half of a surrogate pair, which no file can hold",
+            "Send valid Unicode text; write such a character as an escape like \\ud800.",
+        ) from lone
+    if len(encoded) > MAX_CODE_BYTES:
+        raise refusal(
+            f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}",
+            "Make the tool smaller: one capability per tool, large tables as a package.",
+        )
+    if hidden := HIDDEN.search(code):
+        raise refusal(
+            f"the code holds the hidden character U+{ord(hidden.group()):04X}",
+            f"Write it as the escape {hidden.group()!a} so that a reader sees it.",
+            line=code.count("\n", 0, hidden.start()) + 1,
+        )
+    _check_encoding(encoded)
+
+
+def _check_encoding(encoded: bytes) -> None:
+    """A coding cookie would let the stored file mean something else than the text that was read here."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(encoded).readline)
+    except SyntaxError as unknown:
+        encoding = str(unknown)
+    if encoding not in _UTF_8:
+        raise refusal(
+            f"the code declares another encoding than UTF-8 ({encoding})",
+            "Remove the coding comment; tools are UTF-8.",
+            line=1,
+        )
+
+
+def _check_depth(tree: ast.AST) -> None:
+    level: list[ast.AST] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> Exception:
+    return refusal(
+        "the code is nested too deeply", f"Stay below {MAX_DEPTH} levels; name intermediate results."
+    )

@@ -1,0 +1,49 @@
+"""The static gate: everything that can be said about a draft without running it."""
+
+from __future__ import annotations
+
+from alita_mcp.values import Check, Draft, ToolContract
+from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.credentials import credential_checks
+from alita_mcp.verification.declared import import_checks, package_checks
+from alita_mcp.verification.findings import ContractError, passed
+from alita_mcp.verification.import_time import import_time_checks
+from alita_mcp.verification.lint import lint_checks
+from alita_mcp.verification.names import names_of
+from alita_mcp.verification.source import parse_code
+from alita_mcp.verification.wording import wording_checks
+
+_SHOWN_TOGETHER = 4
+
+
+async def static_gate(draft: Draft) -> tuple[list[Check], ToolContract | None]:
+    """Checks of the code, the words and the packages, and the contract when there is one.
+
+    All failures are found in one go and the first names the others, so that one repair can mend them all.
+    """
+    try:
+        contract = read_contract(draft.code, draft.name, draft.description)
+    except ContractError as broken:
+        return [broken.check], None
+    tree = parse_code(draft.code)
+    checks = package_checks(draft)
+    if not checks:
+        checks += import_checks(draft, contract, tree)
+    checks += import_time_checks(tree, names_of(tree))
+    checks += credential_checks(draft.code, tree)
+    checks += wording_checks(draft, contract)
+    checks += await lint_checks(draft.code)
+    if any(check.hard for check in checks):
+        return _together(checks), contract
+    return [*checks, passed("static", "contract, imports, wording and lint")], contract
+
+
+def _together(checks: list[Check]) -> list[Check]:
+    """The first failure also names the next few."""
+    first, *others = sorted(checks, key=lambda check: not check.hard)
+    if not others:
+        return [first]
+    also = "; ".join(f"{check.message} ({check.fix.rstrip('.')})" for check in others[: _SHOWN_TOGETHER - 1])
+    more = len(others) - (_SHOWN_TOGETHER - 1)
+    tail = f"; and {more} more" if more > 0 else ""
+    return [first.model_copy(update={"fix": f"{first.fix} Also: {also}{tail}."}), *others]

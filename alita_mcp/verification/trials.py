@@ -1,0 +1,89 @@
+"""Calls of a draft in the sandbox: one job per example, a few at a time, and what each outcome means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, RunStatus, Sandbox
+from alita_mcp.values import Draft, Example
+from alita_mcp.verification.findings import encodable
+
+AT_ONCE = 4
+FIRST_SEED = 0
+SECOND_SEED = 20_011
+SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234
+"""More than a year and some hours on: another year, month, weekday, hour and minute."""
+
+FIXES: Mapping[RunStatus, str] = {
+    "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
+    "load_failed": "Mend what fails when the module is imported; declare the packages it needs.",
+    "bad_result": "Return JSON only: str, int, finite float, bool, None, lists, dicts with string keys.",
+    "timeout": "Use a faster algorithm, or a smaller example; check that loops end.",
+    "memory": "Build less at once: generators instead of lists, smaller tables.",
+    "output_flood": "Remove print calls: the result is what the function returns.",
+    "crashed": "The process died: avoid unbounded recursion and calls that end the process.",
+}
+"""What to change, by how a run ended."""
+
+
+async def run_jobs(sandbox: Sandbox, jobs: Sequence[Job]) -> list[RunResult | None]:
+    """The results in the order of the jobs; a time-out ends the rest, whose results are None.
+
+    Raises:
+        SandboxError: the sandbox failed or refused; the first such error, not a group.
+    """
+    results: list[RunResult | None] = [None] * len(jobs)
+    errors: list[AlitaError] = []
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def run(index: int) -> None:
+        async with limiter:
+            try:
+                result = await sandbox.run(jobs[index])
+            except AlitaError as error:
+                errors.append(error)
+                group.cancel_scope.cancel()
+                return
+        results[index] = result
+        if result.status == "timeout":
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for index in range(len(jobs)):
+            group.start_soon(run, index)
+    if errors and not any(result is not None and result.status == "timeout" for result in results):
+        raise errors[0]
+    return results
+
+
+def job_of(draft: Draft, example: Example, environment: Environment | None, *, again: bool = False) -> Job:
+    """The job that a later call makes too; `again` with another hash seed and another clock."""
+    return Job(
+        code=draft.code,
+        function=draft.name,
+        arguments=example.arguments,
+        environment=environment,
+        limits=draft.limits,
+        hash_seed=SECOND_SEED if again else FIRST_SEED,
+        clock_offset_s=SECOND_CLOCK_OFFSET_S if again else 0,
+    )
+
+
+def outcome_in_words(result: RunResult) -> str:
+    """How a run without a value ended, in a few words."""
+    message = encodable(result.message[:300])
+    if result.status == "error":
+        return f"raised {result.error_type}: {message}" if message else f"raised {result.error_type}"
+    words = {
+        "load_failed": "the module does not load",
+        "bad_result": "the result is not JSON",
+        "timeout": "out of time",
+        "memory": "out of memory",
+        "output_flood": "printed too much",
+        "crashed": "the process died",
+    }
+    said = ": ".join(part for part in (result.error_type, message) if part)
+    return f"{words[result.status]}: {said}" if said else words[result.status]

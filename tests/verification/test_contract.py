@@ -1,0 +1,323 @@
+"""What a tool's code says about itself, and everything it may not say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.values import ToolContract
+from alita_mcp.verification.contract import ContractError, read_contract
+from alita_mcp.verification.source import MAX_CODE_BYTES
+from tests.verification.drafts import SHOUT
+
+
+def read(code: str, name: str = "probe", description: str = "Probes.") -> ToolContract:
+    return read_contract(code, name, description)
+
+
+def refused(code: str, name: str = "probe") -> ContractError:
+    with pytest.raises(ContractError) as caught:
+        read(code, name)
+    check = caught.value.check
+    assert not check.passed
+    assert check.hard
+    assert check.fix
+    assert caught.value.message == check.message
+    return caught.value
+
+
+def test_the_contract_holds_all_that_clients_are_shown() -> None:
+    contract = read(SHOUT, "shout")
+    assert contract.function == "shout"
+    assert contract.summary == "Upper case with exclamation marks."
+    assert contract.input_schema == {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string", "description": "What to shout."},
+            "times": {"type": "integer", "description": "How many marks.", "default": 1},
+        },
+        "required": ["text"],
+        "additionalProperties": False,
+    }
+    assert contract.output_schema == {
+        "type": "object",
+        "properties": {"result": {"type": "string"}},
+        "required": ["result"],
+    }
+    assert contract.wraps_result
+    assert not contract.is_async
+    assert contract.raises == ("ValueError",)
+    assert contract.imports == ()
+
+
+def test_without_a_docstring_the_description_is_the_summary() -> None:
+    contract = read("def probe() -> str:\n    return ''", description="\n  Says nothing. \nMore.")
+    assert contract.summary == "Says nothing."
+    assert contract.input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+def test_a_long_summary_is_cut() -> None:
+    contract = read(f'def probe() -> str:\n    """{"word " * 100}"""\n    return ""')
+    assert len(contract.summary) == 200
+    assert contract.summary.endswith("…")
+
+
+def test_async_tools_keyword_only_parameters_and_imports_are_seen() -> None:
+    contract = read(
+        "from __future__ import annotations\nimport os.path, json as j\nfrom collections import Counter\n"
+        "async def probe(a: int, *, b: str = 'x', c: bool) -> int:\n    import zlib\n    return a\n"
+    )
+    assert contract.is_async
+    assert contract.imports == ("collections", "json", "os", "zlib")
+    assert contract.input_schema["required"] == ["a", "c"]
+    assert contract.input_schema["properties"]["b"] == {"type": "string", "default": "x"}
+
+
+def test_a_docstring_of_many_sections_gives_parameters_and_errors() -> None:
+    contract = read(
+        'def probe(path: str, deep: bool = False) -> str:\n    """Looks.\n\n    Arguments:\n'
+        "        path (str): Where to look,\n            in any form: short or long.\n        *deep: How far.\n"
+        "        unknown: Nobody.\n\n    Returns:\n        text: What was found.\n\n    Raises:\n"
+        "        ValueError: Bad.\n        json.JSONDecodeError: Worse.\n        ValueError: Again.\n\n"
+        '    Example:\n        path: no\n    Done: yes\n    """\n    return path'
+    )
+    properties = contract.input_schema["properties"]
+    assert properties["path"]["description"] == "Where to look, in any form: short or long."
+    assert properties["deep"] == {"type": "boolean", "description": "How far.", "default": False}
+    assert contract.raises == ("ValueError", "JSONDecodeError")
+
+
+def test_a_docstring_that_is_only_a_section_has_no_summary() -> None:
+    contract = read('def probe(a: str) -> str:\n    """Args:\n        a: It.\n    """\n    return a')
+    assert contract.summary == "Probes."
+
+
+def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
+    read(
+        "import functools, re\nfrom enum import Enum\nWORD = re.compile('x')\nclass TooMany(ValueError): pass\n"
+        "class Odd(TooMany): ...\nclass _Kind(Enum):\n    A = 1\nclass LibError(re.error): ...\n"
+        "def _helper(*args, **kwargs):\n    yield 1\n"
+        "@functools.lru_cache(maxsize=8)\ndef probe(x: int) -> int:\n"
+        "    def inner():\n        yield 1\n    return sum(inner())\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "fix"),
+    [
+        ("x = 1", "no function probe()", "Define `def probe"),
+        ("def other() -> int: return 1", "no function probe()", "Rename other() to probe()"),
+        ("if True:\n    def probe() -> int: return 1", "top level", "not inside if"),
+        (
+            "def probe() -> int: return 1\ndef helper(): ...",
+            "line 2: helper() is public",
+            "Rename helper() to _helper()",
+        ),
+        (
+            "def probe() -> int: return 1\ndef probe() -> str: return ''",
+            "line 2: probe() is defined twice",
+            "one",
+        ),
+        ("def probe() -> int: return 1\nprobe = len", "line 2: something else binds", "def only"),
+        ("def probe() -> int: return 1\nfor probe in []: pass", "binds", "def only"),
+        ("def probe() -> int: return 1\nimport x as probe", "binds", "def only"),
+        ("def probe() -> int: return 1\nfrom os import *", "star import", "names that are used"),
+        ("def probe() -> int: return 1\nclass probe: ...", "binds", "def only"),
+        ("def probe() -> int: return 1\ndef _f():\n    global probe", "binds", "def only"),
+        ("def probe(*xs: int) -> int: return 1", "*xs has no schema", "list[T]"),
+        ("def probe(**xs: int) -> int: return 1", "**xs has no schema", "Name each"),
+        ("def probe(a: int, /) -> int: return 1", "positional-only", "`/`"),
+        ("def probe() -> int:\n    yield 1", "generator", "Return a list"),
+        ("def probe() -> int:\n    if 1:\n        yield from ()", "generator", "Return a list"),
+        ("import x\n@x.y(1)\ndef probe() -> int: return 1", "line 2: the decorator @x.y(1)", "Remove it"),
+        ("class Shape: ...\ndef probe() -> int: return 1", "class Shape is public", "_Shape"),
+        ("from . import x\ndef probe() -> int: return 1", "relative imports", "one file"),
+        ("def probe(a) -> int: return 1", "parameter 'a': no type", "`a: str`"),
+        ("def probe(a: int): return 1", "the result: no type", "-> str"),
+        ("def probe() -> None: pass", "tells its caller nothing", "Return"),
+        ("def probe(a: None) -> int: return 1", "None is its only value", "Remove"),
+        ("def probe(a: int | None) -> int: return 1", "has no default", "`a: int | None = None`"),
+        ("def probe(a: int = 'x') -> int: return 1", "default 'x' is not of the declared type", "Change"),
+        ("def probe(a: int = True) -> int: return 1", "default True", "Change"),
+        ("def probe(a: bool = 0) -> int: return 1", "default 0", "Change"),
+        ("def probe(ä: int) -> int: return 1", "not portable", "a-z"),
+        (f"def probe({'a' * 65}: int) -> int: return 1", "not portable", "64"),
+        (
+            f"def probe({', '.join(f'p{n}: int' for n in range(21))}) -> int: return 1",
+            "21 parameters",
+            "Group",
+        ),
+    ],
+)
+def test_a_broken_rule_is_named_with_its_fix(code: str, message: str, fix: str) -> None:
+    error = refused(code)
+    assert message in error.message
+    assert fix in error.hint
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "ab",
+        "Probe",
+        "a" * 41,
+        "../etc/passwd",
+        "a/b",
+        "probe\n",
+        "pro be",
+        "search_capabilities",
+        "solve_task",
+        "lambda",
+        "\ud800abc",
+        "próbe",
+    ],
+)
+def test_names_that_no_tool_may_have_are_refused(name: str) -> None:
+    with pytest.raises(ContractError):
+        read_contract(f"def {name}() -> int: return 1", name, "x")
+
+
+HOSTILE = [
+    "def probe(",
+    "\x00",
+    "def probe() -> int:\n    return 1\x00",
+    "(" * 60_000,
+    "(" * 1_000_000,
+    "[" * 150 + "]" * 150,
+    "-" * 60_000 + "1",
+    "x = " + "1+" * 30_000 + "1",
+    "x" + ".y" * 30_000,
+    "x = " + "not " * 15_000 + "1",
+    "x = " + "lambda: " * 5_000 + "1",
+    "f(" * 90 + ")" * 90,
+    "if 1:\n" + "".join(" " * n + "if 1:\n" for n in range(1, 90)) + " " * 90 + "pass",
+    "x = " + "9" * 5_000,
+    "\ud800",
+    "# \udfff\ndef probe() -> int: return 1",
+    "# -*- coding: latin-1 -*-\ndef probe() -> int: return 1",
+    "# coding: utf-7\ndef probe() -> int: return 1",
+    "# coding: nonsense\ndef probe() -> int: return 1",
+    "\n# vim: set fileencoding=cp1252 :\ndef probe() -> int: return 1",
+    "\ufeffdef probe() -> int: return 1",
+    "def probe() -> int:\n    return 1 # \u202e",
+    "def probe() -> int:\n    return '\u200b'",
+    "x = 1\n" * MAX_CODE_BYTES,
+    "\t\x0c\x1a",
+    "class A(A): ...\ndef probe(a: A) -> A: return a",
+    "A = A\ndef probe(a: A) -> A: return a",
+    "A = B\nB = A\ndef probe(a: A) -> A: return a",
+    "A = list['A']\ndef probe(a: A) -> A: return a",
+    "".join(f"A{n} = A{n + 1} | A{n + 1}\n" for n in range(15))
+    + "A15 = int\ndef probe(a: A0) -> A0: return a",
+    "".join(f"A{n} = A{n + 1}\n" for n in range(900)) + "A900 = int\ndef probe(a: A0) -> A0: return a",
+    "def probe(a: '(' ) -> int: return 1",
+    "def probe(a: '\\x00' ) -> int: return 1",
+    "def probe(a: '\\ud800' ) -> int: return 1",
+    "def probe(a: '" + "-" * 50_000 + "1') -> int: return 1",
+    "def probe(a: " + "list[" * 80 + "int" + "]" * 80 + ") -> int: return 1",
+    "def probe(a: 'list[" + "list[" * 60 + "int" + "]" * 60 + "]') -> int: return 1",
+    "def probe(a: f'{1}') -> int: return 1",
+    "def probe(a: [int]) -> int: return 1",
+    "def probe(a: int[()]) -> int: return 1",
+    "def probe(a: list[()]) -> int: return 1",
+    "def probe(a: lambda: 1) -> int: return 1",
+    "def probe(a: 5) -> int: return 1",
+    "def probe(a: ...) -> int: return 1",
+    "def probe(a: (yield)) -> int: return 1",
+    "def probe(a: int = 1, a: int = 2) -> int: return 1",
+    "def probe() -> int:\n    nonlocal x",
+    "def probe(a: str = 0x" + "f" * 5_000 + ") -> int: return 1",
+    "def probe(a: 0x" + "f" * 5_000 + ") -> int: return 1",
+    "from typing import Literal\ndef probe(a: Literal[0x" + "f" * 5_000 + "]) -> int: return 1",
+    "@(0x" + "f" * 5_000 + ")\ndef probe() -> int: return 1",
+]
+
+
+@pytest.mark.parametrize("code", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_code_is_refused_and_never_anything_else(code: str) -> None:
+    refused(code)
+
+
+def test_code_that_is_only_strange_is_read() -> None:
+    contract = read(
+        "# coding: utf8\nimport math\n"
+        "def probe(a: int = 0x"
+        + "f"
+        * 5_000
+        + ", b: float = 1e999, c: float = math.pi, d: str = '\\ud800',\n"
+        "          e: list[int] = [], f: int = None, g: str = '\\x00', h: float = -1, i: str = '\\n') -> str:\n"
+        "    return '\\d'"
+    )
+    defaults = {name: node.get("default") for name, node in contract.input_schema["properties"].items()}
+    assert defaults == {**dict.fromkeys("abcdefg"), "h": -1, "i": "\n"}
+    assert "required" not in contract.input_schema
+
+
+def test_code_that_would_take_a_compiler_for_ever_is_read_at_once() -> None:
+    body = "".join(f"{' ' * n}try: pass\n{' ' * n}finally:\n" for n in range(1, 60))
+    read(f"def probe() -> int:\n{body}{' ' * 60}return 1")
+
+
+def test_only_nesting_that_nobody_writes_is_too_deep() -> None:
+    for deep in ("-" * 250 + "1", "1" + "+1" * 250, "a" + ".b" * 250):
+        assert "nested too deeply" in refused(f"def probe() -> int:\n    return {deep}").message
+    chain = "".join(f"    elif x == {n}:\n        return {n}\n" for n in range(150))
+    read(f"def probe(x: int) -> int:\n    if x < 0:\n        return 0\n{chain}    return 1{' + 1' * 150}\n")
+    read(f"def probe(x: {' | '.join(['int'] * 150)}) -> int:\n    return 1\n")
+
+
+FRAGMENTS = [
+    "def probe",
+    "(",
+    ")",
+    "x: ",
+    "int",
+    "str",
+    "list[",
+    "]",
+    " -> ",
+    ":",
+    "\n",
+    "    ",
+    "return",
+    "'",
+    '"""',
+    "class A",
+    "(TypedDict)",
+    "@dataclass",
+    "from typing import TypedDict\n",
+    "|",
+    "None",
+    " = ",
+    "\\",
+    "\t",
+    "\x00",
+    "\ud800",
+    "é",
+    "# coding: latin-1",
+    "lambda",
+    "yield",
+    "async ",
+    "*",
+    "**",
+    "/",
+    "{",
+    "}",
+    "if ",
+    "Literal[",
+    ",",
+    "\u202e",
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join) | st.text(max_size=200))
+@example("def probe(x: int) -> int:\n    return x")
+@example("def probe(x: 'list[' ) -> str:\n    return x")
+def test_any_text_gives_a_contract_or_a_contract_error(code: str) -> None:
+    try:
+        assert isinstance(read(code), ToolContract)
+    except AlitaError as error:
+        assert isinstance(error, ContractError)  # noqa: PT017

@@ -1,0 +1,220 @@
+"""All gates in order, against scripted sandboxes: what the report says, what is heard, what is never run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp import __version__
+from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.values import Draft, Example, Lock
+from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
+from alita_mcp.verification.verify import Verdict, verify
+from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
+
+
+async def judged(candidate: Draft, sandbox: Any, stages: Stages | None = None) -> Verdict:
+    with anyio.fail_after(60):
+        return await verify(candidate, sandbox, Stages() if stages is None else stages)
+
+
+async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
+    stages, sandbox = Stages(), behaves_as(shout)
+    verdict = await judged(draft(), sandbox, stages)
+    report = verdict.report
+    assert stages == ["static", "examples", "determinism"]
+    assert report.trust == "verified"
+    assert report.failure is None
+    assert [check.stage for check in report.checks] == [
+        "static",
+        "examples",
+        "examples",
+        "examples",
+        "determinism",
+    ]
+    assert (report.examples_passed, report.examples_total) == (3, 3)
+    assert report.deterministic
+    assert report.seeds == (FIRST_SEED, SECOND_SEED)
+    assert report.sandbox == report.software["sandbox"] == "scripted"
+    assert report.software["alita"] == __version__
+    assert report.software.keys() == {"alita", "python", "ruff", "sandbox"}
+    assert datetime.fromisoformat(report.created_at).tzinfo == UTC
+    assert verdict.contract is not None
+    assert verdict.contract.function == "shout"
+    assert verdict.lock == Lock()
+
+
+async def test_results_are_repeated_with_another_hash_seed_and_clock() -> None:
+    sandbox = behaves_as(shout)
+    await judged(draft(), sandbox)
+    first, again = sandbox.jobs[:3], sandbox.jobs[3:]
+    assert {(job.hash_seed, job.clock_offset_s) for job in first} == {(FIRST_SEED, 0)}
+    assert [job.arguments for job in again] == [example.arguments for example in SHOUT_EXAMPLES[:2]]
+    assert all(job.hash_seed == SECOND_SEED and job.clock_offset_s > 365 * 86_400 for job in again)
+    assert all(job.limits == draft().limits and job.code == SHOUT for job in sandbox.jobs)
+
+
+@pytest.mark.parametrize(
+    ("second", "got"),
+    [
+        (RunResult(status="ok", value="HEY?"), "HEY?"),
+        (RunResult(status="error", error_type="KeyError", message="x"), "raised KeyError: x"),
+        (RunResult(status="timeout", message="30 s"), "out of time: 30 s"),
+    ],
+)
+async def test_another_result_the_second_time_is_refused(second: RunResult, got: str) -> None:
+    def answer(job: Job) -> RunResult:
+        return second if job.hash_seed and job.arguments["text"] == "hey" else steady(job)
+
+    steady = behaves_as(shout)._answer
+    verdict = await judged(draft(), ScriptedSandbox(answer))
+    failure = verdict.report.failure
+    assert verdict.report.trust == "rejected"
+    assert not verdict.report.deterministic
+    assert failure is not None
+    assert failure.stage == "determinism"
+    assert failure.message.startswith("example 1 gave another result")
+    assert (failure.case, failure.expected, failure.got) == ({"text": "hey"}, "HEY!", got)
+    assert "random" in failure.fix
+
+
+async def test_the_last_digit_of_a_float_is_no_difference() -> None:
+    code = "def probe(x: float) -> float:\n    return x"
+    examples = tuple(Example(arguments={"x": x}, expected=x) for x in (0.0, 1.5, 0.3))
+
+    def answer(job: Job) -> RunResult:
+        return RunResult(status="ok", value=job.arguments["x"] * (1 + 1e-12 * bool(job.hash_seed)))
+
+    verdict = await judged(draft(name="probe", code=code, examples=examples), ScriptedSandbox(answer))
+    assert verdict.report.trust == "verified"
+
+
+async def test_thin_evidence_is_provisional_and_says_why() -> None:
+    verdict = await judged(draft(examples=SHOUT_EXAMPLES[:2]), behaves_as(shout))
+    assert verdict.report.trust == "provisional"
+    assert verdict.report.failure is None
+    assert [check.message for check in verdict.report.checks if not check.passed] == [
+        "2 distinct examples; `verified` needs 3"
+    ]
+
+
+async def test_a_draft_that_fails_statically_never_reaches_the_sandbox() -> None:
+    for broken in (draft(code="import nowhere\n" + SHOUT), draft(code="("), draft(description="")):
+        stages, sandbox = Stages(), behaves_as(shout)
+        verdict = await judged(broken, sandbox, stages)
+        assert stages == ["static"]
+        assert sandbox.jobs == []
+        assert verdict.report.trust == "rejected"
+        assert verdict.report.seeds == ()
+        assert (verdict.report.examples_passed, verdict.report.examples_total) == (0, 3)
+        assert verdict.lock is None
+
+
+async def test_a_failing_example_ends_the_run_before_determinism() -> None:
+    stages = Stages()
+    verdict = await judged(draft(), behaves_as(lambda text, times=1: text), stages)
+    assert stages == ["static", "examples"]
+    assert verdict.report.failure is not None
+    assert verdict.report.failure.stage == "examples"
+    assert verdict.contract is not None
+
+
+async def test_packages_are_built_first_and_every_call_has_them() -> None:
+    stages, sandbox = Stages(), behaves_as(shout)
+    packages = draft(packages=("six>=1.16",), code="import six\n" + SHOUT)
+    verdict = await judged(packages, sandbox, stages)
+    assert stages == [
+        "static",
+        "environment",
+        "environment: resolving six>=1.16",
+        "environment: installing 1 packages",
+        "examples",
+        "determinism",
+    ]
+    assert verdict.report.trust == "verified"
+    assert verdict.report.environment == "scripted"
+    assert verdict.lock is not None
+    assert verdict.lock.requirements
+    assert all(job.environment == Environment(digest="scripted", location="nowhere") for job in sandbox.jobs)
+
+
+class Unwilling(ScriptedSandbox):
+    """Raises one error wherever it is told to."""
+
+    def __init__(self, error: Exception, where: str) -> None:
+        super().__init__(behaves_as(shout)._answer)
+        self.error, self.where = error, where
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        if self.where == "resolve":
+            raise self.error
+        return await super().resolve(packages, progress)
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        if self.where == "prepare":
+            raise self.error
+        return await super().prepare(lock, progress)
+
+    async def run(self, job: Job) -> RunResult:
+        if self.where == "run":
+            raise self.error
+        return await super().run(job)
+
+
+@pytest.mark.parametrize("where", ["resolve", "prepare"])
+@pytest.mark.parametrize("hint", ["", "Try five instead."])
+async def test_packages_that_cannot_be_had_are_an_answer(where: str, hint: str) -> None:
+    error = PackagesRejected("There is no package 'six'.", hint=hint)
+    verdict = await judged(draft(packages=("six",)), Unwilling(error, where))
+    failure = verdict.report.failure
+    assert failure is not None
+    assert (failure.stage, failure.message) == ("environment", "There is no package 'six'.")
+    assert failure.fix == hint or (not hint and "wheels" in failure.fix)
+    assert verdict.lock is None
+
+
+@pytest.mark.parametrize("where", ["resolve", "prepare", "run"])
+async def test_what_a_sandbox_refuses_is_an_answer_that_says_what_to_install(where: str) -> None:
+    error = SandboxRefused("monty runs no packages.", hint="Install Docker.")
+    verdict = await judged(draft(packages=("six",)), Unwilling(error, where))
+    failure = verdict.report.failure
+    assert failure is not None
+    assert (failure.stage, failure.message, failure.fix) == (
+        "environment",
+        "monty runs no packages.",
+        "Install Docker.",
+    )
+    assert verdict.report.trust == "rejected"
+
+
+@pytest.mark.parametrize("where", ["resolve", "prepare", "run"])
+async def test_a_failing_sandbox_says_nothing_about_the_draft(where: str) -> None:
+    error = SandboxError("The engine is gone.")
+    with pytest.raises(SandboxError) as caught:
+        await judged(draft(packages=("six",)), Unwilling(error, where))
+    assert caught.value is error
+
+
+async def test_cancelling_ends_the_call_that_runs() -> None:
+    class Endless(ScriptedSandbox):
+        ended = 0
+
+        async def run(self, job: Job) -> RunResult:
+            started.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                Endless.ended += 1
+
+    started = anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(verify, draft(), Endless(behaves_as(shout)._answer), Stages())
+            await started.wait()
+            group.cancel_scope.cancel()
+    assert Endless.ended == 3
