@@ -73,3 +73,13 @@ def read_settings() -> Settings:
 def keep_litellm_offline() -> None:
     """Stops litellm from fetching its price list when it is imported; must run before that import."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def inherited_environment() -> dict[str, str]:
+    """The environment for a server process that we start: all of ours but the settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ALITA_")}
+
+
+def quiet_lancedb() -> None:
+    """Leaves lancedb's own log at errors unless the person chose otherwise; call it before lancedb is imported."""
+    os.environ.setdefault("LANCEDB_LOG", "error")

@@ -1,0 +1,304 @@
+"""The catalogue: one SQLite file that says which versions count, in what state, and what ever happened.
+
+The only module that speaks SQL. One connection, guarded by a lock, so that worker threads may share it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.library.catalogue_schema import CHANGES, COUNT_CALL, ENTRIES, PUBLISH, SCHEMA_VERSION, TABLES
+from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.files import now
+from alita_mcp.values import CatalogueEntry, Manifest, ToolState, Value
+
+BUSY_SECONDS = 10.0
+CALLS_KEPT = 10_000
+"""How many `called` rows the journal keeps; all other events are kept for good."""
+
+
+MAX_JOURNAL_NAME = 100
+"""Refused names are journalled too, and may be anything."""
+
+
+class JournalRow(Value):
+    """One event in the library's life."""
+
+    id: int
+    time: str
+    event: str
+    name: str | None
+    version: int | None
+    detail: dict[str, Any]
+
+
+class Claim(Value):
+    """A name that a process is publishing right now, or was when it died."""
+
+    name: str
+    version: int
+    owner: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All tools at one moment, the deleted ones too; a higher `serial` is a later moment."""
+
+    serial: int
+    entries: Mapping[str, CatalogueEntry]
+    evidence: Mapping[tuple[str, int], tuple[str, ...]]
+    """Kinds of sandbox by name and version."""
+
+
+@dataclass(frozen=True)
+class VersionRow:
+    """What the catalogue holds against a version's files."""
+
+    seal: str
+    quarantined: str | None
+
+
+class Catalogue:
+    """One library's SQLite file."""
+
+    def __init__(self, path: Path, on_step: OnStep = no_step) -> None:
+        """Opens the file, making it when there is none.
+
+        Raises:
+            LibraryError: it is damaged, locked for too long, or written by a newer alita.
+        """
+        self.path = path
+        self._on_step = on_step
+        self._lock = threading.RLock()
+        self._serial = 0
+        self._entries: dict[str, tuple[tuple[Any, ...], CatalogueEntry]] = {}
+        with self._translated():
+            self._db = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        with self._translated():
+            self._db.row_factory = sqlite3.Row
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA foreign_keys = ON")
+        with self._transaction() as db:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > SCHEMA_VERSION:
+                raise LibraryError(
+                    f"{self.path} was written by a newer alita (format {found}, this one reads {SCHEMA_VERSION}).",
+                    hint="Upgrade alita-mcp-server, or set ALITA_HOME to another folder.",
+                )
+            if not found:
+                for statement in filter(str.strip, TABLES.split(";")):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def close(self) -> None:
+        """Closes the file; safe to call twice."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.close()
+
+    def data_version(self) -> int:
+        """Another number whenever another connection committed."""
+        with self._lock, self._translated():
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def snapshot(self) -> Snapshot:
+        """All tools as they are now; entries that did not change are the same objects as before."""
+        with self._transaction("DEFERRED") as db:
+            rows = db.execute(ENTRIES).fetchall()
+            proofs = db.execute("SELECT name, version, sandbox FROM evidence ORDER BY sandbox").fetchall()
+            self._entries = {row["name"]: self._entry(db, row) for row in rows}
+            self._serial += 1
+            entries = {name: entry for name, (_, entry) in self._entries.items()}
+            evidence: dict[tuple[str, int], tuple[str, ...]] = {}
+            for name, version, sandbox in proofs:
+                evidence[name, version] = (*evidence.get((name, version), ()), sandbox)
+            return Snapshot(self._serial, entries, evidence)
+
+    def _entry(self, db: sqlite3.Connection, row: sqlite3.Row) -> tuple[tuple[Any, ...], CatalogueEntry]:
+        key = tuple(row)
+        known = self._entries.get(row["name"])
+        if known and known[0] == key:
+            return known
+        stored = db.execute(
+            "SELECT manifest FROM version WHERE name = ? AND version = ?", (row["name"], row["current"])
+        ).fetchone()
+        manifest = Manifest.model_validate_json(stored["manifest"])
+        state: ToolState = row["state"]
+        if state == "enabled" and row["quarantined"] is not None:
+            state = "quarantined"
+        entry = CatalogueEntry(
+            manifest=manifest,
+            state=state,
+            pinned=bool(row["pinned"]),
+            versions=tuple(sorted(map(int, row["versions"].split(",")))),
+            sandboxes=tuple(sorted(filter(None, (row["sandboxes"] or "").split(",")))),
+            approved=manifest.grants.is_pure or bool(row["approved"]),
+            calls=row["calls"] or 0,
+            failures=row["failures"] or 0,
+            last_used=row["last_used"],
+            created_at=row["created_at"],
+        )
+        return key, entry
+
+    def version_row(self, name: str, version: int) -> VersionRow | None:
+        """The seal of a published version, and why it is quarantined if it is."""
+        with self._lock, self._translated():
+            row = self._db.execute(
+                "SELECT seal, quarantined FROM version WHERE name = ? AND version = ?", (name, version)
+            ).fetchone()
+        return VersionRow(row["seal"], row["quarantined"]) if row else None
+
+    def published(self) -> set[tuple[str, int]]:
+        """Name and version of every row and of every claim: folders that are somebody's."""
+        with self._transaction("DEFERRED") as db:
+            rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
+            return {(row["name"], row["version"]) for row in rows}
+
+    def claim(self, claim: Claim) -> bool:
+        """Reserves the next version of a name for one publisher; False while another one holds the name.
+
+        Raises:
+            NameTaken: the newest version is not the one before the claimed one.
+            ToolUnavailable: the tool is deleted.
+        """
+        with self._transaction() as db:
+            latest, state = db.execute(
+                "SELECT max(version), (SELECT state FROM tool WHERE name = :name) FROM version WHERE name = :name",
+                {"name": claim.name},
+            ).fetchone()
+            if state == "deleted":
+                raise ToolUnavailable(
+                    f"{claim.name} was deleted.", hint="Enable it to get it back, or choose another name."
+                )
+            if (latest or 0) != claim.version - 1:
+                raise NameTaken(
+                    f"{claim.name} is at v{latest or 0} already, not at v{claim.version - 1}.",
+                    hint="Look at the published version; update it, or choose another name.",
+                )
+            values = (claim.name, claim.version, claim.owner)
+            return db.execute("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", values).rowcount > 0
+
+    def claims(self) -> list[Claim]:
+        """Every publishing under way, of live and of dead processes."""
+        with self._lock, self._translated():
+            return [Claim(**row) for row in self._db.execute("SELECT name, version, owner FROM claim")]
+
+    def release(self, claim: Claim) -> None:
+        """Gives up a claim."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM claim WHERE name = ? AND owner = ?", (claim.name, claim.owner))
+
+    def publish(self, manifest: Manifest, seal: str, sandbox: str, event: str = "published") -> None:
+        """Makes a version whose files are in place the current one, in one transaction that also ends its claim."""
+        values = {
+            "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
+            "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+        }  # fmt: skip
+        with self._transaction() as db:
+            for statement in PUBLISH:
+                db.execute(statement, values)
+            detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
+            _journal(db, event, manifest.name, manifest.version, detail)
+            self._on_step("row written")
+        self._on_step("committed")
+
+    def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
+        """Carries out one of `CHANGES` and journals it; False when it changed nothing."""
+        values = {"name": name, "version": version, "now": now(), **detail}
+        with self._transaction() as db:
+            counts = [db.execute(statement, values).rowcount for statement in CHANGES[event]]
+            changed = counts[0] > 0
+            if changed:
+                _journal(db, event, name, version, detail)
+        return changed
+
+    def record_call(self, name: str, version: int, failed: bool, detail: Mapping[str, Any]) -> None:
+        """Counts a call and journals it."""
+        values = {"name": name, "failed": int(failed), "now": now()}
+        with self._transaction(durable=False) as db:
+            db.execute(COUNT_CALL, values)
+            row = _journal(db, "called", name, version, detail)
+            if row % 500 == 0:
+                db.execute("DELETE FROM journal WHERE event = 'called' AND id <= ?", (row - CALLS_KEPT,))
+
+    def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
+        """Journals an event that changes nothing else."""
+        with self._transaction(durable=False) as db:
+            _journal(db, event, name, version, detail)
+
+    def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
+        """The newest events first."""
+        with self._lock, self._translated():
+            rows = self._db.execute(
+                "SELECT * FROM journal WHERE :event IS NULL OR event = :event ORDER BY id DESC LIMIT :limit",
+                {"event": event, "limit": limit},
+            ).fetchall()
+        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in map(dict, rows)]
+
+    def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and versions of tools whose tombstone is older than `moment`."""
+        with self._lock, self._translated():
+            rows = self._db.execute(
+                "SELECT v.name, v.version FROM tool t JOIN version v USING (name)"
+                " WHERE t.state = 'deleted' AND t.deleted_at < ?",
+                (moment,),
+            ).fetchall()
+        names = sorted({row["name"] for row in rows})
+        return [(name, tuple(row["version"] for row in rows if row["name"] == name)) for name in names]
+
+    def purge(self, name: str) -> None:
+        """Forgets a deleted tool; its journal stays."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM tool WHERE name = ? AND state = 'deleted'", (name,))
+            _journal(db, "purged", name, None, {})
+
+    @contextmanager
+    def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction; a durable one survives a power cut once it is committed."""
+        with self._lock, self._translated():
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._db.execute(f"BEGIN {kind}")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            hint = "Nothing was deleted. Restore it from a copy, or move it aside: alita then finds the tools again."
+            if "locked" in str(error):
+                hint = "Another process holds it; try again."
+            raise LibraryError(f"The catalogue {self.path} cannot be used: {error}.", hint=hint) from error
+
+
+def _journal(
+    db: sqlite3.Connection, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]
+) -> int:
+    named = name and name[:MAX_JOURNAL_NAME].encode("utf-8", "replace").decode()
+    row = db.execute(
+        "INSERT INTO journal (time, event, name, version, detail) VALUES (?, ?, ?, ?, ?)",
+        (now(), event, named, version, json.dumps(detail, default=str)),
+    )
+    return int(row.lastrowid or 0)

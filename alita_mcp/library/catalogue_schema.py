@@ -1,0 +1,119 @@
+"""The catalogue's tables, and the statements of each change of a tool's standing."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+"""Kept in `user_version`; a newer catalogue is refused, an older one would be migrated here."""
+
+TABLES = """
+CREATE TABLE tool (
+    name TEXT PRIMARY KEY,
+    current INTEGER NOT NULL,
+    state TEXT NOT NULL DEFAULT 'enabled' CHECK (state IN ('enabled', 'disabled', 'deleted')),
+    pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1)),
+    created_at TEXT NOT NULL,
+    deleted_at TEXT,
+    FOREIGN KEY (name, current) REFERENCES version (name, version) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE version (
+    name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+    version INTEGER NOT NULL CHECK (version >= 1),
+    manifest TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    seal TEXT NOT NULL,
+    quarantined TEXT,
+    PRIMARY KEY (name, version)
+);
+CREATE TABLE evidence (
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    sandbox TEXT NOT NULL,
+    recorded_at TEXT NOT NULL,
+    PRIMARY KEY (name, version, sandbox),
+    FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
+);
+CREATE TABLE usage (
+    name TEXT PRIMARY KEY REFERENCES tool (name) ON DELETE CASCADE,
+    calls INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    last_used TEXT NOT NULL
+);
+CREATE TABLE approval (
+    name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+    digest TEXT NOT NULL,
+    approved_at TEXT NOT NULL,
+    PRIMARY KEY (name, digest)
+);
+CREATE TABLE claim (
+    name TEXT PRIMARY KEY,
+    version INTEGER NOT NULL,
+    owner TEXT NOT NULL
+);
+CREATE TABLE journal (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    time TEXT NOT NULL,
+    event TEXT NOT NULL,
+    name TEXT,
+    version INTEGER,
+    detail TEXT NOT NULL
+);
+CREATE INDEX journal_event ON journal (event);
+"""
+
+CHANGES: dict[str, tuple[str, ...]] = {
+    "pinned": ("UPDATE tool SET pinned = 1 WHERE name = :name AND state != 'deleted'",),
+    "unpinned": ("UPDATE tool SET pinned = 0 WHERE name = :name AND state != 'deleted'",),
+    "disabled": ("UPDATE tool SET state = 'disabled' WHERE name = :name AND state != 'deleted'",),
+    "enabled": (
+        "UPDATE tool SET state = 'enabled', deleted_at = NULL WHERE name = :name",
+        "UPDATE version SET quarantined = NULL WHERE name = :name AND version = :version",
+    ),
+    "deleted": (
+        "UPDATE tool SET state = 'deleted', deleted_at = :now WHERE name = :name AND state != 'deleted'",
+    ),
+    "rolled back": ("UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'",),
+    "quarantined": (
+        "UPDATE version SET quarantined = :reason WHERE name = :name AND version = :version AND quarantined IS NULL",
+    ),
+    "passed elsewhere": (
+        """
+        INSERT OR IGNORE INTO evidence
+        SELECT name, version, :sandbox, :now FROM version WHERE name = :name AND version = :version
+        """,
+    ),
+    "approved": (
+        """
+        INSERT OR IGNORE INTO approval
+        SELECT t.name, v.digest, :now FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
+        WHERE t.name = :name AND t.state != 'deleted'
+        """,
+    ),
+    "revoked": ("DELETE FROM approval WHERE name = :name",),
+}
+"""Event → statements; the first one says by its row count whether the change took place."""
+
+PUBLISH = (
+    """
+    INSERT INTO tool (name, current, created_at) VALUES (:name, :version, :now)
+    ON CONFLICT (name) DO UPDATE SET current = :version, state = 'enabled', deleted_at = NULL
+    """,
+    "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
+    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now)",
+    "DELETE FROM claim WHERE name = :name",
+)
+
+COUNT_CALL = (
+    "INSERT INTO usage SELECT name, 1, :failed, :now FROM tool WHERE name = :name"
+    " ON CONFLICT (name) DO UPDATE SET calls = calls + 1, failures = failures + :failed, last_used = :now"
+)
+
+ENTRIES = """
+SELECT t.name, t.current, t.state, t.pinned, t.created_at, v.digest, v.quarantined, u.calls, u.failures, u.last_used,
+    (SELECT group_concat(o.version, ',') FROM version o WHERE o.name = t.name) AS versions,
+    (SELECT group_concat(e.sandbox, ',') FROM evidence e WHERE e.name = t.name AND e.version = t.current) AS sandboxes,
+    EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved
+FROM tool t
+JOIN version v ON v.name = t.name AND v.version = t.current
+LEFT JOIN usage u ON u.name = t.name
+ORDER BY t.created_at, t.name
+"""

@@ -1,0 +1,106 @@
+"""Folders of plain files, written so that a power cut keeps them whole and read so that no link leads astray."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from alita_mcp.errors import LibraryError
+
+MAX_FILE_BYTES = 8 << 20
+"""No file of a version is larger; a larger one was put there by somebody else."""
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+OnStep = Callable[[str], None]
+"""Told the name of each step of publishing right after it was done."""
+
+
+def no_step(_: str) -> None:
+    """Does nothing."""
+
+
+class Damaged(LibraryError):
+    """A folder does not hold the plain files that were written into it; the message names the first difference."""
+
+
+def unreadable(path: Path, error: OSError) -> LibraryError:
+    """The error for a place that the operating system refuses."""
+    return LibraryError(
+        f"{path} cannot be used: {error.strerror or error}.",
+        hint="Check that ALITA_HOME is a folder that you may read and write, with space left. Nothing was deleted.",
+    )
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes], on_step: OnStep = no_step) -> None:
+    """Makes `folder` with these files, all on the disk itself when this returns.
+
+    Raises:
+        LibraryError: it exists, or cannot be written.
+    """
+    large = next((name for name, content in files.items() if len(content) > MAX_FILE_BYTES), None)
+    if large:
+        raise LibraryError(f"{large} is larger than {MAX_FILE_BYTES >> 20} MB.", hint="Make it smaller.")
+    try:
+        folder.mkdir(parents=True)
+        on_step("staged")
+        for name, content in files.items():
+            with (folder / name).open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            on_step(f"wrote {name}")
+        sync_folder(folder)
+        on_step("synced")
+    except OSError as error:
+        raise unreadable(folder, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Brings a folder's own entries to the disk, where the platform has such a thing."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
+    """The files of a folder that holds `names` and nothing else but hidden files and Python's caches.
+
+    Raises:
+        Damaged: something is missing, linked, added, or no plain file.
+        LibraryError: the folder cannot be read.
+    """
+    for part in (folder.parent, folder):
+        if part.is_symlink():
+            raise Damaged(f"{part.name} is a link")
+    if not folder.is_dir():
+        raise Damaged("its folder is missing")
+    try:
+        for entry in sorted(folder.iterdir()):
+            if entry.is_symlink():
+                raise Damaged(f"{entry.name} is a link")
+            if entry.name not in names and not entry.name.startswith((".", "__pycache__")):
+                raise Damaged(f"{entry.name} was added")
+        return {name: _read_file(folder / name) for name in names}
+    except OSError as error:
+        raise unreadable(folder, error) from error
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_LINKS)
+    except FileNotFoundError as missing:
+        raise Damaged(f"{path.name} is missing") from missing
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Damaged(f"{path.name} is not a plain file")
+        content = file.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise Damaged(f"{path.name} is far too large")
+    return content

@@ -1,0 +1,343 @@
+"""The library: what the rest of the program knows of all tools. Disk and index stand behind it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import JsonValue
+
+from alita_mcp.errors import LibraryError, ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.catalogue import JournalRow, Snapshot
+from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.export import export_version
+from alita_mcp.library.finder import Finder
+from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.listing import answer, documents, listing, standing
+from alita_mcp.library.naming import deleted, not_found, why_not_callable
+from alita_mcp.library.ranking import Document
+from alita_mcp.library.runs import Runs
+from alita_mcp.library.search_answer import SearchAnswer, SearchHit
+from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.library.store import Store
+from alita_mcp.settings import Settings
+from alita_mcp.values import AcceptedVersion, CatalogueEntry, Manifest, StoredVersion
+
+WATCH_EVERY_S = 0.25
+THREADS = 8
+
+__all__ = ["Library", "SearchAnswer", "SearchHit", "open_library"]
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class Library:
+    """All tools of one home. What is listed is read from memory; everything else runs in worker threads."""
+
+    def __init__(self, store: Store, tasks: TaskGroup) -> None:
+        """Made by `open_library`; `tasks` carries the work in the background."""
+        self.home: Path = store.home
+        self._store = store
+        self._runs = Runs(store.home / "runs")
+        self._threads = anyio.CapacityLimiter(THREADS)
+        self._finder = Finder(SearchIndex(store.home / "index.lance"), self._fresh_documents, tasks)
+        self._callbacks: dict[object, Callable[[], None]] = {}
+        self._generation = 0
+        self._snapshot = Snapshot(0, {}, {})
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change of any tool's standing that this process knows of; use does not count."""
+        return self._generation
+
+    def entries(self) -> tuple[CatalogueEntry, ...]:
+        """All tools but the deleted ones, the oldest first."""
+        return tuple(entry for entry in self._snapshot.entries.values() if entry.state != "deleted")
+
+    def entry(self, name: str) -> CatalogueEntry:
+        """One tool as it stands.
+
+        Raises:
+            ToolNotFound: no tool has that name; `nearest` look alike.
+            ToolUnavailable: it is deleted; the hint says how it comes back.
+        """
+        entry = self._snapshot.entries.get(name)
+        if entry is None:
+            raise not_found(name, (known.name for known in self.entries()))
+        if entry.state == "deleted":
+            raise deleted(name)
+        return entry
+
+    def evidence(self, name: str, version: int) -> tuple[str, ...]:
+        """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
+        return self._snapshot.evidence.get((name, version), ())
+
+    async def callable_entry(self, name: str) -> CatalogueEntry:
+        """One tool that may be called now.
+
+        Raises:
+            ToolNotFound: no tool has that name.
+            ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
+        """
+        entry = await self._known(name)
+        unavailable = why_not_callable(entry)
+        if unavailable:
+            raise unavailable
+        return entry
+
+    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+        """A version from disk (default: the current one), proved unchanged; disabled tools can be read too.
+
+        Raises:
+            ToolNotFound: there is no such tool or version.
+            ToolUnavailable: the tool is deleted.
+            ToolQuarantined: a file is not what was verified; it is journalled and will not run.
+        """
+        entry = await self._known(name, version)
+        number = entry.manifest.version if version is None else version
+        if number not in entry.versions:
+            there = ", ".join(f"v{known}" for known in entry.versions)
+            raise ToolNotFound(f"There is no {name} v{number}.", hint=f"There is {there}.")
+        try:
+            return await self._in_thread(self._store.read, name, number)
+        except ToolUnavailable:
+            await self.refresh()
+            raise
+
+    async def publish(self, accepted: AcceptedVersion, *, expected_version: int) -> Manifest:
+        """Publishes an accepted version: 0 for a new name, k for a version on top of the newest one, v<k>.
+
+        Raises:
+            NameTaken: somebody published this name, or is doing so.
+            ToolUnavailable: the tool is deleted.
+            LibraryError: it was not accepted, cannot be kept, or the disk refuses; nothing is left behind.
+        """
+        return await self._change(self._store.publish, accepted, expected_version)
+
+    async def raise_evidence(self, name: str, version: int, sandbox_kind: str) -> None:
+        """Records that a version passed its gates under another kind of sandbox too."""
+        change = partial(self._store.catalogue.change, sandbox=sandbox_kind)
+        await self._change(change, "passed elsewhere", name, version)
+
+    async def pin(self, name: str) -> CatalogueEntry:
+        """Lists a tool before all that are not pinned."""
+        return await self._alter("pinned", name)
+
+    async def unpin(self, name: str) -> CatalogueEntry:
+        """Undoes `pin`."""
+        return await self._alter("unpinned", name)
+
+    async def disable(self, name: str) -> CatalogueEntry:
+        """Takes a tool out of lists and calls until `enable`."""
+        return await self._alter("disabled", name)
+
+    async def approve(self, name: str) -> CatalogueEntry:
+        """A person grants what the current version asks for, and only that version."""
+        return await self._alter("approved", name)
+
+    async def revoke(self, name: str) -> CatalogueEntry:
+        """A person takes all grants of a tool back."""
+        return await self._alter("revoked", name)
+
+    async def delete(self, name: str) -> CatalogueEntry:
+        """Puts up a tombstone; answers the entry as it was last known."""
+        await self._alter("deleted", name)
+        return self._snapshot.entries[name]
+
+    async def enable(self, name: str) -> CatalogueEntry:
+        """Brings a disabled, deleted or quarantined tool back, once its files are proved unchanged.
+
+        Raises:
+            ToolNotFound: no tool has that name.
+            ToolQuarantined: its current version is not what was verified.
+            ToolUnavailable: it was deleted too long ago.
+        """
+        if name not in self._snapshot.entries:
+            await self._known(name)
+        await self._change(self._store.enable, name, self._snapshot.entries[name].manifest.version)
+        return self.entry(name)
+
+    async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
+        """Makes another version the current one; default: the one before the current.
+
+        Raises:
+            ToolNotFound: there is no such tool or version.
+            UsageError: there is no version before the current one.
+            ToolQuarantined: that version is not what was verified.
+        """
+        entry = await self._known(name, version)
+        older = [known for known in entry.versions if known < entry.manifest.version]
+        if version is None and not older:
+            raise UsageError(
+                f"{name} v{entry.manifest.version} has none before it.", hint="Name the version to use."
+            )
+        target = max(older) if version is None else version
+        await self.read(name, target)
+        return await self._alter("rolled back", name, target)
+
+    async def export(self, name: str, version: int | None = None) -> Path:
+        """Writes a folder that runs anywhere without alita; answers where it is. Errors as `read`."""
+        stored = await self.read(name, version)
+        folder = await self._in_thread(export_version, self.home / "exports", stored)
+        await self.record("exported", name, {"folder": str(folder)}, stored.manifest.version)
+        return folder
+
+    async def record_call(
+        self, name: str, version: int, *, ok: bool, status: str, seconds: float, sandbox: str
+    ) -> None:
+        """Counts and journals one call."""
+        detail = {"status": status, "seconds": round(seconds, 6), "sandbox": sandbox}
+        await self._change(self._store.catalogue.record_call, name, version, not ok, detail)
+
+    async def record(
+        self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
+    ) -> None:
+        """Writes an event into the journal."""
+        await self._in_thread(self._store.catalogue.record, event, name, version, detail)
+
+    def journal(self, limit: int = 100) -> list[JournalRow]:
+        """The newest events first."""
+        return self._store.catalogue.journal(limit)
+
+    async def search(self, query: str, limit: int) -> SearchAnswer:
+        """The tools that serve a need, and how sure that is."""
+        return answer(await self._finder.find(query), self._snapshot.entries, limit)
+
+    async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
+        """Names of the tools whose words are nearest to a draft's name and description."""
+        enabled = documents(self._snapshot.entries)
+        return tuple(name for name, _ in await self._finder.find(text) if name in enabled)[:limit]
+
+    async def reindex(self) -> int:
+        """Reads every tool again, quarantines the changed ones, makes the index anew; answers its number of rows."""
+        for entry in self.entries():
+            try:
+                await self.read(entry.name)
+            except ToolUnavailable as damaged:
+                _log.warning("%s", damaged)
+        rows = await self._finder.rebuild()
+        await self.record("reindexed", None, {"rows": rows})
+        return rows
+
+    async def keep_run(self, result: JsonValue) -> str:
+        """Stores a whole result; answers the name to read it by."""
+        return await self._in_thread(self._runs.keep, result)
+
+    async def read_run(self, run: str) -> JsonValue:
+        """A stored result; ToolNotFound when there is none of that name, or no longer."""
+        return await self._in_thread(self._runs.read, run)
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
+        key = object()
+        self._callbacks[key] = callback
+
+        def unsubscribe() -> None:
+            self._callbacks.pop(key, None)
+
+        return unsubscribe
+
+    async def refresh(self) -> None:
+        """Takes in what other processes committed; the watcher does so by itself four times a second."""
+        self._apply(await self._in_thread(self._store.catalogue.snapshot))
+
+    async def watch(self) -> None:
+        """Notices what other processes commit, for as long as it runs."""
+        seen = None
+        while True:
+            try:
+                version = await self._in_thread(self._store.catalogue.data_version)
+                if version != seen:
+                    await self.refresh()
+                seen = version
+            except LibraryError as failure:
+                _log.warning("%s", failure)
+            await anyio.sleep(WATCH_EVERY_S)
+
+    def close(self) -> None:
+        """Lets go of the index; the store is closed by who opened it."""
+        self._finder.close()
+
+    async def _known(self, name: str, version: int | None = None) -> CatalogueEntry:
+        """`entry`, after a second look at the catalogue when this process does not know the name or version."""
+        entry = self._snapshot.entries.get(name)
+        if entry is None or (version is not None and version not in entry.versions):
+            await self.refresh()
+        return self.entry(name)
+
+    async def _alter(self, event: str, name: str, version: int | None = None) -> CatalogueEntry:
+        await self._known(name)
+        await self._change(self._store.catalogue.change, event, name, version)
+        return self._snapshot.entries[name] if event == "deleted" else self.entry(name)
+
+    async def _change(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Runs a change to its end, cancelled or not, and takes in how things stand afterwards."""
+        try:
+            return await self._in_thread(work, *arguments)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.refresh()
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
+
+    def _apply(self, snapshot: Snapshot) -> None:
+        if snapshot.serial <= self._snapshot.serial:
+            return
+        before, self._snapshot = self._snapshot.entries, snapshot
+        if standing(before) == standing(snapshot.entries):
+            return
+        self._generation += 1
+        self._finder.want(documents(snapshot.entries))
+        if listing(before) != listing(snapshot.entries):
+            for callback in tuple(self._callbacks.values()):
+                callback()
+
+    def _fresh_documents(self) -> Mapping[str, Document]:
+        return documents(self._store.catalogue.snapshot().entries)
+
+
+@asynccontextmanager
+async def open_library(
+    settings: Settings,
+    *,
+    starters: Callable[[], Path | None] = starter_tools_folder,
+    on_step: OnStep = no_step,
+) -> AsyncIterator[Library]:
+    """The library in `settings.home`, made when there is none, with the starter tools when it is empty.
+
+    Raises:
+        LibraryError: the home or the catalogue cannot be used; nothing was deleted.
+    """
+    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
+    try:
+        async with _background() as tasks:
+            library = Library(store, tasks)
+            await library.refresh()
+            tasks.start_soon(library.watch)
+            try:
+                yield library
+            finally:
+                tasks.cancel_scope.cancel()
+                library.close()
+    finally:
+        store.close()
+
+
+@asynccontextmanager
+async def _background() -> AsyncIterator[TaskGroup]:
+    """A task group whose body's error comes out as itself, not in a group."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield tasks
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group.exceptions[0].__cause__
+        raise

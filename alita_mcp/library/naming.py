@@ -1,0 +1,53 @@
+"""Names that do not answer: which ones look alike, and how a tool that is gone comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from alita_mcp.errors import ToolNotFound, ToolUnavailable
+from alita_mcp.library.files import quarantined
+from alita_mcp.values import CatalogueEntry
+
+NEAREST = 3
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The three known names that look most like `name`, best first."""
+    word = name[:64].lower()
+    return tuple(
+        sorted(known, key=lambda other: (-SequenceMatcher(None, word, other).ratio(), other))[:NEAREST]
+    )
+
+
+def not_found(name: str, known: Iterable[str]) -> ToolNotFound:
+    """The error for a name that no tool has."""
+    nearest = nearest_names(name, known)
+    hint = f"Did you mean {', '.join(nearest)}?" if nearest else "There are no tools yet."
+    return ToolNotFound(f"There is no tool {name[:64]!r}.", hint=hint, nearest=nearest)
+
+
+def deleted(name: str) -> ToolUnavailable:
+    """The error for a tool with a tombstone."""
+    return ToolUnavailable(
+        f"{name} was deleted.",
+        hint=f"manage_tool with action enable, or `alita enable {name}`, brings it back.",
+    )
+
+
+def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
+    """The error for a tool that may not be called now, saying how it comes back; None when it may."""
+    name = entry.name
+    if entry.state == "disabled":
+        return ToolUnavailable(
+            f"{name} is disabled.",
+            hint=f"manage_tool with action enable, or `alita enable {name}`, brings it back.",
+        )
+    if entry.state == "quarantined":
+        return quarantined(name, entry.manifest.version, "a file differs from what was verified")
+    if not entry.approved:
+        return ToolUnavailable(
+            f"{name} asks for grants that nobody approved.",
+            hint=f"A person can approve them: `alita approve {name}`.",
+        )
+    return None

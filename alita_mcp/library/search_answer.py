@@ -1,0 +1,32 @@
+"""What a search answers: how sure it is that a tool fits, and the tools, best first."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_mcp.values import Trust, Value
+
+Fit = Literal["match", "possible", "none"]
+
+
+class SearchHit(Value):
+    """One tool that may serve the need."""
+
+    name: str
+    version: int
+    signature: str
+    """As in `slugify(text: str, max_length?: int) -> str`."""
+    summary: str
+    trust: Trust
+    score: float
+    """Calibrated probability that this is the tool asked for."""
+
+
+class SearchAnswer(Value):
+    """What `search_capabilities` found."""
+
+    fit: Fit
+    """`match`: call the first result. `possible`: read them and judge. `none`: make a new tool."""
+    total: int
+    """How many tools there are to be found at all."""
+    results: tuple[SearchHit, ...]

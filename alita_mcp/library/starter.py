@@ -1,0 +1,19 @@
+"""The tools that every new library begins with: where they are, in a checkout and in an installed package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import alita_mcp
+
+PACKAGE = Path(alita_mcp.__file__).parent
+
+
+def starter_tools_folder(package: Path = PACKAGE) -> Path | None:
+    """The folder `<name>/v<k>/…` of the starter tools, if the installed `package` has one."""
+    installed = package / "starter_tools"
+    if installed.is_dir():
+        return installed
+    checkout = package.parent
+    folder = checkout / "generated_tools"
+    return folder if folder.is_dir() and (checkout / "pyproject.toml").is_file() else None

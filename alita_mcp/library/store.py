@@ -1,0 +1,247 @@
+"""Files and catalogue together: every change that touches both, in an order that a crash at any point leaves whole.
+
+All of it blocks; `library.Library` calls it in worker threads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from alita_mcp.errors import (
+    AlitaError,
+    LibraryError,
+    NameTaken,
+    ToolNotFound,
+    ToolQuarantined,
+    ToolUnavailable,
+)
+from alita_mcp.library.catalogue import Catalogue, Claim
+from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.files import (
+    Folder,
+    ToolFiles,
+    pack,
+    quarantined,
+    read_version_folder,
+    seal_of,
+    unpack,
+    versions_under,
+)
+from alita_mcp.library.locks import Owner, held
+from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
+
+TOMBSTONE_DAYS = 30
+CLAIM_TIMEOUT_S = 30.0
+"""How long a publisher waits for another one of the same name, to see whether it succeeds."""
+OPEN_TIMEOUT_S = 60.0
+"""How long opening waits for another process that is opening the same library."""
+
+
+class Store:
+    """The library's truth on disk."""
+
+    def __init__(self, home: Path, starters: Path | None, on_step: OnStep = no_step) -> None:
+        """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
+
+        Raises:
+            LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
+        """
+        self.home = home
+        self._lock = home / "library.lock"
+        self._on_step = on_step
+        try:
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (home / "generated_tools").mkdir(exist_ok=True)
+            with held(self._lock, OPEN_TIMEOUT_S):
+                self._owner = Owner(home / "owners")
+                try:
+                    self._open(starters)
+                except BaseException:
+                    self._owner.close()
+                    raise
+        except OSError as error:
+            raise unreadable(home, error) from error
+
+    def _open(self, starters: Path | None) -> None:
+        self.files = ToolFiles(self.home, self._owner.name, self._on_step)
+        self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
+        try:
+            if not self.catalogue.journal(1, "created"):
+                self._adopt()
+                self.catalogue.record("created", None, None, {})
+            self._sweep()
+            self._purge()
+            self._install(starters)
+        except BaseException:
+            self.catalogue.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the library."""
+        self.catalogue.close()
+        self._owner.close()
+
+    def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
+        """Makes an accepted version the current one of its tool.
+
+        Raises:
+            NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
+            ToolUnavailable: the tool is deleted.
+            LibraryError: it was not accepted, cannot be kept, or the disk refuses.
+        """
+        name = accepted.draft.name
+        if accepted.report.trust == "rejected":
+            raise LibraryError(
+                f"{name!r} was rejected by its gates and is not published.", hint="Mend it first."
+            )
+        files = pack(accepted, expected + 1)
+        return self._place(name, expected + 1, files, "published")
+
+    def read(self, name: str, version: int) -> StoredVersion:
+        """A published version, proved unchanged.
+
+        Raises:
+            ToolNotFound: there is no such version.
+            ToolQuarantined: it is not what was verified, now or when it was last looked at.
+            LibraryError: the disk refuses.
+        """
+        row = self.catalogue.version_row(name, version)
+        if row is None:
+            raise ToolNotFound(
+                f"There is no {name} v{version}.", hint="inspect_tool names the versions there are."
+            )
+        if row.quarantined is not None:
+            raise quarantined(name, version, row.quarantined)
+        return self._check(name, version, row.seal)
+
+    def enable(self, name: str, version: int) -> None:
+        """Brings a disabled, deleted or quarantined tool back, once its current version is proved unchanged.
+
+        Raises:
+            ToolQuarantined: it is not what was verified.
+            ToolUnavailable: it was deleted too long ago.
+        """
+        row = self.catalogue.version_row(name, version)
+        if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
+            raise ToolUnavailable(
+                f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
+            )
+        self._check(name, version, row.seal)
+        self.catalogue.change("enabled", name, version)
+
+    def _check(self, name: str, version: int, seal: str) -> StoredVersion:
+        try:
+            return self.files.read(name, version, seal)
+        except ToolQuarantined as damaged:
+            reason = damaged.message.partition(": ")[2].removesuffix(".")
+            self.catalogue.change("quarantined", name, version, reason=reason)
+            raise
+
+    def _claim(self, claim: Claim) -> None:
+        """Takes a name for publishing, after whoever holds it is done, or cleared away if it died."""
+        deadline = time.monotonic() + CLAIM_TIMEOUT_S
+        while not self.catalogue.claim(claim):
+            if time.monotonic() > deadline:
+                raise NameTaken(
+                    f"{claim.name} is being published by somebody else.", hint="Search again later."
+                )
+            others = [other for other in self.catalogue.claims() if other.name == claim.name]
+            if all(map(self._lives, others)):
+                time.sleep(0.02)
+            else:
+                with held(self._lock, OPEN_TIMEOUT_S):
+                    self._sweep()
+
+    def _lives(self, claim: Claim) -> bool:
+        return self._owner.is_alive(claim.owner)
+
+    def _abandon(self, claim: Claim) -> None:
+        """Removes what an unfinished publishing left, if it did not finish after all."""
+        row = self.catalogue.version_row(claim.name, claim.version)
+        if row is None:
+            self.files.discard(claim.name, claim.version)
+        self.catalogue.release(claim)
+
+    def _sweep(self) -> None:
+        """Clears up after the dead; call it under the library's lock."""
+        for claim in self.catalogue.claims():
+            if not self._lives(claim):
+                self._abandon(claim)
+                self.catalogue.record("swept", claim.name, claim.version, {"reason": "its publisher died"})
+        self.files.sweep_staging(self._owner.is_alive)
+        found = versions_under(self.files.root)
+        known = self.catalogue.published()
+        for name, version in found:
+            if (name, version) not in known:
+                refuge = self.files.set_aside(name, version)
+                self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
+        self._owner.sweep()
+
+    def _purge(self) -> None:
+        for name, versions in self.catalogue.deleted_before(_tombstone_limit()):
+            for version in versions:
+                self.files.discard(name, version)
+            self.catalogue.purge(name)
+
+    def _adopt(self) -> None:
+        """Enters the versions that a lost catalogue left behind, if their files prove themselves."""
+        known = self.catalogue.published()
+        for name, version in versions_under(self.files.root):
+            if (name, version) in known:
+                continue
+            with self._refusal_journalled(name, version):
+                files = _proved(self.files.root, name, version)
+                self._enter(name, version, files, "adopted")
+
+    def _install(self, starters: Path | None) -> None:
+        """Fills an empty library; goes on where a process that died half-way stopped."""
+        if starters is None or self.catalogue.journal(1, "starter tools installed"):
+            return
+        theirs = {row.name for row in self.catalogue.journal(1_000, "starter installed")}
+        if not all(name in theirs for name in self.catalogue.snapshot().entries):
+            return
+        known = self.catalogue.published()
+        for name, version in versions_under(starters):
+            if (name, version) not in known:
+                with self._refusal_journalled(name, version):
+                    self._place(name, version, _proved(starters, name, version), "starter installed")
+        self.catalogue.record("starter tools installed", None, None, {})
+
+    def _place(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+        """Claims a version, puts its files in place and makes it the current one; all or nothing."""
+        claim = Claim(name=name, version=version, owner=self._owner.name)
+        self._claim(claim)
+        try:
+            self._on_step("claimed")
+            self.files.store(name, version, files)
+            return self._enter(name, version, files, event)
+        except BaseException:
+            self._abandon(claim)
+            raise
+
+    def _enter(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+        stored = unpack(files, name, version)
+        self.catalogue.publish(stored.manifest, seal_of(files), stored.report.sandbox, event)
+        return stored.manifest
+
+    @contextmanager
+    def _refusal_journalled(self, name: str, version: int) -> Iterator[None]:
+        try:
+            yield
+        except AlitaError as refused:
+            self.catalogue.record("refused", name, version, {"reason": str(refused)})
+
+
+def _proved(root: Path, name: str, version: int) -> Folder:
+    files = read_version_folder(root / name / f"v{version}", name, version)
+    if unpack(files, name, version).report.trust == "rejected":
+        raise quarantined(name, version, "its report says rejected")
+    return files
+
+
+def _tombstone_limit() -> str:
+    return (datetime.now(UTC) - timedelta(days=TOMBSTONE_DAYS)).isoformat(timespec="microseconds")

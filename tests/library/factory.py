@@ -1,0 +1,164 @@
+"""Accepted versions by hand, and libraries opened without the starter tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.library import Library, open_library
+from alita_mcp.settings import Settings
+from alita_mcp.values import (
+    AcceptedVersion,
+    Draft,
+    Example,
+    Lock,
+    Manifest,
+    ToolContract,
+    Trust,
+    VerificationReport,
+)
+
+SLUGIFY = '''"""Slugs."""
+
+import re
+
+
+def slugify(text: str, max_length: int | None = None) -> str:
+    """Turn a title into a URL slug.
+
+    Raises:
+        ValueError: nothing is left.
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not slug:
+        raise ValueError("nothing is left")
+    return slug[:max_length]
+'''
+
+SLUGIFY_EXAMPLES = (
+    Example(arguments={"text": "Hello, World!"}, expected="hello-world"),
+    Example(arguments={"text": "Hello, World!", "max_length": 5}, expected="hello", exact=True),
+    Example(arguments={"text": "¿?"}, raises="ValueError"),
+    Example(arguments={"text": "A b C"}, check="result == result.lower() and ' ' not in result"),
+)
+
+SLUGIFY_INPUT = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "the title"},
+        "max_length": {"type": "integer", "description": "longest slug wanted"},
+    },
+    "required": ["text"],
+}
+
+
+def no_starters() -> Path | None:
+    return None
+
+
+def an_example(arguments: dict[str, Any], expected: Any) -> Example:
+    return Example(arguments=arguments, expected=expected)
+
+
+def accepted(
+    name: str = "slugify",
+    description: str = "Turn a title into a URL slug.",
+    *,
+    code: str = SLUGIFY,
+    examples: tuple[Example, ...] = SLUGIFY_EXAMPLES,
+    input_schema: dict[str, Any] | None = None,
+    output_schema: dict[str, Any] | None = None,
+    trust: Trust = "verified",
+    sandbox: str = "scripted",
+    is_async: bool = False,
+    lock: Lock | None = None,
+    **draft: Any,
+) -> AcceptedVersion:
+    return AcceptedVersion(
+        draft=Draft(name=name, description=description, code=code, examples=examples, **draft),
+        contract=ToolContract(
+            function=name,
+            summary=description.partition("\n")[0],
+            input_schema=input_schema or SLUGIFY_INPUT,
+            output_schema=output_schema or {"type": "object", "properties": {"result": {"type": "string"}}},
+            wraps_result=output_schema is None,
+            is_async=is_async,
+        ),
+        lock=lock or Lock(),
+        report=VerificationReport(
+            trust=trust,
+            checks=(),
+            sandbox=sandbox,
+            examples_passed=len(examples),
+            examples_total=len(examples),
+            deterministic=True,
+            created_at="2026-01-01T00:00:00.000000+00:00",
+        ),
+    )
+
+
+def simple(name: str, description: str = "", *, answer: str = "x", **more: Any) -> AcceptedVersion:
+    """A tool without parameters that answers a constant."""
+    return accepted(
+        name,
+        description or f"Answer for {name}.",
+        code=f"def {name}() -> str:\n    return {answer!r}\n",
+        examples=(Example(expected=answer),),
+        input_schema={"type": "object", "properties": {}},
+        **more,
+    )
+
+
+SIX_TOOLS = {
+    "slugify": ("Turn a title into a URL slug.", ["make a url slug", "kebab case for this headline"]),
+    "word_count": (
+        "Count the words of a text.",
+        ["how many words are in this", "number of words in my essay"],
+    ),
+    "celsius_to_fahrenheit": (
+        "Convert a temperature from Celsius to Fahrenheit.",
+        ["how hot is 30 degrees celsius in fahrenheit"],
+    ),
+    "roman_numeral": ("Write a whole number as a Roman numeral.", ["2024 in roman numerals"]),
+    "csv_to_json": (
+        "Parse CSV text into a list of JSON objects.",
+        ["turn this spreadsheet export into objects"],
+    ),
+    "days_between": (
+        "Count the days between two dates.",
+        ["how long until christmas", "difference of two dates"],
+    ),
+}
+
+
+async def publish_six(library: Library) -> None:
+    for name, (description, use_when) in SIX_TOOLS.items():
+        await library.publish(simple(name, description, use_when=tuple(use_when)), expected_version=0)
+
+
+@asynccontextmanager
+async def opened(home: Path, on_step: OnStep = no_step) -> AsyncIterator[Library]:
+    async with open_library(Settings(home=home), starters=no_starters, on_step=on_step) as library:
+        yield library
+
+
+def version_folder(home: Path, manifest: Manifest) -> Path:
+    return home / "generated_tools" / manifest.name / f"v{manifest.version}"
+
+
+def found(home: Path, pattern: str) -> list[Path]:
+    """The files and folders under `home` that match."""
+    return sorted(home.glob(pattern))
+
+
+def events(library: Library) -> list[str]:
+    """What the journal says happened, in order."""
+    return [row.event for row in reversed(library.journal(10_000))]
+
+
+def as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

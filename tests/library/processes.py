@@ -1,0 +1,91 @@
+"""What tests run as processes of their own: `python -m tests.library.processes WORD HOME …`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+from alita_mcp.errors import NameTaken
+from tests.library.factory import accepted, opened, simple
+
+ROOT = Path(__file__).parents[2]
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """Starts one of the programs below; it says `ready` when it waits for a line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.library.processes", *words],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def finish(process: subprocess.Popen[str], said: str = "go\n") -> tuple[int, str]:
+    """Sends a line, waits, and answers exit status and output."""
+    output, _ = process.communicate(said, timeout=120)
+    return process.returncode, output.strip()
+
+
+async def publish_and_die(home: Path, step: str, version: str) -> None:
+    """Publishes and kills itself with SIGKILL right after the named step."""
+
+    def die(done: str) -> None:
+        if done == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async with opened(home, die) as library:
+        await library.publish(accepted(), expected_version=int(version) - 1)
+
+
+async def race(home: Path, name: str) -> None:
+    """Publishes when told to; says `won` or `taken`."""
+    async with opened(home) as library:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        try:
+            await library.publish(simple(name, answer=str(os.getpid())), expected_version=0)
+        except NameTaken:
+            print(f"taken at v{library.entry(name).manifest.version}")
+        else:
+            print("won")
+
+
+async def open_with_starters(home: Path, starters: Path) -> None:
+    """Opens a library that the starter tools are installed into, when told to."""
+    from alita_mcp.library.library import open_library
+    from alita_mcp.settings import Settings
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    async with open_library(Settings(home=home), starters=lambda: starters) as library:
+        print(" ".join(entry.name for entry in library.entries()))
+
+
+async def publish_and_stay(home: Path, name: str) -> None:
+    """Publishes one tool, then uses and disables it, each when told to."""
+    async with opened(home) as library:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        await library.publish(simple(name, "Count the words of a text."), expected_version=0)
+        print("published", flush=True)
+        sys.stdin.readline()
+        await library.record_call(name, 1, ok=True, status="ok", seconds=0.1, sandbox="scripted")
+        print("used", flush=True)
+        sys.stdin.readline()
+        await library.disable(name)
+        print("disabled", flush=True)
+        sys.stdin.readline()
+
+
+PROGRAMS = {
+    "die": publish_and_die, "race": race, "starters": open_with_starters, "stay": publish_and_stay,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    word, home, *rest = sys.argv[1:]
+    arguments = [Path(rest[0])] if word == "starters" else rest
+    anyio.run(PROGRAMS[word], Path(home), *arguments)

@@ -1,0 +1,283 @@
+"""Opening a library: new, damaged, newer, adopted, with starter tools, and watched from two processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
+from alita_mcp.library.files import PUBLISH_STEPS, write_version_folder
+from alita_mcp.library.library import open_library
+from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.settings import Settings
+from tests.library.factory import accepted, events, found, opened, publish_six, simple
+from tests.library.processes import finish, start
+
+
+@pytest.fixture
+def starters(tmp_path: Path) -> Path:
+    root = tmp_path / "starters"
+    write_version_folder(root / "slugify" / "v1", accepted())
+    write_version_folder(root / "slugify" / "v2", accepted(description="Better slugs."), 2)
+    write_version_folder(root / "word_count" / "v1", simple("word_count", sandbox="monty"))
+    return root
+
+
+async def test_a_new_home_gets_the_starter_tools_once(home: Path, starters: Path) -> None:
+    for _ in range(2):
+        async with open_library(Settings(home=home), starters=lambda: starters) as library:
+            assert [entry.name for entry in library.entries()] == ["slugify", "word_count"]
+            assert library.entry("slugify").versions == (1, 2)
+            assert library.entry("slugify").manifest.version == 2
+            assert library.entry("word_count").sandboxes == ("monty",)
+            assert (await library.read("slugify")).manifest.description == "Better slugs."
+            assert events(library).count("starter installed") == 3
+        shutil.rmtree(home / "index.lance", ignore_errors=True)
+
+
+async def test_starter_tools_that_were_deleted_stay_deleted(home: Path, starters: Path) -> None:
+    async with open_library(Settings(home=home), starters=lambda: starters) as library:
+        await library.delete("slugify")
+    async with open_library(Settings(home=home), starters=lambda: starters) as library:
+        assert [entry.name for entry in library.entries()] == ["word_count"]
+
+
+async def test_a_library_with_tools_of_its_own_gets_no_starter_tools(home: Path, starters: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(simple("my_tool"), expected_version=0)
+    async with open_library(Settings(home=home), starters=lambda: starters) as library:
+        assert [entry.name for entry in library.entries()] == ["my_tool"]
+
+
+async def test_a_changed_starter_tool_is_refused_and_the_others_come(home: Path, starters: Path) -> None:
+    (starters / "slugify" / "v1" / "tool.py").write_text("evil = 1\n")
+    async with open_library(Settings(home=home), starters=lambda: starters) as library:
+        assert [entry.name for entry in library.entries()] == ["word_count"]
+        assert events(library).count("refused") == 2
+        refused = [row for row in library.journal() if row.event == "refused" and row.version == 1]
+        assert "tool.py differs" in refused[0].detail["reason"]
+
+
+async def test_a_rejected_starter_tool_is_refused(home: Path, tmp_path: Path) -> None:
+    write_version_folder(tmp_path / "s" / "slugify" / "v1", accepted(trust="rejected"))
+    async with open_library(Settings(home=home), starters=lambda: tmp_path / "s") as library:
+        assert library.entries() == ()
+
+
+async def test_two_processes_starting_at_once_install_the_starter_tools_once(
+    home: Path, starters: Path
+) -> None:
+    with anyio.fail_after(120):
+        processes = [start("starters", str(home), str(starters)) for _ in range(3)]
+        for process in processes:
+            assert process.stdout is not None
+            await anyio.to_thread.run_sync(process.stdout.readline)
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        ends = [await anyio.to_thread.run_sync(finish, process, "") for process in processes]
+        assert ends == [(0, "slugify word_count")] * 3
+        async with opened(home) as library:
+            assert events(library).count("starter installed") == 3
+
+
+def test_starter_tools_are_found_in_a_checkout_and_in_an_installed_package(tmp_path: Path) -> None:
+    package = tmp_path / "alita_mcp"
+    checkout, installed = tmp_path / "generated_tools", package / "starter_tools"
+    checkout.mkdir()
+    assert starter_tools_folder(package) is None
+    (tmp_path / "pyproject.toml").write_text("")
+    assert starter_tools_folder(package) == checkout
+    installed.mkdir(parents=True)
+    assert starter_tools_folder(package) == installed
+    assert starter_tools_folder() is not None
+
+
+async def test_a_broken_catalogue_is_an_error_with_a_hint_and_nothing_is_deleted(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+    catalogue = home / "library.sqlite3"
+    for damage in (b"this is no database, " * 500, catalogue.read_bytes()[:5_000] + b"\xff" * 40_000):
+        for leftover in ("library.sqlite3-wal", "library.sqlite3-shm"):
+            (home / leftover).unlink(missing_ok=True)
+        catalogue.write_bytes(damage)
+        with pytest.raises(LibraryError, match="cannot be used") as broken:
+            async with opened(home):
+                pass
+        assert "Nothing was deleted" in broken.value.hint
+        assert catalogue.read_bytes() == damage
+        assert len(found(home, "generated_tools/*/v1/tool.py")) == 6
+        assert not found(home, "owners/*")
+
+
+async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        await library.publish(simple("slugify", "New.", answer="2"), expected_version=1)
+    for file in found(home, "library.sqlite3*"):
+        file.unlink()
+    (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
+    async with opened(home) as library:
+        assert len(library.entries()) == 5
+        assert library.entry("slugify").versions == (1, 2)
+        assert (await library.read("slugify")).manifest.version == 2
+        assert {"adopted", "refused", "set aside"} <= set(events(library))
+        assert len(found(home, "set-aside/word_count-v1-*/tool.py")) == 1
+
+
+async def test_a_catalogue_of_a_newer_alita_is_refused(home: Path) -> None:
+    async with opened(home):
+        pass
+    with sqlite3.connect(home / "library.sqlite3") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(LibraryError, match=r"newer alita.*Upgrade"):
+        async with opened(home):
+            pass
+
+
+async def test_a_home_that_is_a_file_is_an_error_with_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("mine")
+    with pytest.raises(LibraryError, match=r"cannot be used.*ALITA_HOME"):
+        async with opened(tmp_path / "home"):
+            pass
+    assert (tmp_path / "home").read_text() == "mine"
+
+
+async def test_a_home_whose_tools_are_gone_quarantines_nothing(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        (home / "generated_tools").rename(home / "elsewhere")
+        with pytest.raises(LibraryError, match="is missing") as missing:
+            await library.read("slugify")
+        assert not isinstance(missing.value, ToolQuarantined)
+        (home / "elsewhere").rename(home / "generated_tools")
+        assert (await library.read("slugify")).manifest.version == 1
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may read everything")
+async def test_an_unreadable_file_is_an_error_not_a_quarantine(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        (home / "generated_tools" / "slugify" / "v1" / "tool.py").chmod(0)
+        with pytest.raises(LibraryError, match="Permission denied"):
+            await library.read("slugify")
+        assert library.entry("slugify").state == "enabled"
+
+
+async def test_the_bodys_own_error_comes_out_as_itself(home: Path) -> None:
+    with pytest.raises(ToolNotFound):
+        async with opened(home) as library:
+            library.entry("nothing_here")
+
+
+async def test_only_the_own_staging_of_the_living_is_left_alone(home: Path) -> None:
+    async with opened(home):
+        owner = next((home / "owners").iterdir()).stem
+        living = home / "generated_tools" / f".staging-{owner}-00"
+        dead = home / "generated_tools" / ".staging-0123456789abcdef-00"
+        odd = home / "generated_tools" / ".staging-..-00"
+        for folder in (living, dead, odd):
+            folder.mkdir()
+        async with opened(home):
+            assert living.exists()
+            assert not dead.exists()
+            assert not odd.exists()
+
+
+async def test_a_publishing_of_the_living_is_not_swept(home: Path) -> None:
+    with anyio.fail_after(120):
+        seen: list[str] = []
+
+        def another_opens(step: str) -> None:
+            if step != "row written":  # then the catalogue is locked, for a moment
+                seen.append(step)
+                anyio.run(open_and_close, home)
+
+        async with opened(home, another_opens) as library:
+            await library.publish(accepted(), expected_version=0)
+            assert len(seen) == len(PUBLISH_STEPS) - 1
+            assert (await library.read("slugify")).manifest.version == 1
+            assert not {"swept", "set aside"} & set(events(library))
+
+
+async def open_and_close(home: Path) -> None:
+    async with opened(home):
+        pass
+
+
+async def test_what_another_process_does_is_noticed_and_its_use_is_not_announced(home: Path) -> None:
+    with anyio.fail_after(120):
+        other = start("stay", str(home), "word_count")
+        assert other.stdin is not None
+        assert other.stdout is not None
+
+        async def tell(expected: str) -> None:
+            assert other.stdin is not None
+            assert other.stdout is not None
+            other.stdin.write("go\n")
+            other.stdin.flush()
+            assert await anyio.to_thread.run_sync(other.stdout.readline) == f"{expected}\n"
+
+        assert await anyio.to_thread.run_sync(other.stdout.readline) == "ready\n"
+        async with opened(home) as library:
+            announced: list[list[str]] = []
+            changed = anyio.Event()
+
+            def note() -> None:
+                announced.append([f"{entry.name} {entry.state}" for entry in library.entries()])
+                changed.set()
+
+            library.on_change(note)
+            await tell("published")
+            await changed.wait()
+            assert announced == [["word_count enabled"]]
+            answer = await library.search("how many words does this text count", 3)
+            assert [hit.name for hit in answer.results] == ["word_count"]
+            await tell("used")
+            while library.entry("word_count").calls == 0:  # noqa: ASYNC110 - use is not announced, so wait and look
+                await anyio.sleep(0.05)
+            assert len(announced) == 1
+            changed = anyio.Event()
+            await tell("disabled")
+            await changed.wait()
+            assert announced[1:] == [["word_count disabled"]]
+            assert (await library.search("count words", 3)).total == 0
+            await anyio.to_thread.run_sync(finish, other)
+
+
+async def test_a_tool_that_another_process_just_made_can_be_read_at_once(home: Path) -> None:
+    async with opened(home) as one, opened(home) as two:
+        await one.publish(accepted(), expected_version=0)
+        assert (await two.read("slugify")).manifest.version == 1
+        await one.publish(accepted(), expected_version=1)
+        assert (await two.read("slugify", 2)).manifest.version == 2
+        assert (await two.callable_entry("slugify")).versions == (1, 2)
+
+
+async def test_every_change_of_the_listing_is_announced_once_and_use_never(home: Path) -> None:
+    async with opened(home) as library:
+        seen: list[int] = []
+        stop = library.on_change(lambda: seen.append(library.generation))
+        await library.publish(accepted(), expected_version=0)
+        await library.publish(accepted(), expected_version=1)
+        await library.rollback("slugify")
+        await library.pin("slugify")
+        await library.pin("slugify")
+        await library.record_call("slugify", 1, ok=True, status="ok", seconds=0.1, sandbox="monty")
+        await library.raise_evidence("slugify", 1, "docker")
+        await library.disable("slugify")
+        await library.enable("slugify")
+        await library.delete("slugify")
+        assert len(seen) == 7
+        assert seen == sorted(set(seen))
+        stop()
+        stop()
+        await library.enable("slugify")
+        assert len(seen) == 7

@@ -1,0 +1,348 @@
+"""Search: the right tool, an honest band, fresh at once, and answers with or without an index."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.library.files import manifest_of
+from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.library import Library
+from alita_mcp.library.ranking import (
+    Corpus,
+    Document,
+    band,
+    clean_query,
+    plain_tokens,
+    probabilities,
+    signature_of,
+    split_words,
+)
+from tests.library.factory import SIX_TOOLS, accepted, opened, publish_six, simple
+
+NEEDS = [
+    ("slugify", "turn this title into a url slug"),
+    ("word_count", "count the words in a text"),
+    ("celsius_to_fahrenheit", "convert celsius to fahrenheit"),
+    ("roman_numeral", "write the number 12 as a roman numeral"),
+    ("csv_to_json", "parse csv into json objects"),
+    ("days_between", "how many days between two dates"),
+]
+UNRELATED = ["book a flight to Tokyo", "play some jazz", "who won the world cup", "send an email to my boss"]
+HOSTILE = [
+    "", " ", "\x00", "\ud800", "'; DROP TABLE tools; --", "name = 'x' OR 1=1", "日本語で何か", "🙂" * 500, "\u202eevil",
+    "a" * 1_000_000, "slug " * 100_000, "\n\t\r", "*", "\"unbalanced", "(((", "field:value AND NOT x~2^3", "\\", "%s%n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["none", "scan"])
+async def test_six_tools_answer_their_own_needs_and_no_others(home: Path, damage: str) -> None:
+    with anyio.fail_after(120):
+        async with opened(home) as library:
+            if damage == "scan":
+                make_index_impossible(home)
+            await publish_six(library)
+            for name, need in NEEDS:
+                answer = await library.search(need, 5)
+                assert (answer.results[0].name, answer.fit) == (name, "match"), (need, answer)
+                assert answer.total == 6
+                assert answer.results[0].score >= 0.7
+                assert len(answer.results) >= 3
+                scores = [hit.score for hit in answer.results]
+                assert scores == sorted(scores, reverse=True)
+            for need in UNRELATED:
+                answer = await library.search(need, 5)
+                assert answer.fit == "none", (need, answer)
+                assert len(answer.results) == 3
+                assert all(hit.score < 0.3 for hit in answer.results)
+
+
+def make_index_impossible(home: Path) -> None:
+    """A folder where the index's lock file should be: nothing can be written."""
+    (home / "index.lock").mkdir()
+
+
+async def test_example_requests_find_a_tool_that_its_description_does_not(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        assert (await library.search("kebab case for a headline", 5)).results[0].name == "slugify"
+        assert (await library.search("how long until christmas", 5)).results[0].name == "days_between"
+
+
+async def test_hostile_queries_are_answered_like_any_other(home: Path) -> None:
+    with anyio.fail_after(120):
+        async with opened(home) as library:
+            for when_empty in (True, False):
+                for query in HOSTILE:
+                    answer = await library.search(query, 5)
+                    assert answer.total == (0 if when_empty else 6)
+                    assert len(answer.results) == (0 if when_empty else len(answer.results))
+                    if query.strip() in ("", "*", "(((", "\\"):
+                        assert answer.fit == "none"
+                if when_empty:
+                    await publish_six(library)
+
+
+async def test_a_long_ramble_that_shares_a_word_is_no_match(home: Path) -> None:
+    ramble = (
+        "please help me plan the holidays of our whole family with flights hotels and museums " * 20 + "text"
+    )
+    async with opened(home) as library:
+        await publish_six(library)
+        assert (await library.search(ramble, 5)).fit != "match"
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 20])
+async def test_no_more_results_than_asked_for(home: Path, limit: int) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        for query in ("count words of a text", "book a flight to Tokyo"):
+            answer = await library.search(query, limit)
+            assert min(limit, 3) <= len(answer.results) <= limit
+            assert len({hit.name for hit in answer.results}) == len(answer.results)
+
+
+async def test_what_is_published_is_found_at_once_and_what_is_gone_is_not(home: Path) -> None:
+    with anyio.fail_after(60):
+        async with opened(home) as library:
+            await publish_six(library)
+            await library.search("warm up", 1)
+            await library.publish(simple("archive", "Compress a folder into a zip."), expected_version=0)
+            answer = await library.search("compress a folder", 5)
+            assert (answer.results[0].name, answer.fit) == ("archive", "match")
+            await library.publish(simple("archive", "Bundle files."), expected_version=1)
+            assert (await library.search("compress a folder", 5)).fit == "none"
+            for gone in (library.disable, library.delete):
+                await gone("archive")
+                answer = await library.search("bundle files", 20)
+                assert "archive" not in [hit.name for hit in answer.results]
+                assert answer.total == 6
+                await library.enable("archive")
+                assert (await library.search("bundle files", 20)).results[0].name == "archive"
+
+
+async def test_a_hit_says_how_the_tool_is_called(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        hit = (await library.search("url slug", 5)).results[0]
+        assert hit.signature == "slugify(text: str, max_length?: int) -> str"
+        assert (hit.version, hit.trust, hit.summary) == (1, "verified", "Turn a title into a URL slug.")
+
+
+def test_signatures_spell_out_lists_objects_and_choices() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "rows": {
+                "type": "array",
+                "items": {"type": "object", "additionalProperties": {"type": "number"}},
+            },
+            "mode": {"type": "string", "enum": ["a", "b"]},
+            "options": {"type": "object", "properties": {}},
+            "flag": {"type": "boolean"},
+            "anything": {},
+        },
+        "required": ["rows"],
+    }
+    one = accepted("a_tool", input_schema=schema, output_schema={"type": "object", "properties": {}})
+    assert signature_of(manifest_of(one, 1)) == (
+        "a_tool(rows: list[dict[str, float]], mode?: 'a' | 'b', options?: dict, flag?: bool, anything?: any) -> dict"
+    )
+
+
+async def test_similar_tools_are_named_best_first(home: Path) -> None:
+    async with opened(home) as library:
+        assert await library.similar("anything") == ()
+        await publish_six(library)
+        names = await library.similar("url_slug Make a URL slug from the title of a text")
+        assert names[0] == "slugify"
+        assert len(names) <= 5
+        assert await library.similar("zzz qqq") == ()
+
+
+def remove(home: Path) -> None:
+    shutil.rmtree(home / "index.lance")
+
+
+def scribble(home: Path) -> None:
+    for file in (home / "index.lance").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"\xff" * 100)
+
+
+def truncate(home: Path) -> None:
+    for file in (home / "index.lance").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+
+
+def replace_by_a_file(home: Path) -> None:
+    shutil.rmtree(home / "index.lance")
+    (home / "index.lance").write_text("mine")
+
+
+def lose_the_text_index(home: Path) -> None:
+    shutil.rmtree(next((home / "index.lance").glob("*/_indices")))
+
+
+@pytest.mark.parametrize("damage", [remove, scribble, truncate, replace_by_a_file, lose_the_text_index])
+@pytest.mark.parametrize("when", ["open", "closed"])
+async def test_a_damaged_index_is_made_anew(home: Path, damage: Callable[[Path], None], when: str) -> None:
+    with anyio.fail_after(120):
+        async with opened(home) as library:
+            await publish_six(library)
+            await library.search("count words", 5)
+            if when == "open":
+                damage(home)
+                await assert_answers(library)
+                await assert_index_is_whole(library, home)
+        if when == "closed":
+            damage(home)
+            async with opened(home) as library:
+                await assert_answers(library)
+                await assert_index_is_whole(library, home)
+
+
+async def assert_answers(library: Library) -> None:
+    for name, need in NEEDS:
+        answer = await library.search(need, 5)
+        assert (answer.results[0].name, answer.fit) == (name, "match")
+
+
+async def rows_of(home: Path) -> list[str]:
+    import lancedb
+
+    database = await lancedb.connect_async(home / "index.lance")
+    table = await database.open_table("tools_v1")
+    rows = await table.query().select(["name"]).to_list()
+    table.close()
+    database.close()
+    return sorted(row["name"] for row in rows)
+
+
+async def assert_index_is_whole(library: Library, home: Path) -> None:
+    while (home / "index.lance").is_file() or not list((home / "index.lance").glob("*/data/*")):
+        await library.search("count words", 5)
+        await anyio.sleep(0.05)
+    while await rows_of(home) != sorted(SIX_TOOLS):
+        await library.search("count words", 5)
+        await anyio.sleep(0.05)
+
+
+async def test_stale_missing_and_foreign_rows_are_put_right_at_the_next_start(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        await library.search("count words", 5)
+    index = SearchIndex(home / "index.lance")
+    await index.open()
+    wrong = {"slugify": Document("entirely different words", "00"), "stranger": Document("count words", "01")}
+    await index.sync(lambda: wrong)
+    index.close()
+    assert await rows_of(home) == ["slugify", "stranger"]
+    async with opened(home) as library:
+        await assert_answers(library)
+    assert await rows_of(home) == sorted(SIX_TOOLS)
+
+
+async def test_duplicated_rows_are_put_right(home: Path) -> None:
+    import lancedb
+    import pyarrow as pa
+
+    async with opened(home) as library:
+        await publish_six(library)
+        await library.search("count words", 5)
+    database = await lancedb.connect_async(home / "index.lance")
+    table = await database.open_table("tools_v1")
+    row = {"name": "slugify", "text_hash": "00", "search_text": "count the words of a text"}
+    await table.add(pa.Table.from_pylist([row], schema=await table.schema()))
+    table.close()
+    database.close()
+    assert (await rows_of(home)).count("slugify") == 2
+    async with opened(home) as library:
+        await assert_answers(library)
+    assert await rows_of(home) == sorted(SIX_TOOLS)
+
+
+async def test_reindex_counts_the_rows_and_quarantines_what_was_changed(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        assert await library.reindex() == 6
+        (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
+        assert await library.reindex() == 5
+        assert library.entry("word_count").state == "quarantined"
+        assert "word_count" not in await rows_of(home)
+
+
+async def test_reindex_says_so_when_there_can_be_no_index(home: Path) -> None:
+    from alita_mcp.errors import LibraryError
+
+    async with opened(home) as library:
+        await publish_six(library)
+        make_index_impossible(home)
+        with pytest.raises(LibraryError, match="search index"):
+            await library.reindex()
+        assert (await library.search("count words", 5)).fit == "match"
+
+
+async def test_many_writes_are_folded_now_and_then(tmp_path: Path) -> None:
+    with anyio.fail_after(120):
+        (tmp_path / "home").mkdir()
+        index = SearchIndex(tmp_path / "home" / "index.lance")
+        await index.open()
+        documents: dict[str, Document] = {}
+        for number in range(45):
+            documents[f"tool_{number}"] = Document(f"words of tool number {number}", str(number))
+            await index.sync(lambda: documents)
+        assert len(await index.candidates("tool words")) == 45
+        assert len(list((tmp_path / "home" / "index.lance").glob("*/data/*.lance"))) < 80
+        assert (await index._table.stats())["fragment_stats"]["num_fragments"] < 25
+        index.close()
+
+
+async def test_two_openings_of_one_index_do_not_duplicate(home: Path) -> None:
+    with anyio.fail_after(120):
+        async with opened(home) as one, opened(home) as two:
+            await one.search("x", 1)
+            await two.search("x", 1)
+            for number in range(5):
+                await one.publish(simple(f"one_{number}", f"Count sheep {number}."), expected_version=0)
+                await two.publish(simple(f"two_{number}", f"Count sheep {number}."), expected_version=0)
+                async with anyio.create_task_group() as tasks:
+                    for library in (one, two):
+                        tasks.start_soon(library.search, "count sheep", 5)
+            await one.refresh()
+            await one.search("count sheep", 5)
+            names = await rows_of(home)
+            assert len(names) == len(set(names)) == 10
+
+
+words = st.text(st.characters(codec="utf-8"), max_size=40)
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[a-z_]{3,9}", fullmatch=True), words, max_size=8), st.text(max_size=60)
+)
+def test_probabilities_are_probabilities_in_falling_order(texts: dict[str, str], query: str) -> None:
+    corpus = Corpus({name: Document(text, "") for name, text in texts.items()}, plain_tokens)
+    tokens = plain_tokens(clean_query(query))
+    ranked = probabilities(tokens, corpus.scores(tokens), corpus)
+    values = [value for _, value in ranked]
+    assert values == sorted(values, reverse=True)
+    assert all(0 <= value <= 1 for value in values)
+    assert {name for name, _ in ranked} <= texts.keys()
+
+
+def test_the_bands_stand_where_the_design_puts_them() -> None:
+    assert [band(value) for value in (0.7, 0.699, 0.3, 0.299, 0.0)] == [
+        "match", "possible", "possible", "none", "none",
+    ]  # fmt: skip
+
+
+def test_identifiers_are_split_into_words() -> None:
+    assert split_words("toCSVFile_v2-final.txt") == "to CSV File v2 final txt"
