@@ -1,0 +1,208 @@
+"""The bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.attestation import Demands
+from alita_mcp.sandbox.bubblewrap_command import (
+    OLDEST,
+    Interpreter,
+    bwrap_command,
+    mounting_command,
+    scratch_bytes,
+    waiting_command,
+)
+from alita_mcp.sandbox.bubblewrap_process import confined_process, identity
+from alita_mcp.sandbox.cgroup import Cgroup, CgroupMissing, Cgroups, limits_of, scope_command
+from alita_mcp.sandbox.folders import Folders
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.wire import Confinement, Transport
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+
+INSTALL = (
+    "Install bubblewrap 0.8 or newer: apt install bubblewrap, dnf install bubblewrap or pacman -S bubblewrap."
+)
+DELEGATE = (
+    "Start it in a systemd user session, where control groups are delegated, or accept weaker limits with"
+    " ALITA_ALLOW_WEAK_LIMITS=true."
+)
+_SETTLE_SECONDS = 15.0
+_ASK = "import sys; print(*sys.version_info[:2])"
+
+
+class Cage(NamedTuple):
+    """How one process is limited: a group made for it, a command before its command, or rlimits only."""
+
+    confinement: Confinement
+    cgroup: Cgroup | None = None
+    prefix: tuple[str, ...] = ()
+
+
+class BubblewrapSandbox(IsolatedSandbox):
+    """Linux with user namespaces; needs no daemon and no privileges."""
+
+    kind = "bubblewrap"
+
+    def __init__(self, settings: Settings, cgroups: Cgroups | None = None) -> None:
+        super().__init__(settings)
+        self._cgroups = cgroups or Cgroups()
+        self._folders = Folders(settings.home / "environments")
+        self._tools: tuple[str, Interpreter] | None = None
+
+    def hint(self) -> str:
+        """How to get bubblewrap, or what it needs."""
+        return DELEGATE if shutil.which("bwrap") else INSTALL
+
+    @asynccontextmanager
+    async def boot(
+        self, limits: Limits, environment: Environment | None
+    ) -> AsyncIterator[tuple[Transport, Confinement]]:
+        """A bubblewrap process under its limits that waits for its supervisor."""
+        if self._tools is None:
+            self._tools = await anyio.to_thread.run_sync(_find_tools)
+            self._cgroups.sweep()
+        bwrap, python = self._tools
+        async with self._cage(limits) as cage:
+            packages = environment.location if environment else ""
+            mounts = bool(packages) and os.geteuid() == 0
+            if mounts:
+                argv = mounting_command(python, bwrap, limits, packages)
+            else:
+                argv = [*cage.prefix, *waiting_command(bwrap_command(bwrap, python, limits, packages))]
+            async with confined_process(
+                argv, drops_by_itself=mounts, cgroup=cage.cgroup, confine=_confine(cage, limits)
+            ) as transport:
+                yield transport, cage.confinement
+
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Keeps an environment in a folder of the library's home."""
+        return await anyio.to_thread.run_sync(self._folders.store, digest, tar)
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The folder of an environment that was stored completely."""
+        return self._folders.find(digest)
+
+    async def aclose(self) -> None:
+        """Nothing is open between calls."""
+
+    @asynccontextmanager
+    async def _cage(self, limits: Limits) -> AsyncIterator[Cage]:
+        """A control group for one process.
+
+        Raises:
+            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
+        """
+        try:
+            cgroup = self._cgroups.create(limits)
+        except CgroupMissing as missing:
+            yield self._cage_without_group(limits, missing)
+            return
+        try:
+            yield Cage(_confinement(limits), cgroup)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await cgroup.remove()
+
+    def _cage_without_group(self, limits: Limits, missing: CgroupMissing) -> Cage:
+        if _has_user_systemd():
+            return Cage(_confinement(limits), prefix=tuple(scope_command(limits)))
+        if self.settings.allow_weak_limits:
+            weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
+            return Cage(_confinement(limits).model_copy(update=weak))
+        raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
+
+
+def _confinement(limits: Limits) -> Confinement:
+    """Memory and processes are limited from outside and cannot be seen from inside: no /sys there."""
+    demands = Demands(
+        memory_bytes=None,
+        processes=None,
+        scratch_bytes=scratch_bytes(limits),
+        scratch_files=None,
+        engine_filter=False,
+    )
+    return Confinement(demands=demands)
+
+
+def _confine(cage: Cage, limits: Limits) -> Callable[[int], Awaitable[None]]:
+    async def confine(pid: int) -> None:
+        if cage.cgroup is not None:
+            cage.cgroup.admit(pid)
+        elif cage.prefix:
+            await _wait_for_scope(pid, limits)
+
+    return confine
+
+
+async def _wait_for_scope(pid: int, limits: Limits) -> None:
+    """Trusts systemd only once the kernel shows its limits on the process."""
+    with anyio.move_on_after(_SETTLE_SECONDS):
+        while True:
+            found = limits_of(pid)
+            if _at_most(found[0], limits.memory_bytes) and _at_most(found[1], limits.processes):
+                return
+            await anyio.sleep(0.01)
+    raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
+
+
+def _at_most(found: int | None, limit: int) -> bool:
+    return found is not None and found <= limit
+
+
+def _has_user_systemd() -> bool:
+    manager = Path(f"/run/user/{os.geteuid()}/systemd/private")
+    return bool(shutil.which("systemd-run")) and os.geteuid() != 0 and manager.exists()
+
+
+def _find_tools() -> tuple[str, Interpreter]:
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SandboxUnavailable("bubblewrap is not installed.", hint=INSTALL)
+    answer = _output([bwrap, "--version"])
+    version = tuple(int(part) for part in re.findall(r"\d+", answer)[:2])
+    if version < OLDEST:
+        raise SandboxUnavailable(f"{answer.strip() or 'bubblewrap'} is too old.", hint=INSTALL)
+    return bwrap, _find_python()
+
+
+def _find_python() -> Interpreter:
+    """The first Python that is new enough and that the sandbox user can start; the system's before our own."""
+    own = f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    candidates = [Interpreter("/usr/bin/python3", ""), Interpreter("/usr/local/bin/python3", "")]
+    if not Path(sys.base_prefix).is_relative_to("/usr"):
+        candidates.append(Interpreter(own, sys.base_prefix))
+    for candidate in candidates:
+        version = tuple(int(part) for part in _output([candidate.executable, "-I", "-S", "-c", _ASK]).split())
+        if version >= (3, 11):
+            return candidate
+    tried = ", ".join(candidate.executable for candidate in candidates)
+    raise SandboxUnavailable(
+        f"No Python 3.11 or newer that the sandbox's user can start: tried {tried}.",
+        hint="Install python3 (3.11 or newer) from the system's packages.",
+    )
+
+
+def _output(argv: list[str]) -> str:
+    """What a program says, as the sandbox's user; empty when it cannot be started or fails."""
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30, **identity()
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return str(done.stdout)

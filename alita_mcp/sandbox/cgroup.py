@@ -1,0 +1,247 @@
+"""Control groups for bubblewrap: memory and process limits of a whole sandbox, cgroup v1 and v2."""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.values import Limits
+
+ROOT = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+_REMOVE_SECONDS = 10.0
+_PERIOD_US = 100_000
+
+
+class CgroupMissing(Exception):
+    """No control group can be made here; the text says why."""
+
+
+class Cgroup(NamedTuple):
+    """One control group: a folder in v2, a folder per controller in v1."""
+
+    folders: tuple[Path, ...]
+
+    def admit(self, pid: int) -> None:
+        """Moves a process, and with it all that it will start, under the limits."""
+        try:
+            for folder in self.folders:
+                (folder / "cgroup.procs").write_text(str(pid), "ascii")
+        except OSError as refused:
+            raise SandboxError(f"The sandbox cannot be put under its limits: {refused}.") from refused
+
+    def oom_kills(self) -> int:
+        """How many processes the kernel killed here for want of memory."""
+        for folder in self.folders:
+            for name in ("memory.events", "memory.oom_control"):
+                try:
+                    lines = (folder / name).read_text("ascii").splitlines()
+                except OSError:
+                    continue
+                return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return 0
+
+    async def remove(self) -> None:
+        """Kills whatever is still inside and removes the folders."""
+        with anyio.move_on_after(_REMOVE_SECONDS):
+            for folder in self.folders:
+                while not _removed(folder):
+                    _kill_members(folder)
+                    await anyio.sleep(0.005)
+
+
+class Cgroups:
+    """Makes control groups where this process may; `root` and `own` are where the kernel shows them."""
+
+    def __init__(self, root: Path = ROOT, own: Path = OWN) -> None:
+        self._root = root
+        self._own = own
+        self._owner = Owner.this_process()
+
+    def create(self, limits: Limits) -> Cgroup:
+        """A control group with these limits, checked by reading them back.
+
+        Raises:
+            CgroupMissing: the system delegates none to this process.
+        """
+        name = f"alita-{self._owner}-{uuid.uuid4().hex[:8]}"
+        made: list[Path] = []
+        try:
+            for parent, wanted in self._plan(limits):
+                folder = parent / name
+                folder.mkdir()
+                made.append(folder)
+                for setting in wanted:
+                    write_setting(folder / setting.file, setting)
+        except (OSError, CgroupMissing) as refused:
+            for folder in made:
+                _removed(folder)
+            raise CgroupMissing(str(refused)) from refused
+        return Cgroup(tuple(made))
+
+    def sweep(self) -> None:
+        """Removes empty groups of processes that are gone."""
+        for parent in self._parents():
+            for folder in parent.glob("alita-*"):
+                owner = Owner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
+                if owner is not None and owner.is_gone():
+                    _removed(folder)
+
+    def _plan(self, limits: Limits) -> list[tuple[Path, tuple[Setting, ...]]]:
+        if self._is_v2():
+            return [(self._delegated(), _v2_settings(limits))]
+        places = [(self._v1_parent(name), settings) for name, settings in _v1_settings(limits).items()]
+        return [(parent, settings) for parent, settings in places if parent.is_dir()]
+
+    def _parents(self) -> list[Path]:
+        try:
+            return (
+                [self._delegated()]
+                if self._is_v2()
+                else [self._v1_parent(name) for name in ("memory", "pids", "cpu")]
+            )
+        except CgroupMissing:
+            return []
+
+    def _is_v2(self) -> bool:
+        return (self._root / "cgroup.controllers").exists()
+
+    def _delegated(self) -> Path:
+        """The nearest group above ours that hands memory and processes down and lets us make children."""
+        folder = self._root / self._path_of("")
+        for candidate in (folder, *folder.parents):
+            if not candidate.is_relative_to(self._root):
+                break
+            handed_down = _words(candidate / "cgroup.subtree_control")
+            if {"memory", "pids"} <= handed_down and os.access(candidate / "cgroup.procs", os.W_OK):
+                return candidate
+        raise CgroupMissing("no control group with memory and pids is delegated to this user")
+
+    def _v1_parent(self, controller: str) -> Path:
+        own = self._root / controller / self._path_of(controller)
+        parent = own if own.is_dir() else self._root / controller
+        if controller != "cpu" and not parent.is_dir():
+            raise CgroupMissing(f"the control group {controller!r} is not mounted")
+        return parent
+
+    def _path_of(self, controller: str) -> str:
+        try:
+            lines = self._own.read_text("ascii").splitlines()
+        except OSError:
+            lines = []
+        for line in lines:
+            _, controllers, path = line.split(":", 2)
+            if controller in controllers.split(","):
+                return path.lstrip("/")
+        return ""
+
+
+class Setting(NamedTuple):
+    """One file of a group and what goes into it."""
+
+    file: str
+    value: str
+    required: bool = True
+
+
+def limits_of(pid: int, root: Path = ROOT) -> tuple[int | None, int | None]:
+    """Memory and process limits of the v2 group that a process is in; None where there is no limit."""
+    try:
+        own = Path(f"/proc/{pid}/cgroup").read_text("ascii").splitlines()
+    except OSError:
+        return None, None
+    path = next((line.removeprefix("0::/") for line in own if line.startswith("0::/")), "")
+    return _number(root / path / "memory.max"), _number(root / path / "pids.max")
+
+
+def scope_command(limits: Limits) -> list[str]:
+    """The command before a command that gives it a control group of its own through the user's systemd."""
+    properties = (
+        f"MemoryMax={limits.memory_bytes}",
+        "MemorySwapMax=0",
+        f"TasksMax={limits.processes}",
+        "CPUQuota=100%",
+    )
+    return [
+        "systemd-run", "--user", "--scope", "--quiet", "--collect",
+        *(f"--property={line}" for line in properties), "--",
+    ]  # fmt: skip
+
+
+def _v2_settings(limits: Limits) -> tuple[Setting, ...]:
+    return (
+        Setting("memory.max", str(limits.memory_bytes)),
+        Setting("memory.swap.max", "0", required=False),
+        Setting("pids.max", str(limits.processes)),
+        Setting("cpu.max", f"{_PERIOD_US} {_PERIOD_US}", required=False),
+    )
+
+
+def _v1_settings(limits: Limits) -> dict[str, tuple[Setting, ...]]:
+    memory = str(limits.memory_bytes)
+    return {
+        "memory": (
+            Setting("memory.limit_in_bytes", memory),
+            Setting("memory.memsw.limit_in_bytes", memory, required=False),
+        ),
+        "pids": (Setting("pids.max", str(limits.processes)),),
+        "cpu": (
+            Setting("cpu.cfs_period_us", str(_PERIOD_US), required=False),
+            Setting("cpu.cfs_quota_us", str(_PERIOD_US), required=False),
+        ),
+    }
+
+
+def write_setting(file: Path, setting: Setting) -> None:
+    """Writes a limit and reads it back.
+
+    Raises:
+        CgroupMissing: a required limit does not hold.
+        OSError: the kernel refuses.
+    """
+    if not setting.required and not file.exists():
+        return
+    file.write_text(setting.value, "ascii")
+    found = _number(file)
+    if setting.required and (found is None or found > int(setting.value)):
+        raise CgroupMissing(f"{setting.file} is {found} after it was set to {setting.value}")
+
+
+def _number(file: Path) -> int | None:
+    try:
+        text = file.read_text("ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _words(file: Path) -> set[str]:
+    try:
+        return set(file.read_text("ascii").split())
+    except OSError:
+        return set()
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _kill_members(folder: Path) -> None:
+    for pid in _words(folder / "cgroup.procs"):
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            continue

@@ -1,0 +1,165 @@
+"""Which sandbox runs the tools: settings in, the first back end that proves its isolation out. Never a bare process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+import anyio
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.values import Lock
+
+BACK_ENDS = {
+    "docker": "alita_mcp.sandbox.docker:DockerSandbox",
+    "bubblewrap": "alita_mcp.sandbox.bubblewrap:BubblewrapSandbox",
+    "monty": "alita_mcp.sandbox.monty:MontySandbox",
+}
+"""Import strings of the back ends, best first; the order in which `auto` tries them."""
+UNCHOSEN = "unchosen"
+
+
+async def open_sandbox(settings: Settings) -> Sandbox:
+    """The back end that the settings name, or for `auto` the first whose probe isolates.
+
+    Raises:
+        SandboxUnavailable: none isolates here; the message says why, the hint what to install.
+    """
+    reports = []
+    for name in _candidates(settings.sandbox):
+        sandbox, report = await _proved(name, settings)
+        if sandbox is not None:
+            return sandbox
+        reports.append(report)
+    what = (
+        "No sandbox isolates"
+        if settings.sandbox == "auto"
+        else f"The sandbox {settings.sandbox!r} does not work"
+    )
+    raise SandboxUnavailable(
+        f"{what} here: {'; '.join(map(_reason, reports))}.",
+        hint=" Or: ".join(report.hint for report in reports if report.hint),
+    )
+
+
+async def probe_all(settings: Settings) -> tuple[ProbeReport, ...]:
+    """What each back end proves about itself, whichever one is set; for `doctor`."""
+    names = list(BACK_ENDS)
+    if settings.sandbox not in {"auto", *names}:
+        names.insert(0, settings.sandbox)
+    reports: dict[str, ProbeReport] = {}
+
+    async def probe(name: str) -> None:
+        sandbox, reports[name] = await _proved(name, settings)
+        if sandbox is not None:
+            await sandbox.aclose()
+
+    async with anyio.create_task_group() as tasks:
+        for name in names:
+            tasks.start_soon(probe, name)
+    return tuple(reports[name] for name in names)
+
+
+class LazySandbox:
+    """A sandbox that is chosen when it is first needed, once, and then stays the same.
+
+    When a chosen back end stops working its calls fail; another one is never slipped in.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._chosen: Sandbox | None = None
+        self._closed = False
+        self._choosing = anyio.Lock()
+
+    @property
+    def kind(self) -> str:
+        """The chosen back end's kind, `unchosen` before the first use."""
+        return self._chosen.kind if self._chosen else UNCHOSEN
+
+    async def chosen(self) -> Sandbox:
+        """The back end; the first caller waits for the probes, and when it is cancelled the next one goes on.
+
+        Raises:
+            SandboxUnavailable: none isolates here; the next call looks again.
+            SandboxError: closed already.
+        """
+        async with self._choosing:
+            if self._closed:
+                raise SandboxError("The sandbox is closed.")
+            if self._chosen is None:
+                self._chosen = await open_sandbox(self._settings)
+            return self._chosen
+
+    async def probe(self) -> ProbeReport:
+        """The chosen back end's own."""
+        return await (await self.chosen()).probe()
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """The chosen back end's own."""
+        return await (await self.chosen()).resolve(packages, progress)
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The chosen back end's own."""
+        return await (await self.chosen()).prepare(lock, progress)
+
+    async def run(self, job: Job) -> RunResult:
+        """The chosen back end's own."""
+        return await (await self.chosen()).run(job)
+
+    async def aclose(self) -> None:
+        """Closes the back end if one was chosen."""
+        with anyio.CancelScope(shield=True):
+            async with self._choosing:
+                self._closed = True
+                if self._chosen is not None:
+                    await self._chosen.aclose()
+
+
+def _candidates(setting: str) -> tuple[str, ...]:
+    return tuple(BACK_ENDS) if setting == "auto" else (setting,)
+
+
+async def _proved(name: str, settings: Settings) -> tuple[Sandbox | None, ProbeReport]:
+    """The opened back end and its report; None, and nothing left open, when it does not isolate."""
+    try:
+        sandbox = _load(name)(settings)
+    except SandboxError as problem:
+        return None, _failed(name, problem)
+    isolates = False
+    try:
+        report = await sandbox.probe()
+        isolates = report.isolates
+    except SandboxError as problem:
+        report = _failed(name, problem)
+    finally:
+        if not isolates:
+            with anyio.CancelScope(shield=True):
+                await sandbox.aclose()
+    return (sandbox if isolates else None), report
+
+
+def _load(name: str) -> Callable[[Settings], Sandbox]:
+    module_name, _, class_name = BACK_ENDS.get(name, name).partition(":")
+    try:
+        return partial(getattr(import_module(module_name), class_name))
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise SandboxUnavailable(
+            f"{BACK_ENDS.get(name, name)} cannot be loaded: {problem}",
+            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, monty or the import string module:Class.",
+        ) from problem
+
+
+def _failed(name: str, problem: SandboxError) -> ProbeReport:
+    return ProbeReport(
+        kind=name, probes=(Probe(name="starts", passed=False, detail=problem.message),), hint=problem.hint
+    )
+
+
+def _reason(report: ProbeReport) -> str:
+    failed = [probe for probe in report.probes if not probe.passed]
+    told = ", ".join(f"{probe.name}: {probe.detail or 'no'}" for probe in failed) or "nothing was proved"
+    return f"{report.kind} ({told})"

@@ -1,0 +1,139 @@
+"""A container's stdin and stdout over the engine's attach stream, and its end."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import anyio
+
+from alita_mcp.sandbox.docker_engine import Engine, remove_container
+from alita_mcp.sandbox.wire import WorkerLost
+
+MAX_COMPLAINTS = 4_000
+_HEADER = struct.Struct(">BxxxI")
+_STDOUT = 1
+_KILLED = "137"
+
+
+class DockerTransport:
+    """The attach stream is multiplexed: eight bytes of stream and length before each piece."""
+
+    def __init__(self, engine: Engine, name: str, attached: Any, since: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._attached = attached
+        self._socket = getattr(attached, "_sock", attached)
+        self._socket.settimeout(None)
+        self._since = since
+        self._buffer = bytearray()
+        self._complaints = bytearray()
+
+    @property
+    def complaints(self) -> str:
+        """What the container wrote to stderr, cut."""
+        return self._complaints.decode("utf-8", "replace")
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of it."""
+        try:
+            await self._engine.blocking(partial(self._socket.sendall, data))
+        except OSError as broken:
+            raise WorkerLost(f"The container takes no input: {broken}. {self.complaints}".strip()) from broken
+
+    async def receive(self) -> bytes:
+        """The next bytes of stdout; empty when the container has ended."""
+        while True:
+            if out := self._demultiplex():
+                return out
+            try:
+                data: bytes = await self._engine.blocking(partial(self._socket.recv, 1 << 18))
+            except OSError:
+                data = b""
+            if not data:
+                return b""
+            self._buffer += data
+
+    async def ran_out_of_memory(self, *, ended: bool) -> bool:
+        """Whether the engine reported an OOM kill; what kills PID 1 can only be the kernel or ourselves.
+
+        The engine's report follows the end of the stream by some milliseconds, hence the look ahead.
+        """
+
+        def ask(client: Any) -> bool:
+            until = datetime.fromisoformat(client.info()["SystemTime"][:19]).replace(tzinfo=UTC)
+            until += timedelta(seconds=2 if ended else 0)
+            filters = {"container": self._name, "event": ["oom", "die"]}
+            with closing(
+                client.events(since=self._since, until=until.isoformat(), filters=filters, decode=True)
+            ) as events:
+                return any(_tells_of_memory(event) for event in events)
+
+        return await self._engine.call(ask)
+
+    def close(self) -> None:
+        """Wakes whoever reads and closes."""
+        with suppress(OSError, AttributeError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._attached.close()
+        self._socket.close()
+
+    def _demultiplex(self) -> bytes:
+        out = bytearray()
+        while len(self._buffer) >= _HEADER.size:
+            stream, length = _HEADER.unpack_from(self._buffer)
+            end = _HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            piece = self._buffer[_HEADER.size : end]
+            del self._buffer[:end]
+            if stream == _STDOUT:
+                out += piece
+            elif len(self._complaints) < MAX_COMPLAINTS:
+                self._complaints += piece[:MAX_COMPLAINTS]
+        return bytes(out)
+
+
+def _tells_of_memory(event: dict[str, Any]) -> bool:
+    return bool(event["Action"] == "oom" or event["Actor"]["Attributes"].get("exitCode") == _KILLED)
+
+
+@asynccontextmanager
+async def running_container(engine: Engine, parameters: dict[str, Any]) -> AsyncIterator[DockerTransport]:
+    """A started container and its stream; killed and removed at the end, also when the task is cancelled.
+
+    Raises:
+        SandboxError: the engine refused.
+    """
+    name = f"alita-{uuid.uuid4().hex}"
+
+    def start(client: Any) -> DockerTransport:
+        # never detach=True: that clears StdinOnce, and the container would outlive this process
+        container = client.containers.create(name=name, **parameters)
+        attached = client.api.attach_socket(
+            container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        )
+        transport = DockerTransport(engine, name, attached, container.attrs["Created"])
+        try:
+            container.start()
+        except BaseException:
+            transport.close()
+            raise
+        return transport
+
+    transport: DockerTransport | None = None
+    try:
+        transport = await engine.call(start)
+        yield transport
+    finally:
+        # by name: a cancelled start may have created it without telling us
+        with anyio.CancelScope(shield=True):
+            if transport is not None:
+                transport.close()
+            await engine.call(partial(remove_container, name=name))

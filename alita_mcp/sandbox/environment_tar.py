@@ -1,0 +1,52 @@
+"""The tar of an environment, which comes out of a builder and is not trusted: plain files and folders or nothing."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import IO
+
+from alita_mcp.errors import SandboxError
+
+FOLDER_MODE, FILE_MODE, PROGRAM_MODE = 0o755, 0o644, 0o755
+
+
+def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    """Each folder and file, with modes and owner of our own choosing: everybody may read, root owns.
+
+    Not `tarfile`'s own filter: Python before 3.11.4 has none, and an environment needs no links.
+
+    Raises:
+        SandboxError: no tar, a link or a device, or a path that leads elsewhere.
+    """
+    try:
+        with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+            for member in archive:
+                yield _plain(member), archive.extractfile(member) if member.isreg() else None
+    except (tarfile.TarError, EOFError) as broken:
+        raise SandboxError(f"The environment is no tar: {broken}.") from broken
+
+
+def plain_tar(tar: bytes) -> bytes:
+    """The same files as a tar of plain entries; errors as `plain_entries`."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for entry, content in plain_entries(tar):
+            archive.addfile(entry, content)
+    return buffer.getvalue()
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
+        raise SandboxError(f"The environment holds {member.name!r}, which is no plain file below it.")
+    entry = tarfile.TarInfo(str(path))
+    entry.mtime = member.mtime
+    if member.isdir():
+        entry.type, entry.mode = tarfile.DIRTYPE, FOLDER_MODE
+    else:
+        entry.size = member.size
+        entry.mode = PROGRAM_MODE if member.mode & 0o100 else FILE_MODE
+    return entry

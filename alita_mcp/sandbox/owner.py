@@ -1,0 +1,61 @@
+"""Who owns a container or a control group: a process by number and start time, so that leftovers are known."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Owner(NamedTuple):
+    """One process; comparable across restarts of the machine because the start time counts too."""
+
+    machine: str
+    """Hash of the host name and the PID namespace: process numbers mean nothing outside both."""
+    pid: int
+    started: str
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        """The process that asks."""
+        return cls(_machine(), os.getpid(), _started(os.getpid()))
+
+    @classmethod
+    def parse(cls, text: str) -> Owner | None:
+        """An owner as `str()` wrote it; None when it is none."""
+        machine, _, rest = text.partition("-")
+        pid, _, started = rest.partition("-")
+        return cls(machine, int(pid), started) if pid.isdigit() else None
+
+    def __str__(self) -> str:
+        return f"{self.machine}-{self.pid}-{self.started}"
+
+    def is_gone(self) -> bool:
+        """True when the process surely ended: it was one of this machine, and its number is free or reused."""
+        if self.machine != _machine():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except OSError:
+            return False
+        return _started(self.pid) != self.started
+
+
+def _machine() -> str:
+    try:
+        namespace = str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        namespace = ""
+    return hashlib.sha256(f"{platform.node()} {namespace}".encode()).hexdigest()[:12]
+
+
+def _started(pid: int) -> str:
+    """Start time in clock ticks since boot, where the kernel tells."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return "0"

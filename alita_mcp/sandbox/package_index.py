@@ -1,0 +1,70 @@
+"""Where packages come from: settings in; the index's URL, the hosts that may be reached, what to trust out."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from alita_mcp.errors import UsageError
+from alita_mcp.settings import Settings
+from alita_mcp.values import Value
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class PackageIndex(Value):
+    """An index as the builder needs it."""
+
+    url: str
+    hosts: frozenset[str]
+    """`name:port` of all that may be reached; files must lie with the index, but for pip's own default."""
+    trusted_host: str = ""
+    """Named to pip when the index is plain HTTP, which the settings then ask for in so many words."""
+
+
+def package_index(settings: Settings) -> PackageIndex:
+    """The index that the settings name, or the one that pip uses by itself.
+
+    Raises:
+        UsageError: the URL is none of HTTP or HTTPS.
+    """
+    if not settings.package_index:
+        return _default_index()
+    parts = urlsplit(settings.package_index)
+    try:
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        port = 0
+    if not parts.hostname or not port:
+        raise UsageError("ALITA_PACKAGE_INDEX is not the http(s) URL of a package index.")
+    host = f"{parts.hostname}:{port}"
+    trusted = host if parts.scheme == "http" else ""
+    return PackageIndex(url=settings.package_index, hosts=frozenset({host}), trusted_host=trusted)
+
+
+def _default_index() -> PackageIndex:
+    from pip._internal.models.index import PyPI
+
+    return PackageIndex(
+        url=PyPI.simple_url, hosts=frozenset({f"{PyPI.netloc}:443", f"{PyPI.file_storage_domain}:443"})
+    )
+
+
+def trusted_authorities(settings: Settings) -> bytes:
+    """PEM of the authorities to trust: the file that the settings name, else the system's; empty where there is none.
+
+    Raises:
+        UsageError: the settings name a file that cannot be read.
+    """
+    if settings.package_index_ca is not None:
+        try:
+            return settings.package_index_ca.read_bytes()
+        except OSError as problem:
+            raise UsageError(f"ALITA_PACKAGE_INDEX_CA cannot be read: {problem}.") from problem
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile:
+        return Path(paths.cafile).read_bytes()
+    folder = Path(paths.capath) if paths.capath else None
+    files = sorted(folder.glob("*.[0-9]")) if folder else []
+    return b"\n".join(file.read_bytes() for file in files)

@@ -1,0 +1,48 @@
+"""First words of a sandbox, passed to `python -c`: bytes of a bundle in, its modules made and its entry entered.
+
+Reads a length, a line end and so many bytes from the file descriptor in argv[1]. Must parse on old interpreters.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - an image may hold any Python
+    os.write(2, b"Python 3.11 or newer is needed, this is " + sys.version.split()[0].encode())
+    os._exit(64)
+
+import json
+import types
+
+
+def take(source: int, length: int) -> bytes:
+    """So many bytes; the end before that ends the process, for the host is gone."""
+    data = b""
+    while len(data) < length:
+        piece = os.read(source, length - len(data))
+        if not piece:
+            os._exit(0)
+        data += piece
+    return data
+
+
+def boot(source: int) -> None:
+    """Makes modules of the bundle, in its order, and enters the one it names."""
+    line = b""
+    while not line.endswith(b"\n"):
+        line += take(source, 1)
+    bundle = json.loads(take(source, int(line)))
+    for name in bundle["packages"]:
+        package = types.ModuleType(name)
+        package.__path__ = []
+        sys.modules[name] = package
+    for name, code in bundle["modules"]:
+        module = types.ModuleType(name)
+        sys.modules[name] = module
+        exec(compile(code, f"<{name}>", "exec"), module.__dict__)
+    sys.modules[bundle["entry"]].main(source, bundle["options"])
+
+
+if __name__ == "__main__":
+    boot(int(sys.argv[1]))

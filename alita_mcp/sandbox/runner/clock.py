@@ -1,0 +1,111 @@
+"""Moves the wall clock that the code reads; monotonic clocks stay, and arithmetic and `isinstance` go on working."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any
+
+_RealDate = datetime.date
+_RealDatetime = datetime.datetime
+
+
+def shift(offset: int) -> None:
+    """Replaces the readers of the wall clock in `time` and `datetime` for the rest of this process."""
+    for name, function in _readers(offset).items():
+        setattr(time, name, function)
+    _install(ShiftedDate, "date")
+    _install(ShiftedDatetime, "datetime")
+
+
+def _readers(offset: int) -> dict[str, Any]:
+    real_time, real_time_ns = time.time, time.time_ns
+    real_clock, real_clock_ns = time.clock_gettime, time.clock_gettime_ns
+    real_localtime, real_strftime, real_asctime = time.localtime, time.strftime, time.asctime
+
+    def now() -> float:
+        return real_time() + offset
+
+    def with_default(convert: Any) -> Any:
+        return lambda seconds=None: convert(now() if seconds is None else seconds)
+
+    def shift_of(clock: int) -> int:
+        return offset if clock == time.CLOCK_REALTIME else 0
+
+    def moment(given: Any) -> Any:
+        return real_localtime(now()) if given is None else given
+
+    return {
+        "time": now,
+        "time_ns": lambda: real_time_ns() + offset * 1_000_000_000,
+        "clock_gettime": lambda clock: real_clock(clock) + shift_of(clock),
+        "clock_gettime_ns": lambda clock: real_clock_ns(clock) + shift_of(clock) * 1_000_000_000,
+        "localtime": with_default(real_localtime),
+        "gmtime": with_default(time.gmtime),
+        "ctime": with_default(time.ctime),
+        "asctime": lambda given=None: real_asctime(moment(given)),
+        "strftime": lambda form, given=None: real_strftime(form, moment(given)),
+    }
+
+
+class _Kind(type):
+    """Lets a shifted class stand for the real one in `isinstance` and `issubclass`; its subclasses are themselves."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        real = _REAL.get(cls)
+        return isinstance(instance, real) if real else type.__instancecheck__(cls, instance)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        real = _REAL.get(cls)
+        return issubclass(kind, real) if real else type.__subclasscheck__(cls, kind)
+
+
+class ShiftedDate(_RealDate, metaclass=_Kind):
+    """`datetime.date` of the moved clock."""
+
+    @classmethod
+    def today(cls) -> Any:
+        """Today by the moved clock."""
+        return cls.fromtimestamp(time.time())
+
+    def __repr__(self) -> str:
+        return _repr(self, _RealDate.__repr__(self), ShiftedDate)
+
+
+class ShiftedDatetime(_RealDatetime, metaclass=_Kind):
+    """`datetime.datetime` of the moved clock."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
+        """Now by the moved clock."""
+        return cls.fromtimestamp(time.time(), tz)
+
+    @classmethod
+    def utcnow(cls) -> Any:
+        """Now in UTC without a time zone."""
+        return cls.fromtimestamp(time.time(), datetime.UTC).replace(tzinfo=None)
+
+    @classmethod
+    def today(cls) -> Any:
+        """Now, as `now()`."""
+        return cls.fromtimestamp(time.time())
+
+    def date(self) -> Any:
+        """The day, of the moved class too."""
+        return ShiftedDate(self.year, self.month, self.day)
+
+    def __repr__(self) -> str:
+        return _repr(self, _RealDatetime.__repr__(self), ShiftedDatetime)
+
+
+_REAL: dict[type, type] = {ShiftedDate: _RealDate, ShiftedDatetime: _RealDatetime}
+
+
+def _install(shifted: type, name: str) -> None:
+    """Under the real name, so that pickles and type names look as they do without a shift."""
+    shifted.__module__, shifted.__name__, shifted.__qualname__ = "datetime", name, name
+    setattr(datetime, name, shifted)
+
+
+def _repr(value: object, text: str, shifted: type) -> str:
+    return f"datetime.{text}" if type(value) is shifted else text

@@ -1,0 +1,72 @@
+"""What the supervisor finds around itself, before it changes anything: the attestation that the host judges."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import sysconfig
+
+_STATUS = ("Uid", "Gid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
+_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+_OOM = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+
+
+def facts() -> dict[str, object]:
+    """Everything as plain JSON; numbers stay as the kernel writes them."""
+    scratch = os.statvfs("/tmp")
+    return {
+        "pid": os.getpid(),
+        "status": _status(),
+        "interfaces": _interfaces(),
+        "root_read_only": all(_read_only(folder) for folder in ("/", "/usr")),
+        "scratch_bytes": scratch.f_blocks * scratch.f_frsize,
+        "scratch_files": scratch.f_files,
+        "memory_limit": _first_line(_MEMORY),
+        "process_limit": _first_line(_PROCESSES),
+        "core_limit": resource.getrlimit(resource.RLIMIT_CORE)[1],
+        "machine": os.uname().machine,
+        "python": sys.version.split()[0],
+        "python_tag": "cp{}{}-{}".format(
+            *sys.version_info[:2], sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        ),
+    }
+
+
+def oom_kills() -> int | None:
+    """How many processes the kernel has killed here for want of memory; None where it cannot be seen."""
+    for path in _OOM:
+        try:
+            with open(path) as file:
+                for line in file:
+                    if line.startswith("oom_kill "):
+                        return int(line.split()[1])
+        except OSError:
+            continue
+    return None
+
+
+def _status() -> dict[str, str]:
+    with open("/proc/self/status") as file:
+        pairs = (line.partition(":") for line in file)
+        return {name: value.strip() for name, _, value in pairs if name in _STATUS}
+
+
+def _interfaces() -> list[str]:
+    with open("/proc/net/dev") as file:
+        return sorted(line.partition(":")[0].strip() for line in file if ":" in line)
+
+
+def _read_only(folder: str) -> bool:
+    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY) and not os.access(folder, os.W_OK)
+
+
+def _first_line(paths: tuple[str, ...]) -> str | None:
+    for path in paths:
+        try:
+            with open(path) as file:
+                return file.readline().strip()
+        except OSError:
+            continue
+    return None

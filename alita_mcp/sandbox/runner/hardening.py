@@ -1,0 +1,130 @@
+"""Takes rights away from this process for good: a seccomp filter of our own, no dumps, resource limits."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import struct
+
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+_libc = ctypes.CDLL(None, use_errno=True)
+
+# name: (x86_64, aarch64); None where the architecture has no such call
+_DENIED: dict[str, tuple[int, int | None]] = {
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438), "process_madvise": (440, 440), "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "keyctl": (250, 219), "add_key": (248, 217),
+    "request_key": (249, 218), "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
+    "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41), "fsopen": (430, 430),
+    "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433), "move_mount": (429, 429),
+    "open_tree": (428, 428), "mount_setattr": (442, 442), "unshare": (272, 97), "setns": (308, 268),
+    "chroot": (161, 51), "init_module": (175, 105), "finit_module": (313, 273), "delete_module": (176, 106),
+    "kexec_load": (246, 104), "kexec_file_load": (320, 294), "reboot": (169, 142), "swapon": (167, 224),
+    "swapoff": (168, 225), "quotactl": (179, 60), "quotactl_fd": (443, 443), "syslog": (103, 116),
+    "acct": (163, 89), "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171), "iopl": (172, None), "ioperm": (173, None), "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265), "modify_ldt": (154, None), "memfd_secret": (447, 447),
+    "lookup_dcookie": (212, 18), "nfsservctl": (180, 42), "vhangup": (153, 58), "sethostname": (170, 161),
+    "setdomainname": (171, 162), "fanotify_init": (300, 262), "move_pages": (279, 239),
+    "migrate_pages": (256, 238), "vmsplice": (278, 75), "uselib": (134, None), "ustat": (136, None),
+    "sysfs": (139, None), "personality": (135, 92), "mq_open": (240, 180), "shmget": (29, 194),
+    "semget": (64, 190), "msgget": (68, 186),
+}  # fmt: skip
+_CLONE, _CLONE3, _SOCKET, _PRLIMIT = (56, 220), (435, 435), (41, 198), (302, 261)
+_NAMESPACES = 0x7E020000
+"""Every CLONE_NEW… flag."""
+_FAMILIES = (1, 2, 10, 16)
+"""UNIX, INET, INET6, NETLINK. Not AF_VSOCK: it is in no network namespace, so it would reach the host."""
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_Instruction = tuple[int, int, int, int]
+
+
+def prctl(option: int, value: int) -> None:
+    """The system call, as an OSError when it fails."""
+    if _libc.prctl(*(ctypes.c_ulong(word) for word in (option, value, 0, 0, 0))) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+
+
+def filter_program(machine: str) -> bytes:
+    """The BPF program for `x86_64` or `aarch64`; other machines are a KeyError and get no sandbox."""
+    column = {"x86_64": 0, "aarch64": 1}[machine]
+    program: list[_Instruction] = [
+        (_LOAD, 0, 0, _ARCHITECTURE),
+        (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]),
+        (_RETURN, 0, 0, _KILL),
+        (_LOAD, 0, 0, _NUMBER),
+    ]
+    if column == 0:  # the x32 calls of an x86_64 kernel would bypass the numbers below
+        program += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    for numbers in _DENIED.values():
+        if (number := numbers[column]) is not None:
+            program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
+    # clone3 hides its flags in memory, where no filter can look: without it the C library uses clone
+    program += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    program += _conditional_rules(column)
+    program.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+
+
+def _conditional_rules(column: int) -> list[_Instruction]:
+    families: list[_Instruction] = [
+        (_EQUAL, len(_FAMILIES) - position, 0, family) for position, family in enumerate(_FAMILIES)
+    ]
+    return [
+        # prlimit64 of oneself only
+        (_EQUAL, 0, 4, _PRLIMIT[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_EQUAL, 0, 1, 0),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        # clone without new namespaces
+        (_EQUAL, 0, 4, _CLONE[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_ANY_BIT, 0, 1, _NAMESPACES),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        (_RETURN, 0, 0, _ALLOW),
+        # socket of a family on the list
+        (_EQUAL, 0, len(families) + 2, _SOCKET[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        *families,
+        (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT),
+    ]
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+
+def install_filter() -> None:
+    """Puts the filter on this process and all its children; it can never be taken off."""
+    program = filter_program(os.uname().machine)
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    mode = ctypes.c_ulong(2)
+    if _libc.prctl(ctypes.c_ulong(PR_SET_SECCOMP), mode, ctypes.byref(header), ctypes.c_ulong(0), 0) != 0:
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def lower_limit(which: int, value: int, *, grace: int = 0) -> None:
+    """Sets a resource limit, never above the one in force; `grace` is added to the hard limit."""
+    hard = resource.getrlimit(which)[1]
+    ceiling = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
+    resource.setrlimit(which, (min(value, ceiling), ceiling))
+
+
+def prefer_for_oom(score: int) -> None:
+    """Makes the kernel choose this process first when memory runs out."""
+    prctl(PR_SET_DUMPABLE, 1)  # its files in /proc belong to root otherwise
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write(str(score))
+    except OSError:
+        pass

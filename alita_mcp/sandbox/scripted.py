@@ -1,0 +1,78 @@
+"""A sandbox that runs nothing: jobs in, answers from a function or a table out, every job remembered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult
+from alita_mcp.values import Lock
+
+Answers = Callable[[Job], RunResult]
+
+
+class ScriptedSandbox:
+    """Answers each job from a script and keeps it in `jobs`; no code is ever executed.
+
+    Packages "resolve" to locks with a zero hash and environments that exist nowhere, so that flows which need
+    packages can be driven too.
+    """
+
+    def __init__(self, answer: Answers, kind: str = "scripted") -> None:
+        self.jobs: list[Job] = []
+        self.closed = False
+        self._answer = answer
+        self._kind = kind
+
+    @classmethod
+    def of_calls(
+        cls, answers: Mapping[tuple[str, str], RunResult], kind: str = "scripted"
+    ) -> ScriptedSandbox:
+        """Answers from a table of `call_key(function, arguments)`; an unknown call is an error of the tool."""
+
+        def answer(job: Job) -> RunResult:
+            known = answers.get(call_key(job.function, job.arguments))
+            return known or RunResult(
+                status="error",
+                error_type="LookupError",
+                message=f"the script has no answer to {job.function}({job.arguments!r})",
+            )
+
+        return cls(answer, kind)
+
+    @property
+    def kind(self) -> str:
+        """The word given at construction."""
+        return self._kind
+
+    async def probe(self) -> ProbeReport:
+        """Isolates perfectly: nothing runs."""
+        return ProbeReport(kind=self._kind, probes=(Probe(name="runs nothing", passed=True),))
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """A lock that names each package with version 0 and a zero hash."""
+        await progress(f"resolving {', '.join(packages)}")
+        return Lock(
+            requirements=tuple(sorted(f"{package}==0 --hash=sha256:{'0' * 64}" for package in packages)),
+            python="scripted",
+        )
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """An environment that exists in name only."""
+        await progress(f"installing {len(lock.requirements)} packages")
+        return Environment(digest="scripted", location="nowhere")
+
+    async def run(self, job: Job) -> RunResult:
+        """The script's answer."""
+        self.jobs.append(job)
+        return self._answer(job)
+
+    async def aclose(self) -> None:
+        """Only remembers that it was closed."""
+        self.closed = True
+
+
+def call_key(function: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """A call as a key of a table: the function's name and its arguments as JSON with sorted keys."""
+    return function, json.dumps(arguments, sort_keys=True)

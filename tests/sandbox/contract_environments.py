@@ -1,0 +1,156 @@
+"""The part of the contract that environments and builders rest on, for every back end of processes."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.builder import BuilderFailed
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.seam import Environment, Job
+from tests.sandbox.contract import WAIT_SECONDS
+from tests.sandbox.leftovers import Leftovers, nothing_left
+from tests.sandbox.tars import HELLO, USES_HELLO, folder, link, tar_of
+
+ECHO = """
+import sys
+_, payload, result = sys.argv
+with open(payload, "rb") as source, open(result, "wb") as target:
+    data = source.read()
+    print("payload of", len(data), "bytes")
+    print("to stderr", file=sys.stderr)
+    target.write(data * 2)
+"""
+
+
+class Builds:
+    """Runs builder programs and remembers their lines."""
+
+    def __init__(self, sandbox: IsolatedSandbox) -> None:
+        self.sandbox = sandbox
+        self.lines: list[str] = []
+
+    async def run(self, program: str, payload: bytes = b"", **changes: Any) -> bytes:
+        async def tell(line: str) -> None:
+            self.lines.append(line)
+
+        bounds: dict[str, Any] = {
+            "hosts": frozenset(), "wall_seconds": 60, "memory_bytes": 128 << 20, "scratch_bytes": 64 << 20,
+        }  # fmt: skip
+        with anyio.fail_after(WAIT_SECONDS):
+            return await self.sandbox.run_builder(program, payload, **(bounds | changes), on_line=tell)
+
+
+class EnvironmentContract:
+    """Subclasses give the fixtures `sandbox`, `left` and `digest`, which is new for each test and cleaned up."""
+
+    @pytest.fixture
+    def builds(self, sandbox: IsolatedSandbox) -> Builds:
+        return Builds(sandbox)
+
+    async def test_an_environment_is_found_once_it_is_stored(self, sandbox: IsolatedSandbox, digest: str) -> None:
+        assert await sandbox.has_environment(digest) is None
+        location = await sandbox.store_environment(digest, tar_of(HELLO, folder("empty")))
+        assert await sandbox.has_environment(digest) == location
+        assert await sandbox.store_environment(digest, tar_of(HELLO)) == location
+        environment = Environment(digest=digest, location=location)
+        result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
+        assert result.value == [42, "1", None, "OSError"], result
+
+    async def test_two_builders_of_one_environment_agree(self, sandbox: IsolatedSandbox, digest: str) -> None:
+        locations: list[str] = []
+
+        async def store() -> None:
+            locations.append(await sandbox.store_environment(digest, tar_of(HELLO)))
+
+        with anyio.fail_after(WAIT_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(3):
+                    tasks.start_soon(store)
+        assert set(locations) == {await sandbox.has_environment(digest)}
+        assert len(locations) == 3
+
+    async def test_bytes_that_are_no_tar_are_no_environment(self, sandbox: IsolatedSandbox, digest: str) -> None:
+        with pytest.raises(SandboxError):
+            await sandbox.store_environment(digest, b"no tar " * 1000)
+        assert await sandbox.has_environment(digest) is None
+
+    @pytest.mark.parametrize("entry", [link("l", "/etc/passwd"), folder("../up"), folder("/abs")], ids=range(3))
+    async def test_a_tar_that_leads_elsewhere_is_no_environment(
+        self, sandbox: IsolatedSandbox, digest: str, entry: tarfile.TarInfo
+    ) -> None:
+        with pytest.raises(SandboxError, match="no plain file below"):
+            await sandbox.store_environment(digest, tar_of(HELLO, entry))
+        assert await sandbox.has_environment(digest) is None
+
+    @pytest.mark.parametrize("name", ["../up", "/abs", "", "a/b", "A B", ".hidden", "x" * 200])
+    async def test_a_digest_is_never_a_path(self, sandbox: IsolatedSandbox, name: str) -> None:
+        with pytest.raises(SandboxError, match="no digest"):
+            await sandbox.store_environment(name, tar_of(HELLO))
+        with pytest.raises(SandboxError, match="no digest"):
+            await sandbox.has_environment(name)
+
+    async def test_the_python_inside_has_a_tag(self, sandbox: IsolatedSandbox) -> None:
+        tag = await sandbox.python_tag()
+        assert tag.startswith("cp3")
+        assert "-linux_" in tag
+        assert await sandbox.python_tag() == tag
+
+    async def test_a_builder_reads_its_payload_and_writes_its_result(self, builds: Builds) -> None:
+        payload = os.urandom(1 << 20) * 5
+        assert await builds.run(ECHO, payload) == payload * 2
+        assert sorted(builds.lines) == [f"payload of {len(payload)} bytes", "to stderr"]
+
+    async def test_a_builder_without_a_result_file_gives_nothing(self, builds: Builds) -> None:
+        assert await builds.run("print('done', end='')") == b""
+        assert builds.lines == ["done"]
+
+    @pytest.mark.parametrize(
+        ("program", "exit_code", "line"),
+        [
+            ("import sys\nprint('oh')\nsys.exit(3)\n", 3, "oh"),
+            ("import sys\nsys.exit('why')\n", 1, "why"),
+            ("1 / 0\n", 1, "ZeroDivisionError: division by zero"),
+            ("def (\n", 1, "SyntaxError: invalid syntax"),
+            ("import os\nprint('x', flush=True)\nos.kill(os.getpid(), 11)\n", None, "x"),
+        ],
+    )
+    async def test_a_builder_that_fails_says_how(
+        self, builds: Builds, program: str, exit_code: int | None, line: str
+    ) -> None:
+        with pytest.raises(BuilderFailed) as failed:
+            await builds.run(program)
+        assert failed.value.exit_code == exit_code
+        assert failed.value.output[-1] == line
+
+    async def test_a_builder_keeps_to_its_limits(self, builds: Builds) -> None:
+        with pytest.raises(BuilderFailed, match="took more than 1 s"):
+            await builds.run("while True: pass\n", wall_seconds=1)
+        with pytest.raises(BuilderFailed, match="bytes of memory"):
+            await builds.run("x = b'x' * (700 << 20)\n")
+        with pytest.raises(BuilderFailed) as failed:
+            await builds.run("with open('/tmp/x', 'wb') as f:\n    f.write(b'x' * (70 << 20))\n")
+        assert "OSError" in failed.value.output[-1]
+
+    async def test_a_builder_may_write_much_and_slowly_be_read(self, builds: Builds) -> None:
+        await builds.run("for n in range(200_000):\n    print('line', n)\nprint('x' * 5000)\n")
+        assert builds.lines[:2] == ["line 0", "line 1"]
+        assert builds.lines[-2] == "line 199999"
+        assert builds.lines[-1] == "x" * 1000
+        assert len(builds.lines) == 200_001
+
+    async def test_a_builder_cannot_pass_off_another_file_as_its_result(self, builds: Builds) -> None:
+        program = "import os, sys\nos.symlink('/etc/hostname', sys.argv[2])\n"
+        assert await builds.run(program) == b""
+        assert await builds.run("import os, sys\nos.mkfifo(sys.argv[2])\n") == b""
+
+    async def test_a_cancelled_builder_leaves_nothing(self, builds: Builds, left: Leftovers) -> None:
+        with anyio.fail_after(WAIT_SECONDS):
+            with anyio.move_on_after(2):
+                await builds.run("import time\nprint('up', flush=True)\ntime.sleep(600)\n")
+            await nothing_left(left, os.getpid())

@@ -1,0 +1,183 @@
+"""The bubblewrap back end: the contract, and what only process trees can get wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap_command import USER, Interpreter, bwrap_command
+from alita_mcp.sandbox.cgroup import Cgroups
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.seam import Job
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
+from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.leftovers import Leftovers, bubblewrap_leftovers, control_groups
+from tests.sandbox.tars import HELLO, tar_of
+
+pytestmark = pytest.mark.bubblewrap
+ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
+GONE = Owner.this_process()._replace(pid=2**22 - 1)
+
+
+class BubblewrapFixtures:
+    @pytest.fixture
+    def sandbox(self, bubblewrap_sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
+        return bubblewrap_sandbox
+
+    @pytest.fixture
+    def left(self) -> Leftovers:
+        return bubblewrap_leftovers
+
+    @pytest.fixture
+    def digest(self) -> str:
+        return f"sha256:{uuid.uuid4().hex}"
+
+
+class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
+    async def test_its_processes_are_nobodys_outside(self, sandbox: BubblewrapSandbox) -> None:
+        async with sandbox.open_worker(Limits()):
+            processes = psutil.Process().children(recursive=True)
+            owners = {process.uids().real for process in processes}
+            expected = USER if os.geteuid() == 0 else os.geteuid()
+            assert expected in owners
+            assert 0 not in owners
+
+    async def test_no_control_group_is_left(self, sandbox: BubblewrapSandbox) -> None:
+        async with sandbox.open_worker(Limits()):
+            assert control_groups(os.getpid()) != []
+        assert control_groups(os.getpid()) == []
+
+    async def test_an_environment_is_seen_although_its_home_is_private(
+        self, sandbox: BubblewrapSandbox, home: Path, digest: str
+    ) -> None:
+        location = await sandbox.store_environment(digest, tar_of(HELLO))
+        home.chmod(0o700)
+        async with sandbox.open_worker(Limits()):
+            pass
+        assert location.startswith(str(home / "environments"))
+
+
+class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
+    async def test_what_a_killed_builder_left_is_removed(
+        self, sandbox: BubblewrapSandbox, home: Path, digest: str
+    ) -> None:
+        ours, theirs = (home / "environments" / f".partial-{owner}-1" for owner in (Owner.this_process(), GONE))
+        ours.mkdir(parents=True)
+        theirs.mkdir()
+        await sandbox.store_environment(digest, tar_of(HELLO))
+        assert (ours.exists(), theirs.exists()) == (True, False)
+
+    async def test_a_disk_that_refuses_is_an_error_of_the_sandbox(
+        self, sandbox: BubblewrapSandbox, home: Path, digest: str
+    ) -> None:
+        home.mkdir()
+        (home / "environments").write_text("in the way")
+        with pytest.raises(SandboxError, match="cannot be stored"):
+            await sandbox.store_environment(digest, tar_of(HELLO))
+
+
+@pytest.fixture
+def programs() -> Iterator[Path]:
+    """A folder for programs that the sandbox's user can start."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "instead", "weakness"),
+    [
+        (["--remount-ro", "/"], [], "writable"),
+        (["--unshare-all"], ["--unshare-all", "--share-net"], "interfaces"),
+        (["--cap-drop", "ALL"], ["--cap-add", "ALL"], "capabilities"),
+        (["--size", str(64 << 20)], [], "scratch"),
+        (["--uid", str(USER)], ["--uid", "0"], "uid 0"),
+    ],
+    ids=range(5),
+)
+async def test_a_bubblewrap_weaker_than_asked_is_refused(
+    bubblewrap: None, settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch,
+    words: list[str], instead: list[str], weakness: str,
+) -> None:  # fmt: skip
+    program(programs, "bwrap", OTHER_WORDS.format(real=shutil.which("bwrap"), words=words, instead=instead))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
+        await BubblewrapSandbox(settings).run(ADD)
+    assert bubblewrap_leftovers(os.getpid()) == []
+
+
+OTHER_WORDS = """#!/usr/bin/python3
+import os, sys
+given, words = sys.argv[1:], {words!r}
+for at in range(len(given) - len(words), -1, -1):
+    if given[at:at + len(words)] == words:
+        given[at:at + len(words)] = {instead!r}
+        break
+os.execv({real!r}, [{real!r}] + given)
+"""
+
+
+async def test_nothing_runs_without_bubblewrap(settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(programs))
+    sandbox = BubblewrapSandbox(settings)
+    with pytest.raises(SandboxUnavailable, match="not installed"):
+        await sandbox.run(ADD)
+    report = await sandbox.probe()
+    assert not report.isolates
+    assert "apt install bubblewrap" in report.hint
+
+
+@pytest.mark.parametrize("answer", ["echo bubblewrap 0.6.1", "exit 1", "echo nonsense"])
+async def test_an_old_bubblewrap_is_refused(
+    settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    program(programs, "bwrap", f"#!/bin/sh\n{answer}\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    with pytest.raises(SandboxUnavailable, match="too old"):
+        await BubblewrapSandbox(settings).run(ADD)
+
+
+async def test_without_control_groups_it_refuses_unless_weak_limits_are_accepted(
+    bubblewrap: None, home: Path, tmp_path: Path
+) -> None:
+    nowhere = Cgroups(tmp_path / "cgroup", tmp_path / "own")
+    sandbox = BubblewrapSandbox(Settings(home=home), nowhere)
+    with pytest.raises(SandboxUnavailable, match="cannot be limited") as refused:
+        await sandbox.run(ADD)
+    assert "ALITA_ALLOW_WEAK_LIMITS" in refused.value.hint
+    assert "ALITA_ALLOW_WEAK_LIMITS" in (await sandbox.probe()).hint
+
+    weak = BubblewrapSandbox(Settings(home=home, allow_weak_limits=True), nowhere)
+    with anyio.fail_after(WAIT_SECONDS):
+        assert (await weak.run(ADD)).value == 42
+        report = await weak.probe()
+    assert report.isolates, report
+
+
+async def test_a_folder_of_another_interpreter_is_mounted_as_it_is() -> None:
+    words = bwrap_command("bwrap", Interpreter("/opt/py/bin/python3", "/opt/py"), Limits(), "/srv/env")
+    text = " ".join(words)
+    assert "--ro-bind /opt/py /opt/py" in text
+    assert "--ro-bind /srv/env /opt/alita-packages" in text
+    assert "--ro-bind / " not in text
+    assert words[words.index("--") + 1] == "/opt/py/bin/python3"

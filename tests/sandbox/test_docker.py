@@ -1,0 +1,213 @@
+"""The docker back end: the contract, and what only containers can get wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import docker
+import pytest
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.builder import BuilderFailed
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.docker_engine import OWNER_LABEL
+from alita_mcp.sandbox.docker_volumes import volume_name
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
+from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
+from tests.sandbox.tars import HELLO, tar_of
+
+pytestmark = pytest.mark.docker
+ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
+GONE = Owner.this_process()._replace(pid=2**22 - 1)
+"""An owner of this machine whose process does not exist."""
+
+
+class DockerFixtures:
+    @pytest.fixture
+    def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
+        return docker_sandbox
+
+    @pytest.fixture
+    def left(self) -> Leftovers:
+        return docker_leftovers
+
+    @pytest.fixture
+    def digest(self, docker_engine: None) -> Iterator[str]:
+        digest = f"sha256:{uuid.uuid4().hex}"
+        yield digest
+        subprocess.run(
+            ["docker", "volume", "rm", "--force", volume_name(digest)], check=True, capture_output=True
+        )
+
+
+class TestDocker(DockerFixtures, ConfinedContract):
+    pass
+
+
+class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
+    async def test_a_volume_without_its_marker_is_filled_again(self, sandbox: DockerSandbox, digest: str) -> None:
+        run(["docker", "volume", "create", volume_name(digest)])
+        assert await sandbox.has_environment(digest) is None
+        assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
+        assert await sandbox.has_environment(digest) == volume_name(digest)
+
+    async def test_a_builder_that_died_holds_up_nobody(
+        self, sandbox: DockerSandbox, settings: Settings, digest: str
+    ) -> None:
+        await sandbox.run(ADD)
+        holder = f"{volume_name(digest)}-filling"
+        run(["docker", "create", "--name", holder, "--label", f"{OWNER_LABEL}={GONE}", settings.docker_image, "true"])
+        with anyio.fail_after(WAIT_SECONDS):
+            assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
+        assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
+
+
+class Weakened(DockerSandbox):
+    """Starts containers that are confined less than they should be."""
+
+    def __init__(self, settings: Settings, **changes: Any) -> None:
+        super().__init__(settings)
+        self._changes = changes
+
+    def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
+        return super().parameters(limits, environment) | self._changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "weakness"),
+    [
+        ({"network_mode": "bridge"}, "interfaces"),
+        ({"user": "0:0"}, "uid 0"),
+        ({"user": "65532:0"}, "root"),
+        ({"cap_drop": [], "cap_add": ["NET_RAW"]}, "capabilities"),
+        ({"read_only": False}, "writable"),
+        ({"security_opt": []}, "privileges"),
+        ({"security_opt": ["no-new-privileges:true", "seccomp=unconfined"]}, "seccomp"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777"}}, "scratch"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777,size=64m,nr_inodes=9000000"}}, "files"),
+        ({"mem_limit": "2g", "memswap_limit": "2g"}, "memory limit"),
+        ({"mem_limit": None, "memswap_limit": None}, "memory limit"),
+        ({"pids_limit": 65}, "process limit"),
+        ({"pids_limit": None}, "process limit"),
+        ({"ulimits": []}, "core"),
+        ({"pid_mode": "host"}, "pid"),
+    ],
+    ids=str,
+)
+async def test_a_container_weaker_than_asked_is_refused_and_removed(
+    docker_engine: None, settings: Settings, changes: dict[str, Any], weakness: str
+) -> None:
+    sandbox = Weakened(settings, **changes)
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
+        await sandbox.run(ADD)
+    await sandbox.aclose()
+    await nothing_left(docker_leftovers, Owner.this_process().pid)
+
+
+async def test_a_frozen_container_is_killed_by_the_outer_clock(docker_sandbox: DockerSandbox) -> None:
+    async def freeze(line: str) -> None:
+        (container,) = docker_leftovers(Owner.this_process().pid)
+        await anyio.to_thread.run_sync(run, ["docker", "pause", container.split()[0]])
+
+    program = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(BuilderFailed, match="was killed"):
+        await docker_sandbox.run_builder(
+            program, b"", hosts=frozenset(), wall_seconds=3, memory_bytes=64 << 20, scratch_bytes=1 << 20, on_line=freeze
+        )  # fmt: skip
+    await nothing_left(docker_leftovers, Owner.this_process().pid)
+
+
+async def test_a_start_removes_what_a_crash_left_and_nothing_else(docker_engine: None, settings: Settings) -> None:
+    names = {f"alita-test-{uuid.uuid4().hex}": owner for owner in (GONE, Owner.this_process(), "elsewhere-1-1", "odd")}
+    for name, owner in names.items():
+        run(["docker", "create", "--name", name, "--label", f"{OWNER_LABEL}={owner}", settings.docker_image, "true"])
+    try:
+        sandbox = DockerSandbox(settings)
+        with anyio.fail_after(WAIT_SECONDS):
+            assert (await sandbox.run(ADD)).value == 42
+        await sandbox.aclose()
+        there = set(run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split())
+        assert {owner for name, owner in names.items() if name not in there} == {GONE}
+    finally:
+        run(["docker", "rm", "--force", *names])
+
+
+async def test_an_image_that_cannot_be_had_names_the_setting(docker_engine: None, home: Path) -> None:
+    sandbox = DockerSandbox(Settings(home=home, docker_image="127.0.0.1:9/no-such-image"))
+    with anyio.fail_after(WAIT_SECONDS):
+        with pytest.raises(SandboxUnavailable, match="no-such-image") as refused:
+            await sandbox.run(ADD)
+        assert "ALITA_DOCKER_IMAGE" in refused.value.hint
+        report = await sandbox.probe()
+    assert not report.isolates
+    assert "ALITA_DOCKER_IMAGE" in report.hint
+    await sandbox.aclose()
+
+
+async def test_an_image_without_python_is_an_error_of_the_sandbox(docker_engine: None, settings: Settings) -> None:
+    sandbox = Weakened(settings, entrypoint=["/no/such/python3"])
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="no/such/python3"):
+        await sandbox.run(ADD)
+    await sandbox.aclose()
+
+
+async def test_an_old_python_says_so(docker_engine: None, settings: Settings) -> None:
+    words = Weakened(settings).parameters(Limits(), None)["entrypoint"]
+    older = [word.replace("< (3, 11)", "< (9, 0)") for word in words]
+    sandbox = Weakened(settings, entrypoint=older)
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=r"Python 3\.11 or newer is needed"):
+        await sandbox.run(ADD)
+    await sandbox.aclose()
+
+
+async def test_no_engine_is_no_crash(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    sandbox = DockerSandbox(Settings(home=home))
+    with anyio.fail_after(WAIT_SECONDS):
+        with pytest.raises(SandboxUnavailable, match="No Docker engine answers"):
+            await sandbox.run(ADD)
+        report = await sandbox.probe()
+    assert not report.isolates
+    assert "Docker" in report.hint
+    await sandbox.aclose()
+
+
+async def test_no_more_containers_run_at_once_than_are_allowed(docker_engine: None, home: Path) -> None:
+    sandbox = DockerSandbox(Settings(home=home, max_workers=1))
+    seen = []
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(sandbox.run, ADD.model_copy(update={"code": "import time\ndef f(a, b): time.sleep(.3)"}))
+        for _ in range(15):
+            seen.append(len(await anyio.to_thread.run_sync(docker_leftovers, Owner.this_process().pid)))
+    await sandbox.aclose()
+    assert max(seen) == 1
+
+
+async def test_nothing_of_the_host_is_mounted_and_nothing_logged(docker_sandbox: DockerSandbox) -> None:
+    async with docker_sandbox.open_worker(Limits()):
+        (name,) = (line.split()[0] for line in docker_leftovers(Owner.this_process().pid))
+        with closing(docker.from_env()) as client:
+            found = client.api.inspect_container(name)
+    assert found["Mounts"] == []
+    assert found["HostConfig"]["Binds"] is None
+    assert found["HostConfig"]["LogConfig"]["Type"] == "none"
+    assert found["HostConfig"]["AutoRemove"] is True
+    assert found["Config"]["StdinOnce"] is True
+    assert found["HostConfig"]["Memory"] == found["HostConfig"]["MemorySwap"] == Limits().memory_bytes
+    assert found["HostConfig"]["NanoCpus"] == 1_000_000_000
+
+
+def run(words: list[str]) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout

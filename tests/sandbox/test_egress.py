@@ -1,0 +1,199 @@
+"""Egress: a builder without a network reaches exactly the hosts on its list, through frames and a proxy outside."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from tests.sandbox.contract_environments import Builds
+
+PRELUDE = """
+import json, socket, sys, threading, urllib.error, urllib.request
+PORT = int(open(sys.argv[1]).read())
+HERE = f"http://127.0.0.1:{PORT}"
+def get(url, data=None, headers={}):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=30) as answer:
+            return [answer.status, answer.read().decode()]
+    except urllib.error.HTTPError as refused:
+        return [refused.code, refused.read().decode()]
+    except OSError as refused:
+        return [type(refused).__name__, str(refused)]
+def raw(text, then=b""):
+    with socket.create_connection(("127.0.0.1", 3128), 30) as connection:
+        connection.settimeout(30)
+        connection.sendall(text if isinstance(text, bytes) else text.encode())
+        if then:
+            connection.sendall(then)
+        out = b""
+        try:
+            while piece := connection.recv(65536):
+                out += piece
+        except OSError as broken:
+            return type(broken).__name__
+    return out.decode("latin-1")
+def answer(value):
+    with open(sys.argv[2], "w") as file:
+        json.dump(value, file)
+"""
+
+
+class Site(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def handle(self) -> None:
+        with suppress(ConnectionError):
+            super().handle()
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/big/"):
+            self._answer(b"x" * int(self.path[5:]))
+        elif self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "http://elsewhere.invalid/")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.path == "/broken":
+            self.close_connection = True
+        else:
+            self.server.seen.append(self.path)  # type: ignore[attr-defined]
+            self._answer(json.dumps([self.path, self.headers.get("Host"), self.headers.get("X-Own")]).encode())
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self._answer(str(len(self.rfile.read(length))).encode())
+
+    def _answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def site() -> Iterator[ThreadingHTTPServer]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        server.seen = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+class EgressContract:
+    async def ask(self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer, program: str) -> Any:
+        port = site.server_address[1]
+        hosts = frozenset({f"127.0.0.1:{port}", "LOCALHOST:1", "nowhere.invalid:80"})
+        answer = await Builds(sandbox).run(PRELUDE + program, str(port).encode(), hosts=hosts)
+        return json.loads(answer)
+
+    async def test_only_hosts_on_the_list_are_reached(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
+        here, other, port, metadata, https, moved, down, unknown = await self.ask(sandbox, site, """
+answer([get(HERE + "/a?b=1", headers={"X-Own": "1"}), get("http://example.org/"), get("http://127.0.0.1:1/"),
+        get("http://169.254.169.254/latest"), get("https://example.org/"), get(HERE + "/elsewhere"),
+        get("http://localhost:1/"), get("http://nowhere.invalid/")])
+""")  # fmt: skip
+        name = f"127.0.0.1:{site.server_address[1]}"
+        assert here == [200, json.dumps(["/a?b=1", name, "1"])]
+        assert {other[0], port[0], metadata[0], moved[0]} == {403}
+        assert "403" in https[1]
+        assert (down[0], unknown[0]) == (502, 502)
+
+    async def test_odd_requests_get_an_answer_and_reach_nothing(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
+        answers = await self.ask(sandbox, site, r"""
+answer([raw(text) for text in (
+    "GET / HTTP/1.1\r\n\r\n", "nonsense\r\n\r\n", b"\x16\x03\x01\r\n\r\n", b"GET http://\xff/ HTTP/1.1\r\n\r\n",
+    f"GET http://127.0.0.1:{PORT}@example.org/ HTTP/1.1\r\n\r\n", "CONNECT example.org HTTP/1.1\r\n\r\n",
+    "CONNECT 127.0.0.1:99999 HTTP/1.1\r\n\r\n", "CONNECT [::1]:x HTTP/1.1\r\n\r\n",
+    f"POST {HERE}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    f"POST {HERE}/ HTTP/1.1\r\nContent-Length: -5\r\n\r\n", "GET " + "x" * 20000,
+)])
+""")  # fmt: skip
+        assert [answer.split(" ")[1] for answer in answers] == ["400"] * 8 + ["411", "400", "400"]
+        assert site.seen == []  # type: ignore[attr-defined]
+
+    async def test_a_second_request_never_hides_behind_the_first(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
+        text = await self.ask(sandbox, site, r"""
+second = f"GET {HERE}/second HTTP/1.1\r\nHost: a\r\n\r\n"
+answer(raw(f"GET {HERE}/first HTTP/1.1\r\nHost: evil.example\r\n\r\n{second}", second.encode()))
+""")  # fmt: skip
+        assert text.startswith("HTTP/1.1 200")
+        assert "evil.example" not in text
+        assert site.seen == ["/first"]  # type: ignore[attr-defined]
+
+    async def test_a_tunnel_carries_both_ways(self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer) -> None:
+        text = await self.ask(sandbox, site, r"""
+request = f"GET /through HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n".encode()
+answer(raw(f"CONNECT 127.0.0.1:{PORT} HTTP/1.1\r\n\r\n", request))
+""")  # fmt: skip
+        assert text.startswith("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200")
+        assert '["/through", "me", null]' in text
+
+    async def test_much_goes_through_in_both_directions(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
+        down, up, many = await self.ask(sandbox, site, r"""
+sizes = []
+threads = [threading.Thread(target=lambda: sizes.append(len(get(HERE + "/big/300000")[1]))) for _ in range(20)]
+down = len(get(HERE + "/big/20000000")[1])
+up = get(HERE + "/up", b"y" * 20_000_000)
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+answer([down, up, sizes])
+""")  # fmt: skip
+        assert down == 20_000_000
+        assert up == [200, "20000000"]
+        assert many == [300_000] * 20
+
+    async def test_connections_that_end_early_or_idle_do_no_harm(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
+        value = await self.ask(sandbox, site, r"""
+held = [socket.create_connection(("127.0.0.1", 3128), 30) for _ in range(20)]
+for connection in held[:10]:
+    connection.sendall(f"GET {HERE}/big/5000000 HTTP/1.1\r\n\r\n".encode())
+    connection.close()
+held[10].sendall(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\n\r\n" % PORT)
+held[11].shutdown(socket.SHUT_WR)
+broken = get(HERE + "/broken")
+more = []
+for _ in range(50):
+    more.append(socket.create_connection(("127.0.0.1", 3128), 30))
+for connection in more + held[10:]:
+    connection.close()
+answer([broken[0], get(HERE + "/after")[0]])
+""")  # fmt: skip
+        assert value[1] == 200
+
+
+@pytest.mark.bubblewrap
+class TestBubblewrapEgress(EgressContract):
+    @pytest.fixture
+    def sandbox(self, bubblewrap_sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
+        return bubblewrap_sandbox
+
+
+@pytest.mark.docker
+class TestDockerEgress(EgressContract):
+    @pytest.fixture
+    def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
+        return docker_sandbox

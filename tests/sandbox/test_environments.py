@@ -1,0 +1,409 @@
+"""Packages become locks and environments, or the error that says what is wrong with which of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import ssl
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused, UsageError
+from alita_mcp.sandbox.builder import BuilderFailed
+from alita_mcp.sandbox.environments import (
+    EnvironmentBuilder,
+    environment_digest,
+    read_lock,
+    read_requirements,
+)
+from alita_mcp.sandbox.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.pip_failure import failure_of
+from alita_mcp.settings import Settings
+from alita_mcp.values import Lock
+from tests.sandbox.package_index import Index, sdist, serving, wheel
+from tests.sandbox.trusting_back_end import TrustingBackEnd
+
+HASH = "0" * 64
+
+
+@pytest.fixture
+def index() -> Iterator[Index]:
+    with serving() as opened:
+        yield opened
+
+
+@pytest.fixture
+def back_end(tmp_path: Path) -> TrustingBackEnd:
+    return TrustingBackEnd(tmp_path / "builds")
+
+
+@pytest.fixture
+def builder(back_end: TrustingBackEnd, index: Index, settings: Settings) -> EnvironmentBuilder:
+    return EnvironmentBuilder(back_end, settings.model_copy(update={"package_index": index.url}))
+
+
+class Told:
+    """Keeps the lines of progress."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    async def __call__(self, line: str) -> None:
+        self.lines.append(line)
+
+
+async def resolve(builder: EnvironmentBuilder, *packages: str) -> Lock:
+    with anyio.fail_after(120):
+        return await builder.resolve(packages, Told())
+
+
+async def test_a_package_and_its_dependency_are_locked_and_installed(
+    builder: EnvironmentBuilder, index: Index, back_end: TrustingBackEnd
+) -> None:
+    greeting = index.add(*wheel("Greeting", "1.2", {"greeting.py": "def hi(): return 'hi'\n"}))
+    index.add(*wheel("greeting", "0.9", {"greeting.py": ""}))
+    polite = index.add(
+        *wheel("polite_words", "2.0", {"polite/__init__.py": "x = 1\n"}, requires=("greeting>=1",))
+    )
+    told = Told()
+    with anyio.fail_after(120):
+        lock = await builder.resolve(("polite-words >= 1",), told)
+        environment = await builder.prepare(lock, told)
+        again = await builder.prepare(lock, told)
+
+    assert lock.requirements == (
+        f"greeting==1.2 --hash=sha256:{greeting}",
+        f"polite-words==2.0 --hash=sha256:{polite}",
+    )
+    assert lock.python == back_end.python
+    assert environment == again
+    assert environment.digest == environment_digest(lock, "trusting")
+    assert told.lines[0] == "resolving polite-words>=1"
+    assert "installing 2 packages" in told.lines
+    assert [request["task"] for request in back_end.builds] == ["resolve", "install"]
+    assert back_end.hosts == {f"127.0.0.1:{index.port}"}
+    with tarfile.open(fileobj=io.BytesIO(back_end.environments[environment.digest])) as archive:
+        members = {member.name: member for member in archive}
+    assert {"greeting.py", "polite/__init__.py"} <= members.keys()
+    assert any(name.startswith("polite/__pycache__/") for name in members)
+    assert {(entry.uid, entry.gid, entry.mtime, entry.uname) for entry in members.values()} == {(0, 0, 0, "")}
+
+
+async def test_the_same_packages_give_the_same_bytes(
+    builder: EnvironmentBuilder, index: Index, back_end: TrustingBackEnd
+) -> None:
+    index.add(*wheel("steady", "1", {"steady/__init__.py": "x = {'a', 'b'}\n", "steady/data.txt": "é"}))
+    lock = await resolve(builder, "steady")
+    with anyio.fail_after(120):
+        digest = (await builder.prepare(lock, Told())).digest
+        first = back_end.environments.pop(digest)
+        await builder.prepare(lock, Told())
+
+    assert back_end.environments[digest] == first
+
+
+async def test_no_packages_need_no_builder_to_resolve(
+    builder: EnvironmentBuilder, back_end: TrustingBackEnd
+) -> None:
+    lock = await resolve(builder)
+    assert (lock.requirements, lock.python, back_end.builds) == ((), back_end.python, [])
+
+    with anyio.fail_after(120):
+        environment = await builder.prepare(lock, Told())
+    with tarfile.open(fileobj=io.BytesIO(back_end.environments[environment.digest])) as archive:
+        assert archive.getnames() == []
+
+
+@pytest.mark.parametrize(
+    ("packages", "told"),
+    [
+        (("absent",), "'absent' does not exist in the package index"),
+        (("only-source",), "'only-source' has no wheel for the sandbox's Python"),
+        (("foreign",), "'foreign' has no wheel for the sandbox's Python"),
+        (("good>=7",), "'good>=7' matches no version that the index has"),
+        (("needs-absent",), "'absent', which needs-absent needs, does not exist"),
+        (("good==1", "good==2"), "good==1 and good==2"),
+        (("wants-one", "wants-two"), "conflict: .*wants-two 1 depends on good>=2"),
+        (("broken",), "broken"),
+        (("escapes",), "escapes"),
+    ],
+)
+async def test_what_is_wrong_with_which_package_is_told(
+    builder: EnvironmentBuilder, index: Index, tmp_path: Path, packages: tuple[str, ...], told: str
+) -> None:
+    marker = tmp_path / "ran"
+    index.add(*sdist("only_source", "1.0", f"open({str(marker)!r}, 'w')\n"))
+    index.add(*wheel("foreign", "1", {}, tag="cp311-cp311-win_arm64"))
+    index.add(*wheel("good", "1", {}))
+    index.add(*wheel("good", "2", {}))
+    index.add(*wheel("needs_absent", "1", {}, requires=("absent",)))
+    index.add(*wheel("wants_one", "1", {}, requires=("good<2",)))
+    index.add(*wheel("wants_two", "1", {}, requires=("good>=2",)))
+    index.add("broken-1-py3-none-any.whl", b"no zip at all")
+    index.add(*wheel("escapes", "1", {"../../escaped.py": "x = 1"}))
+
+    with pytest.raises(PackagesRejected, match=told), anyio.fail_after(120):
+        await builder.prepare(await builder.resolve(packages, Told()), Told())
+    assert not marker.exists()
+    assert not [path async for path in anyio.Path(tmp_path).rglob("escaped.py")]
+
+
+async def test_a_file_that_was_replaced_after_locking_is_not_installed(
+    builder: EnvironmentBuilder, index: Index, back_end: TrustingBackEnd
+) -> None:
+    index.add(*wheel("swapped", "1", {"swapped.py": "x = 1"}))
+    lock = await resolve(builder, "swapped")
+    index.add(*wheel("swapped", "1", {"swapped.py": "x = 666"}))
+    with pytest.raises(PackagesRejected, match="swapped does not have the hash of the lock"):
+        await builder.prepare(lock, Told())
+
+    filename, content = wheel("swapped", "1", {"swapped.py": "x = 666"})
+    del index.hashes[filename]
+    index.add(filename, content)  # now the page tells the new hash too
+    with pytest.raises(PackagesRejected, match="swapped does not have the hash of the lock"):
+        await builder.prepare(lock, Told())
+    assert back_end.environments == {}
+
+
+@pytest.mark.parametrize("status", [500, 403])
+async def test_an_index_that_fails_is_not_the_packages_fault(
+    builder: EnvironmentBuilder, index: Index, status: int
+) -> None:
+    index.status = status
+    with pytest.raises(SandboxError, match=f"index could not be reached: .*{status}") as failed:
+        await resolve(builder, "anything")
+    assert "127.0.0.1" not in failed.value.message
+
+
+async def test_an_index_that_is_not_there_is_not_the_packages_fault(
+    back_end: TrustingBackEnd, settings: Settings
+) -> None:
+    nowhere = settings.model_copy(update={"package_index": "http://127.0.0.1:9/simple/"})
+    with pytest.raises(SandboxError, match="index could not be reached"):
+        await resolve(EnvironmentBuilder(back_end, nowhere), "anything")
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        "",
+        " ",
+        "-e .",
+        "--index-url=https://example.org",
+        "-r /etc/passwd",
+        "./wheels/x.whl",
+        "/tmp/x.whl",
+        "https://example.org/x.whl",
+        "git+https://example.org/x.git",
+        "x @ https://example.org/x.whl",
+        "x @ file:///etc/passwd",
+        "numpy\n--extra-index-url https://example.org",
+        "numpy; import os",
+        "numpy --hash=sha256:00",
+        "nümpy",
+        "x" * 201,
+    ],
+)
+def test_what_is_no_plain_requirement_is_refused_by_name(package: str) -> None:
+    with pytest.raises(PackagesRejected) as refused:
+        read_requirements(["fine", package])
+    assert repr(package)[:20] in refused.value.message
+
+
+def test_plain_requirements_are_taken() -> None:
+    packages = ["numpy", "numpy >=2,<3", "httpx[http2]~=0.28", "x==1.*; python_version >= '3.11'"]
+
+    assert read_requirements(packages)[:3] == ["numpy", "numpy<3,>=2", "httpx[http2]~=0.28"]
+    with pytest.raises(PackagesRejected, match="31 packages"):
+        read_requirements(["a"] * 31)
+
+
+@given(st.text(max_size=60))
+def test_no_text_becomes_an_option_or_a_second_line(text: str) -> None:
+    try:
+        requirements = read_requirements([text])
+    except PackagesRejected:
+        return
+    assert len(requirements) == 1
+    assert requirements[0][0].isalnum()
+    assert "\n" not in requirements[0]
+    assert "@" not in requirements[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "numpy",
+        "numpy==1",
+        f"numpy==1 --hash=sha256:{HASH} --index-url=x",
+        f"-e x==1 --hash=sha256:{HASH}",
+        f"numpy==1 --hash=md5:{HASH}",
+        f"numpy==1\n--hash=sha256:{HASH}",
+        f"numpy @ https://example.org --hash=sha256:{HASH}",
+    ],
+)
+def test_a_lock_with_a_strange_line_is_refused(line: str) -> None:
+    with pytest.raises(PackagesRejected, match="not a line of a lock"):
+        read_lock(Lock(requirements=(line,)))
+
+
+def test_a_lock_with_a_package_twice_is_refused() -> None:
+    line = f"numpy==1 --hash=sha256:{HASH}"
+    with pytest.raises(PackagesRejected):
+        read_lock(Lock(requirements=(line, line)))
+
+
+async def test_a_lock_for_another_python_is_refused(builder: EnvironmentBuilder) -> None:
+    with pytest.raises(SandboxRefused, match="cp27-elsewhere"):
+        await builder.prepare(Lock(python="cp27-elsewhere"), Told())
+
+
+async def test_two_who_want_one_environment_build_it_once(
+    builder: EnvironmentBuilder, back_end: TrustingBackEnd
+) -> None:
+    back_end.hold, back_end.result = anyio.Event(), b'{"status": 0}\ntar'
+    lock = Lock(requirements=(f"a==1 --hash=sha256:{HASH}",), python=back_end.python)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(builder.prepare, lock, Told())
+            tasks.start_soon(builder.prepare, lock, Told())
+            await anyio.wait_all_tasks_blocked()
+            back_end.hold.set()
+    assert len(back_end.builds) == 1
+
+
+async def test_an_interrupted_build_leaves_nothing_and_the_next_builds(
+    builder: EnvironmentBuilder, back_end: TrustingBackEnd
+) -> None:
+    back_end.hold, back_end.result = anyio.Event(), b'{"status": 0}\ntar'
+    lock = Lock(requirements=(f"a==1 --hash=sha256:{HASH}",), python=back_end.python)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(builder.prepare, lock, Told())
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        assert back_end.environments == {}
+        back_end.hold.set()
+        environment = await builder.prepare(lock, Told())
+    assert back_end.environments == {environment.digest: b"tar"}
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "told"),
+    [
+        (BuilderFailed("Killed.", exit_code=None, output=()), PackagesRejected, "a could not be installed: Killed."),
+        (BuilderFailed("Ended.", exit_code=1, output=("OSError: No space left on device",)), PackagesRejected, "space"),
+        (BuilderFailed("Ended.", exit_code=1, output=("KeyError: 'x'",)), SandboxError, "Ended. KeyError"),
+    ],
+)  # fmt: skip
+async def test_a_builder_without_a_result_is_judged_by_its_end(
+    builder: EnvironmentBuilder,
+    back_end: TrustingBackEnd,
+    failure: BuilderFailed,
+    error: type[Exception],
+    told: str,
+) -> None:
+    back_end.failure = failure
+    with pytest.raises(error, match=told):
+        await resolve(builder, "a")
+
+
+PACKAGE = {"name": "a", "version": "1", "sha256": HASH}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        b"",
+        b"[]\n",
+        b'{"status": 0, "packages": 7}\n',
+        b'{"status": 0, "extra": 7}\n',
+        json.dumps({"status": 0, "packages": [PACKAGE | {"name": "a; rm"}]}).encode(),
+        json.dumps({"status": 0, "packages": [PACKAGE | {"sha256": "x"}]}).encode(),
+        json.dumps({"status": 0, "packages": [PACKAGE] * 301}).encode(),
+    ],
+)
+async def test_a_builders_result_is_not_trusted(
+    builder: EnvironmentBuilder, back_end: TrustingBackEnd, result: bytes
+) -> None:
+    back_end.result = result
+    with pytest.raises(SandboxError, match="no proper answer"):
+        await resolve(builder, "a")
+
+
+async def test_a_version_that_is_none_is_the_packages_fault(
+    builder: EnvironmentBuilder, back_end: TrustingBackEnd
+) -> None:
+    back_end.result = json.dumps({"status": 0, "packages": [PACKAGE | {"version": "1 --x"}]}).encode()
+    with pytest.raises(PackagesRejected, match="no proper version"):
+        await resolve(builder, "a")
+
+
+@pytest.mark.parametrize(
+    ("notes", "error", "told"),
+    [
+        (["ERROR: Could not install: [Errno 28] No space left on device"], PackagesRejected, "more room"),
+        (["ERROR: Something odd happened"], PackagesRejected, "Something odd happened"),
+        ([], PackagesRejected, "gave no reason"),
+        (["ERROR: HTTP error 503 while getting https://u:secret@host/x"], SandboxError, "could not be reached"),
+        (["Could not fetch URL https://u:secret@h/x/: proxy error: no route - skipping"], SandboxError, "no route"),
+        (["ERROR: ResolutionImpossible"], PackagesRejected, "a, b conflict"),
+    ],
+)  # fmt: skip
+def test_a_failure_of_pip_is_told_without_passwords(
+    notes: list[str], error: type[Exception], told: str
+) -> None:
+    failure = failure_of(notes, ["a", "b"])
+
+    assert type(failure) is error
+    assert told in str(failure)
+    assert "secret" not in str(failure)
+
+
+def test_the_default_index_is_pips_own_with_its_file_host(settings: Settings) -> None:
+    index = package_index(settings)
+
+    assert index.url.startswith("https://")
+    assert len(index.hosts) == 2
+    assert all(host.endswith(":443") for host in index.hosts)
+    assert index.trusted_host == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "trusted"),
+    [
+        ("https://packages.example.org/simple", {"packages.example.org:443"}, ""),
+        ("https://user:word@Packages.example.org:8443/x", {"packages.example.org:8443"}, ""),
+        ("http://packages.example.org/simple", {"packages.example.org:80"}, "packages.example.org:80"),
+    ],
+)
+def test_another_index_is_the_only_host(settings: Settings, url: str, hosts: set[str], trusted: str) -> None:
+    index = package_index(settings.model_copy(update={"package_index": url}))
+
+    assert (index.url, index.hosts, index.trusted_host) == (url, hosts, trusted)
+
+
+@pytest.mark.parametrize(
+    "url", ["packages", "ftp://packages.example.org", "https://", "https://h:port/", "file:///x"]
+)
+def test_what_is_no_index_url_is_the_persons_mistake(settings: Settings, url: str) -> None:
+    with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX"):
+        package_index(settings.model_copy(update={"package_index": url}))
+
+
+def test_authorities_come_from_the_named_file_or_the_system(settings: Settings, tmp_path: Path) -> None:
+    own = tmp_path / "own.pem"
+    own.write_bytes(b"own authority")
+    missing = settings.model_copy(update={"package_index_ca": tmp_path / "missing.pem"})
+
+    assert trusted_authorities(settings.model_copy(update={"package_index_ca": own})) == b"own authority"
+    with pytest.raises(UsageError, match="ALITA_PACKAGE_INDEX_CA"):
+        trusted_authorities(missing)
+    paths = ssl.get_default_verify_paths()
+    assert (b"BEGIN CERTIFICATE" in trusted_authorities(settings)) == bool(paths.cafile or paths.capath)
