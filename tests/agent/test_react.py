@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.agent.manager import MAX_STEPS, solve
+from alita_mcp.agent.react import MAX_STEPS, solve
 from alita_mcp.errors import ModelError, ToolNotFound
 from alita_mcp.models.scripted import ScriptedModel
 

@@ -1,0 +1,297 @@
+"""The composition root: settings in, opened parts and the flows that clients and people use out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Literal
+
+import anyio
+
+from alita_mcp.agent.react import Solution, solve
+from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
+from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.promotion import Promotion
+from alita_mcp.library.search_answer import SearchAnswer
+from alita_mcp.models.litellm import LitellmModel
+from alita_mcp.models.seam import LanguageModel
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs import Jobs, OnStage, open_jobs
+from alita_mcp.synthesis.outcomes import Outcome, Rejected
+from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
+from alita_mcp.values import CatalogueEntry, Manifest, StoredVersion, Value
+from alita_mcp.verification.arguments import validate_arguments, validate_result
+from alita_mcp.verification.verify import verify
+
+ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
+
+
+class RunAnswer(Value):
+    """What one call of one version gave."""
+
+    manifest: Manifest
+    result: RunResult
+    sandbox: str
+
+    @property
+    def structured(self) -> dict[str, Any] | None:
+        """The value as the output schema has it, or None when the call failed."""
+        if not self.result.ok:
+            return None
+        value = self.result.value
+        return {"result": value} if self.manifest.wraps_result else value
+
+
+class App:
+    """All opened parts of one process, and the flows over them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        library: Library,
+        sandbox: Sandbox,
+        jobs: Jobs,
+        toolsmith: Toolsmith,
+        model: LanguageModel | None = None,
+    ) -> None:
+        self.settings = settings
+        self.library = library
+        self.sandbox = sandbox
+        self.jobs = jobs
+        self.toolsmith = toolsmith
+        self._model = model
+        self._promotion = Promotion(settings.promoted, verified_only=settings.promote == "verified")
+        self._environments: dict[str, Environment] = {}
+        self._proving: dict[str, anyio.Lock] = {}
+
+    def listed(self) -> tuple[CatalogueEntry, ...]:
+        """The tools that clients see as tools of their own, in an order that stays."""
+        return self._promotion.choose(self.library.entries())
+
+    async def search(self, query: str, limit: int = 5) -> SearchAnswer:
+        """Tools that serve a need, best first, with a calibrated word on whether any does."""
+        return await self.library.search(query, limit)
+
+    async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: OnStage) -> Outcome:
+        """Starts a synthesis; its outcome, or `working` when it takes longer than `answer_within_s`.
+
+        Cancelling this call cancels the job.
+        """
+        if isinstance(request, Rejected):
+            return request
+
+        async def work(enter: OnStage) -> Outcome:
+            outcome = await self.toolsmith.make(request, enter)
+            await self.library.record(
+                "synthesis",
+                request.name or None,
+                outcome.model_dump(mode="json", include={"status", "stage", "reason"}),
+            )
+            return outcome
+
+        return await self.jobs.answer(self.jobs.start(work), self.settings.answer_within_s, on_stage)
+
+    async def resume(self, job_id: str, on_stage: OnStage) -> Outcome:
+        """The outcome of a job started earlier, or `working` again.
+
+        Raises:
+            UsageError: there is no such job.
+        """
+        return await self.jobs.answer(self.jobs.find(job_id), self.settings.answer_within_s, on_stage)
+
+    async def run(self, name: str, arguments: dict[str, Any], version: int | None = None) -> RunAnswer:
+        """Calls a tool in the sandbox.
+
+        Raises:
+            ToolNotFound: no tool or version of that name; carries the nearest names.
+            ToolUnavailable: disabled, deleted, quarantined, or not proved in this sandbox.
+            InvalidArguments: the arguments do not fit the input schema.
+            SandboxError: the sandbox failed, not the tool.
+        """
+        await self.library.callable_entry(name)
+        stored = await self.library.read(name, version)
+        validate_arguments(stored.manifest.input_schema, arguments)
+        sandbox = await self._proved_sandbox(stored)
+        started = time.monotonic()
+        result = await self._execute(stored, arguments, sandbox)
+        await self.library.record_call(
+            name,
+            stored.manifest.version,
+            ok=result.ok,
+            status=result.status,
+            seconds=round(time.monotonic() - started, 4),
+            sandbox=sandbox.kind,
+        )
+        return RunAnswer(manifest=stored.manifest, result=result, sandbox=sandbox.kind)
+
+    async def _execute(self, stored: StoredVersion, arguments: dict[str, Any], sandbox: Sandbox) -> RunResult:
+        manifest = stored.manifest
+        result = await sandbox.run(
+            Job(
+                code=stored.code,
+                function=manifest.name,
+                arguments=arguments,
+                environment=await self._environment(stored, sandbox),
+                limits=manifest.limits,
+            )
+        )
+        if not result.ok:
+            return result
+        wrong = validate_result(
+            manifest.output_schema, {"result": result.value} if manifest.wraps_result else result.value
+        )
+        if wrong is None:
+            return result
+        return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
+
+    async def _environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
+        if not stored.lock.requirements:
+            return None
+        key = f"{sandbox.kind} {stored.manifest.digest}"
+        if key not in self._environments:
+            self._environments[key] = await sandbox.prepare(stored.lock, _silent)
+        return self._environments[key]
+
+    async def _proved_sandbox(self, stored: StoredVersion) -> Sandbox:
+        """The sandbox, once the version's gates have passed in its kind: else they run here first."""
+        sandbox = await self.sandbox.chosen() if isinstance(self.sandbox, LazySandbox) else self.sandbox
+        manifest = stored.manifest
+        if sandbox.kind in self.library.evidence(manifest.name, manifest.version):
+            return sandbox
+        async with self._proving.setdefault(manifest.digest, anyio.Lock()):
+            if sandbox.kind in self.library.evidence(manifest.name, manifest.version):
+                return sandbox
+            verdict = await verify(stored.draft, sandbox, _silent)
+            failure = verdict.report.failure
+            if failure is not None:
+                raise ToolUnavailable(
+                    f"{manifest.name!r} v{manifest.version} fails its gates in the {sandbox.kind} sandbox: "
+                    f"{failure.message}",
+                    hint=failure.fix,
+                )
+            await self.library.raise_evidence(manifest.name, manifest.version, sandbox.kind)
+        return sandbox
+
+    async def solve(self, task: str, on_step: OnStage) -> Solution:
+        """Lets the manager agent work on a task with the library's tools.
+
+        Raises:
+            UsageError: no model is configured.
+            ModelError: the model did not answer.
+        """
+        if self._model is None:
+            raise UsageError(
+                "Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3."
+            )
+        solution = await solve(task, self._model, _Hands(self, on_step), on_step)
+        await self.library.record("task", None, {"task": task[:500], "solved": solution.solved})
+        return solution
+
+    async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
+        """One version's evidence card: manifest, state, versions, report; if asked, code and tests."""
+        entry = self.library.entry(name)
+        stored = await self.library.read(name, version)
+        card: dict[str, Any] = {
+            "manifest": stored.manifest.model_dump(mode="json"),
+            "state": entry.state,
+            "pinned": entry.pinned,
+            "versions": list(entry.versions),
+            "sandboxes": list(self.library.evidence(name, stored.manifest.version)),
+            "calls": entry.calls,
+            "failures": entry.failures,
+            "last_used": entry.last_used,
+            "report": stored.report.model_dump(mode="json"),
+        }
+        if source:
+            card["source"] = stored.code
+            card["tests"] = [example.as_json() for example in stored.examples]
+        return card
+
+    async def manage(self, action: ManageAction, name: str, version: int | None = None) -> dict[str, Any]:
+        """Pins, rolls back, enables, disables, deletes or exports a tool; what stands afterwards."""
+        if version is not None and action not in ("rollback", "export"):
+            raise UsageError(f"{action!r} takes no version.", hint="Only rollback and export do.")
+        if action == "export":
+            folder = await self.library.export(name, version)
+            return {"action": action, "tool": name, "folder": str(folder)}
+        change: dict[str, Callable[[], Awaitable[CatalogueEntry]]] = {
+            "pin": lambda: self.library.pin(name),
+            "unpin": lambda: self.library.unpin(name),
+            "rollback": lambda: self.library.rollback(name, version),
+            "enable": lambda: self.library.enable(name),
+            "disable": lambda: self.library.disable(name),
+            "delete": lambda: self.library.delete(name),
+        }
+        entry = await change[action]()
+        return {
+            "action": action,
+            "tool": entry.name,
+            "version": entry.manifest.version,
+            "state": entry.state,
+            "pinned": entry.pinned,
+        }
+
+
+class _Hands:
+    """What the manager agent can do: the same flows as clients use, answers as plain JSON."""
+
+    def __init__(self, app: App, on_stage: OnStage) -> None:
+        self._app = app
+        self._on_stage = on_stage
+
+    async def search(self, query: str) -> Any:
+        """Tools for a need."""
+        return (await self._app.search(query)).model_dump(mode="json")
+
+    async def run(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """A tool's result, or what went wrong in it."""
+        answer = await self._app.run(tool, arguments)
+        failed = answer.result.model_dump(mode="json", include={"status", "error_type", "message"})
+        return answer.structured if answer.result.ok else failed
+
+    async def build(self, description: str) -> Any:
+        """A new tool, written by the model and proved like any other."""
+        request = SynthesisRequest(description=description[:8_000])
+        return (await self._app.toolsmith.make(request, self._on_stage)).model_dump(mode="json")
+
+    async def read_page(self, url: str) -> Any:
+        """A page of the public web as text."""
+        from alita_mcp.research.pages import open_page_reader
+
+        async with open_page_reader() as reader:
+            return (await reader.read(url)).model_dump(mode="json")
+
+
+async def _silent(_line: str) -> None:
+    return None
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, *, admit: Admit, sandbox: Sandbox | None = None, model: LanguageModel | None = None
+) -> AsyncIterator[App]:
+    """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all."""
+    async with AsyncExitStack() as stack:
+        library = await stack.enter_async_context(open_library(settings))
+        chosen = sandbox or LazySandbox(settings)
+        stack.push_async_callback(_close_sandbox, chosen)
+        jobs = await stack.enter_async_context(open_jobs())
+        author = model or _configured_model(settings)
+        toolsmith = Toolsmith(library, chosen, settings, admit, author)
+        yield App(settings, library, chosen, jobs, toolsmith, author)
+
+
+def _configured_model(settings: Settings) -> LanguageModel | None:
+    return LitellmModel(settings.model, settings) if settings.model else None
+
+
+async def _close_sandbox(sandbox: Sandbox) -> None:
+    with anyio.CancelScope(shield=True):
+        try:
+            await sandbox.aclose()
+        except SandboxError:
+            return

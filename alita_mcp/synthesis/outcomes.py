@@ -1,0 +1,90 @@
+"""What `synthesize_tool` answers: one frozen value per status, with the field names that clients see."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from alita_mcp.values import Check, Stage, Value
+
+
+class Created(Value):
+    """The tool is published."""
+
+    status: Literal["created"] = "created"
+    tool: str
+    version: int
+    trust: str
+    tests: str
+    """Examples that passed of those given, as in `3/3`."""
+    permissions: tuple[str, ...] = ()
+    call: Literal["run_tool", "direct"] = "run_tool"
+    """How this client can call it now."""
+    visible: Literal["now", "after reconnect"] = "now"
+    """When this client lists it by itself."""
+    report: str
+    """URI of the verification report."""
+
+
+class Exists(Value):
+    """A tool already does this, or holds this name; nothing was published."""
+
+    status: Literal["exists"] = "exists"
+    tool: str
+    version: int
+    why: str
+
+
+class Rejected(Value):
+    """The draft failed a gate; nothing was published."""
+
+    status: Literal["rejected"] = "rejected"
+    stage: Stage
+    reason: str
+    case: dict[str, Any] | None = None
+    expected: Any = None
+    got: Any = None
+    trace: tuple[str, ...] = ()
+    fix: str
+
+
+class Working(Value):
+    """The job goes on after this answer."""
+
+    status: Literal["working"] = "working"
+    job_id: str
+    elapsed_s: float
+    stage: str
+    next: str = "call synthesize_tool with this job_id"
+
+
+class NeedsApproval(Value):
+    """A person has to approve the grants first."""
+
+    status: Literal["needs_approval"] = "needs_approval"
+    grants: tuple[str, ...]
+    how: str
+
+
+class NeedsCode(Value):
+    """No model is configured: the connected agent is the author; here is all it needs to do so in one go."""
+
+    status: Literal["needs_code"] = "needs_code"
+    template: str
+    rules: tuple[str, ...]
+    similar: tuple[str, ...] = ()
+
+
+Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
+
+
+def rejection(check: Check) -> Rejected:
+    """The answer for the hard check that ended a verification."""
+    return Rejected(
+        stage=check.stage,
+        reason=check.message,
+        case=check.case,
+        expected=check.expected,
+        got=check.got,
+        trace=check.trace[:10],
+        fix=check.fix,
+    )

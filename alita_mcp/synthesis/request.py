@@ -1,0 +1,74 @@
+"""A client's words to a synthesis request: raw JSON in, a frozen value or a rejection out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.values import Example, Value
+
+MAX_TEXT = 64_000
+"""Longest code, in characters."""
+EXAMPLE_SHAPE = (
+    'Each test is {"arguments": {…}, "expected": …}, {"arguments": {…}, "raises": "ValueError"} '
+    'or {"arguments": {…}, "check": "expression over result and arguments"}.'
+)
+
+
+class SynthesisRequest(Value):
+    """What a client asks of `synthesize_tool`; empty fields were not given."""
+
+    description: str = Field(default="", max_length=8_000)
+    name: str = Field(default="", max_length=200)
+    code: str = Field(default="", max_length=MAX_TEXT)
+    tests: tuple[Example, ...] = Field(default=(), max_length=200)
+    use_when: tuple[str, ...] = Field(default=(), max_length=50)
+    packages: tuple[str, ...] = Field(default=(), max_length=30)
+    network: tuple[str, ...] = Field(default=(), max_length=30)
+    update: bool = False
+
+
+def read_request(raw: Mapping[str, Any]) -> SynthesisRequest | Rejected:
+    """Reads a request; anything that does not fit comes back as a rejection naming the field."""
+    try:
+        request = SynthesisRequest.model_validate(dict(raw))
+    except ValidationError as invalid:
+        return _unreadable(invalid)
+    if not request.code.strip():
+        return request
+    return request.model_copy(update=_taken_from_code(request))
+
+
+def _unreadable(invalid: ValidationError) -> Rejected:
+    problem = invalid.errors(include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    field = str(problem["loc"][0]) if problem["loc"] else ""
+    reason = f"{where or 'the request'}: {problem['msg'].removeprefix('Value error, ')}."
+    fix = EXAMPLE_SHAPE if field == "tests" else f"Send {field or 'the request'} as the input schema says."
+    return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
+
+
+def _taken_from_code(request: SynthesisRequest) -> dict[str, str]:
+    """Name and description from the code where the request leaves them out and the code says them plainly."""
+    try:
+        module = ast.parse(request.code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    functions = [
+        node
+        for node in module.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+    ]
+    if len(functions) != 1:
+        return {}
+    summary = (ast.get_docstring(functions[0]) or "").strip().partition("\n\n")[0].strip()
+    found = {}
+    if not request.name:
+        found["name"] = functions[0].name
+    if not request.description.strip():
+        found["description"] = summary
+    return found

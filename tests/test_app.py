@@ -1,0 +1,248 @@
+"""The flows over opened parts: run, prove again elsewhere, inspect, manage; and that opening costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.app import App, open_app
+from alita_mcp.errors import (
+    InvalidArguments,
+    SandboxError,
+    ToolNotFound,
+    ToolQuarantined,
+    ToolUnavailable,
+    UsageError,
+)
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.outcomes import Created, Working
+from alita_mcp.synthesis.request import read_request
+
+CODE = '''def halve(number: int) -> float:
+    """Halves a number.
+
+    Args:
+        number: Even or odd.
+
+    Raises:
+        ValueError: It is negative.
+    """
+    if number < 0:
+        raise ValueError("negative")
+    return number / 2
+'''
+HALVE: dict[str, Any] = {
+    "name": "halve",
+    "description": "Halves a number.",
+    "code": CODE,
+    "tests": [
+        {"arguments": {"number": 4}, "expected": 2.0},
+        {"arguments": {"number": 0}, "expected": 0.0},
+        {"arguments": {"number": -1}, "raises": "ValueError"},
+    ],
+}
+
+
+async def silent(_stage: str) -> None:
+    return None
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=MontySandbox(settings)) as opened:
+        yield opened
+
+
+async def make(app: App, **changes: Any) -> Created:
+    with anyio.fail_after(120):
+        outcome = await app.synthesize(read_request({**HALVE, **changes}), silent)
+    assert isinstance(outcome, Created), outcome
+    return outcome
+
+
+async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
+    await make(app)
+    answer = await app.run("halve", {"number": 7})
+    assert (answer.structured, answer.sandbox) == ({"result": 3.5}, "monty")
+    failed = await app.run("halve", {"number": -7})
+    assert (failed.result.status, failed.result.error_type, failed.structured) == (
+        "error",
+        "ValueError",
+        None,
+    )
+    entry = app.library.entry("halve")
+    assert (entry.calls, entry.failures) == (2, 1)
+
+
+async def test_what_cannot_run_says_why(app: App) -> None:
+    await make(app)
+    with pytest.raises(ToolNotFound) as unknown:
+        await app.run("halv", {})
+    assert unknown.value.nearest[0] == "halve"
+    with pytest.raises(ToolNotFound):
+        await app.run("halve", {"number": 1}, version=9)
+    with pytest.raises(InvalidArguments, match="number"):
+        await app.run("halve", {"number": "four"})
+    await app.manage("disable", "halve")
+    with pytest.raises(ToolUnavailable, match="enable"):
+        await app.run("halve", {"number": 1})
+
+
+async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox(
+    app: App, settings: Settings
+) -> None:
+    await make(app)
+
+    def answer(job: Job) -> RunResult:
+        if job.arguments["number"] < 0:
+            return RunResult(status="error", error_type="ValueError", message="negative")
+        return RunResult(status="ok", value=job.arguments["number"] / 2)
+
+    elsewhere = ScriptedSandbox(answer, kind="elsewhere")
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=elsewhere) as other:
+        async with anyio.create_task_group() as callers:
+            for number in (10, 20):
+                callers.start_soon(other.run, "halve", {"number": number})
+        ran = len(elsewhere.jobs)
+        assert other.library.evidence("halve", 1) == ("elsewhere", "monty")
+        assert [job.arguments for job in elsewhere.jobs].count({"number": 10}) == 1
+        await other.run("halve", {"number": 30})
+        assert len(elsewhere.jobs) == ran + 1
+
+
+async def test_a_tool_that_fails_its_gates_under_another_sandbox_is_not_called_there(
+    app: App, settings: Settings
+) -> None:
+    await make(app)
+    wrong = ScriptedSandbox(lambda _job: RunResult(status="ok", value=1.0), kind="elsewhere")
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=wrong) as other:
+        with pytest.raises(ToolUnavailable, match="fails its gates in the elsewhere sandbox"):
+            await other.run("halve", {"number": 99})
+    assert {"number": 99} not in [job.arguments for job in wrong.jobs]
+    assert app.library.evidence("halve", 1) == ("monty",)
+
+
+async def test_a_result_that_breaks_its_own_schema_is_the_tools_failure(app: App, settings: Settings) -> None:
+    await make(app)
+
+    def answer(job: Job) -> RunResult:
+        return RunResult(
+            status="ok", value="many" if job.arguments["number"] == 5 else job.arguments["number"] / 2
+        )
+
+    async with open_app(
+        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(answer, kind="monty")
+    ) as other:
+        answered = await other.run("halve", {"number": 5})
+    assert answered.result.status == "bad_result"
+
+
+async def test_an_edited_file_is_quarantined_and_never_runs(app: App) -> None:
+    await make(app)
+    file = app.library.home / "generated_tools" / "halve" / "v1" / "tool.py"
+    file.chmod(0o644)
+    file.write_text(CODE.replace("number / 2", "number / 3"))
+    with pytest.raises(ToolQuarantined, match="halve"):
+        await app.run("halve", {"number": 9})
+    assert "halve" not in [entry.name for entry in app.listed()]
+    with pytest.raises(ToolUnavailable):
+        await app.run("halve", {"number": 9})
+
+
+async def test_the_evidence_card_and_the_source(app: App) -> None:
+    await make(app)
+    card = await app.inspect("halve")
+    assert card["manifest"]["name"] == "halve"
+    assert card["report"]["examples_passed"] == 3
+    assert "source" not in card
+    full = await app.inspect("halve", source=True)
+    assert full["source"] == CODE
+    assert full["tests"] == HALVE["tests"]
+
+
+async def test_managing_says_how_things_stand_afterwards(app: App) -> None:
+    await make(app)
+    assert (await app.manage("pin", "halve"))["pinned"] is True
+    assert (await app.manage("unpin", "halve"))["pinned"] is False
+    await make(app, update=True, description="Halves any number.")
+    assert (await app.manage("rollback", "halve"))["version"] == 1
+    assert (await app.manage("delete", "halve"))["state"] == "deleted"
+    assert (await app.manage("enable", "halve"))["state"] == "enabled"
+    assert (await app.manage("export", "halve"))["folder"]
+    with pytest.raises(UsageError, match="takes no version"):
+        await app.manage("pin", "halve", 1)
+
+
+async def test_a_slow_synthesis_becomes_a_job(app: App, settings: Settings) -> None:
+    impatient = settings.model_copy(update={"answer_within_s": 0.001})
+    async with open_app(impatient, admit=lambda _manifest: (), sandbox=MontySandbox(settings)) as other:
+        outcome = await other.synthesize(read_request(HALVE), silent)
+        assert isinstance(outcome, Working)
+        with anyio.fail_after(60):
+            while isinstance(outcome, Working):
+                outcome = await other.resume(outcome.job_id, silent)
+        assert isinstance(outcome, Created)
+
+
+async def test_a_failing_sandbox_is_never_reported_as_a_failing_tool(app: App, settings: Settings) -> None:
+    await make(app)
+
+    def broken(_job: Job) -> RunResult:
+        raise SandboxError("the engine went away")
+
+    async with open_app(
+        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(broken, kind="monty")
+    ) as other:
+        with pytest.raises(SandboxError, match="went away"):
+            await other.run("halve", {"number": 2})
+        with pytest.raises(SandboxError, match="went away"):
+            await other.synthesize(
+                read_request({**HALVE, "name": "halve_too", "code": CODE.replace("halve(", "halve_too(")}),
+                silent,
+            )
+    assert app.library.entry("halve").failures == 0
+
+
+async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Settings) -> None:
+    model = ScriptedModel(
+        [
+            '{"action": "search", "query": "halve a number"}',
+            '{"action": "run", "tool": "halve", "arguments": {"number": 84}}',
+            '{"action": "run", "tool": "halve", "arguments": {"number": -1}}',
+            '{"action": "read_page", "url": "http://127.0.0.1/"}',
+            '{"action": "build", "description": "something impossible"}',
+            "no specification",
+            "none again",
+            '{"action": "answer", "answer": "42"}',
+        ]
+    )
+    box = MontySandbox(settings)
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=box, model=model) as app:
+        await make(app)
+        solution = await app.solve("Halve 84.", silent)
+    assert (solution.answer, solution.solved) == ("42", True)
+    seen = [step.observation for step in solution.steps]
+    assert seen[0]["results"][0]["name"] == "halve"
+    assert seen[1] == {"result": 42.0}
+    assert seen[2]["error_type"] == "ValueError"
+    assert "not a public address" in seen[3]["error"]
+    assert "no readable" in seen[4]["error"]
+
+
+async def test_solving_without_a_model_says_what_to_set(app: App) -> None:
+    with pytest.raises(UsageError, match="ALITA_MODEL"):
+        await app.solve("x", silent)
+
+
+async def test_opening_touches_no_sandbox(settings: Settings) -> None:
+    nowhere = settings.model_copy(update={"sandbox": "no.such.module:Class"})
+    async with open_app(nowhere, admit=lambda _manifest: ()) as opened:
+        assert (await opened.search("anything", 3)).fit == "none"
+        assert opened.sandbox.kind == "unchosen"
