@@ -1,0 +1,1 @@
+"""The page for people at /ui: the library and its journal, read-only."""

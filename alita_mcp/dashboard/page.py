@@ -1,0 +1,58 @@
+"""The library as one HTML page: entries and journal in, text out. No script, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from alita_mcp import __version__
+from alita_mcp.library.catalogue import JournalRow
+from alita_mcp.values import CatalogueEntry
+
+_STYLE = """
+:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
+body { max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #8884; vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+code { font-size: .95em; }
+.muted { opacity: .7; }
+"""
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Sent with the page: even text that slipped through the escaping could load and run nothing."""
+
+
+def library_page(entries: Sequence[CatalogueEntry], journal: Iterable[JournalRow]) -> str:
+    """The whole page; every value is escaped, for names and descriptions come from strangers."""
+    tools = "".join(_tool_row(entry) for entry in sorted(entries, key=lambda entry: entry.name))
+    events = "".join(_event_row(row) for row in journal)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>alita</title>'
+        '<meta name="viewport" content="width=device-width"><meta http-equiv="refresh" content="10">'
+        f"<style>{_STYLE}</style></head><body><h1>alita <small class='muted'>{escape(__version__)}</small></h1>"
+        f"<h2>{len(entries)} tools</h2><table><thead><tr><th>tool</th><th>what it does</th><th>trust</th><th>state</th>"
+        "<th>proved in</th><th class='number'>calls</th><th class='number'>failed</th></tr></thead>"
+        f"<tbody>{tools}</tbody></table>"
+        "<h2>Journal</h2><table><thead><tr><th>when</th><th>event</th><th>tool</th></tr></thead>"
+        f"<tbody>{events}</tbody></table></body></html>"
+    )
+
+
+def _tool_row(entry: CatalogueEntry) -> str:
+    manifest = entry.manifest
+    pinned = " (pinned)" if entry.pinned else ""
+    return (
+        f"<tr><td><code>{escape(entry.name)}</code> v{manifest.version}{pinned}</td><td>{escape(manifest.summary)}</td>"
+        f"<td>{escape(manifest.trust)}</td><td>{escape(entry.state)}</td><td>{escape(', '.join(entry.sandboxes))}</td>"
+        f"<td class='number'>{entry.calls}</td><td class='number'>{entry.failures}</td></tr>"
+    )
+
+
+def _event_row(row: JournalRow) -> str:
+    version = f" v{row.version}" if row.version else ""
+    return (
+        f"<tr><td>{escape(row.time)}</td><td>{escape(row.event)}</td>"
+        f"<td><code>{escape(row.name or '')}</code>{version}</td></tr>"
+    )

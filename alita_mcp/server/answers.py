@@ -1,0 +1,86 @@
+"""Answers in both forms that clients read: `structuredContent` for programs, the same in short text for readers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mcp_types as types
+
+from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, ToolNotFound
+
+MAX_TEXT = 400
+"""Longest text of an answer that does not carry an asked result."""
+MAX_DEPTH = 100
+"""Deepest nesting that is let in or out; parsers and serializers of clients end soon after."""
+
+_UNSHOWN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def answer(structured: Mapping[str, Any], text: str, *, is_error: bool = False) -> types.CallToolResult:
+    """One answer in both forms."""
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=dict(structured), is_error=is_error
+    )
+
+
+def error(text: str, structured: Mapping[str, Any] | None = None) -> types.CallToolResult:
+    """A tool error: the model reads it and can do better."""
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)],
+        structured_content=dict(structured) if structured is not None else None,
+        is_error=True,
+    )
+
+
+def refusal(failure: AlitaError) -> types.CallToolResult:
+    """An error of ours as a tool error: what happened and what to do, also for programs."""
+    hint = failure.hint
+    if isinstance(failure, ToolNotFound) and failure.nearest and not hint:
+        hint = f"Nearest: {', '.join(failure.nearest[:3])}."
+    blamed = "The sandbox failed, not the tool: " if isinstance(failure, SandboxError) else ""
+    reason, fix = printable(blamed + failure.message, 4_000), printable(hint, 1_000)
+    structured: dict[str, Any] = {"status": "failed", "reason": reason, "fix": fix}
+    if isinstance(failure, InvalidArguments):
+        structured |= {"status": "rejected", "stage": "schema"}
+    return error(f"{reason} {fix}".strip(), structured)
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """Text from outside as it may be shown: no hidden, bidirectional or half characters, cut to `limit`."""
+    return clipped(_UNSHOWN.sub("\ufffd", text[: limit + 1]), limit)
+
+
+def clipped(text: str, limit: int) -> str:
+    """Text cut to `limit` characters, with an ellipsis where it was longer."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def as_json(value: Any) -> str:
+    """Compact JSON as a reader sees it; the letters of every language as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+
+
+def listed(items: Sequence[str]) -> str:
+    """Items as a bulleted list."""
+    return "".join(f"\n- {item}" for item in items)
+
+
+def is_deeper_than(value: Any, levels: int) -> bool:
+    """Whether a JSON value nests lists and objects deeper than so many levels."""
+    layer = [value]
+    for _ in range(levels + 1):
+        layer = [child for node in layer for child in _children(node)]
+        if not layer:
+            return False
+    return True
+
+
+def _children(node: Any) -> Sequence[Any]:
+    if isinstance(node, Mapping):
+        return list(node.values())
+    return node if isinstance(node, list | tuple) else ()

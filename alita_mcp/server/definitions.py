@@ -1,0 +1,141 @@
+"""Tool definitions as clients see them: the five fixed meta-tools, and one per published tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+
+from alita_mcp.values import META_TOOLS, Manifest
+
+RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
+"""Names that no published tool may take, whether or not this server lists them."""
+
+INSTRUCTIONS = (
+    "A library of tools that grows. First search_capabilities. Fits: call the tool by its name, or through "
+    "run_tool when your list does not show it. Nothing fits: synthesize_tool with name, description, code and "
+    "tests; it is proved in a sandbox and published only if it passes (no code: you get a template). A new tool "
+    "is callable at once through run_tool and stays for every client."
+)
+"""What a host may put before its model."""
+
+_STRING: dict[str, Any] = {"type": "string"}
+_STRINGS: dict[str, Any] = {"type": "array", "items": _STRING}
+_INTEGER: dict[str, Any] = {"type": "integer"}
+_VERSION: dict[str, Any] = {"type": "integer", "minimum": 1}
+_BOOLEAN: dict[str, Any] = {"type": "boolean"}
+_EXAMPLES: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": "object"},
+    "description": 'Each {"arguments": {}, "expected": …}, or "raises": "ValueError", or "check": '
+    '"expression over result"',
+}
+
+
+def _said(schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {**schema, "description": description}
+
+
+def _meta_tool(
+    name: str,
+    description: str,
+    properties: dict[str, Any],
+    annotations: types.ToolAnnotations,
+    required: tuple[str, ...] = (),
+) -> types.Tool:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    if required:
+        schema["required"] = list(required)
+    return types.Tool(name=name, description=description, input_schema=schema, annotations=annotations)
+
+
+META_DEFINITIONS: tuple[types.Tool, ...] = (
+    _meta_tool(
+        "search_capabilities",
+        "Find a tool by what it should do. Use it before making one.",
+        {
+            "query": _said({**_STRING, "minLength": 1, "maxLength": 2000}, "The need, in plain words"),
+            "limit": {**_INTEGER, "minimum": 1, "maximum": 20, "default": 5},
+            "detail": {**_STRING, "enum": ["brief", "schema"], "default": "brief"},
+        },
+        types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        ("query",),
+    ),
+    _meta_tool(
+        "synthesize_tool",
+        "Make a new tool: one typed Python function and tests. It runs in a sandbox and is published only if it "
+        "passes. Without code you get a template.",
+        {
+            "description": _STRING,
+            "name": _said(_STRING, "snake_case, the function's name"),
+            "code": _STRING,
+            "tests": _EXAMPLES,
+            "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
+            "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
+            "network": _said(_STRINGS, "Host names"),
+            "update": _said(_BOOLEAN, "New version of a tool that exists"),
+            "job_id": _said(_STRING, "Asks for the outcome of a job under way"),
+        },
+        types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
+    ),
+    _meta_tool(
+        "run_tool",
+        "Call any tool of the library by name, listed or not. Gives what a direct call gives.",
+        {
+            "name": _STRING,
+            "arguments": _said({"type": "object"}, "As the tool's input schema says"),
+            "version": _VERSION,
+        },
+        types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
+        ("name",),
+    ),
+    _meta_tool(
+        "inspect_tool",
+        "Show what a tool takes, gives and was proved to do.",
+        {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "With code and tests")},
+        types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        ("name",),
+    ),
+    _meta_tool(
+        "manage_tool",
+        "Pin a tool to the list, roll it back to a version, switch it on or off, delete or export it.",
+        {
+            "action": {
+                **_STRING,
+                "enum": ["pin", "unpin", "rollback", "enable", "disable", "delete", "export"],
+            },
+            "name": _STRING,
+            "version": _VERSION,
+        },
+        types.ToolAnnotations(destructive_hint=True, open_world_hint=False),
+        ("action", "name"),
+    ),
+)
+
+
+def definition_of(manifest: Manifest) -> types.Tool:
+    """A published tool as a tool of its own; the annotations follow from its grants, not from its author."""
+    return types.Tool(
+        name=manifest.name,
+        title=manifest.name.replace("_", " ").capitalize(),
+        description=manifest.description,
+        input_schema=manifest.input_schema,
+        output_schema=manifest.output_schema,
+        annotations=_annotations_of(manifest),
+        _meta={
+            "alita/trust": manifest.trust,
+            "alita/version": manifest.version,
+            "alita/digest": manifest.digest,
+        },
+    )
+
+
+def _annotations_of(manifest: Manifest) -> types.ToolAnnotations:
+    grants = manifest.grants
+    changes_nothing = not grants.network and grants.workspace != "write" and not grants.tools
+    return types.ToolAnnotations(
+        read_only_hint=changes_nothing,
+        destructive_hint=not changes_nothing,
+        idempotent_hint=changes_nothing and manifest.deterministic,
+        open_world_hint=bool(grants.network or grants.model or grants.tools),
+    )

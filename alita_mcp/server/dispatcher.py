@@ -1,0 +1,147 @@
+"""The one door for tools: lists them; for a call finds the tool, checks what goes in and comes out, maps errors."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+
+from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
+from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
+from alita_mcp.server.failures import answered
+from alita_mcp.server.listing import page_of
+from alita_mcp.server.meta_tools import repaired
+from alita_mcp.server.results import checked
+from alita_mcp.server.sources import ToolCall
+from alita_mcp.verification.arguments import validate_arguments
+
+if TYPE_CHECKING:
+    from alita_mcp.app import App
+    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.sources import Context, ToolAnswer, ToolSource
+    from alita_mcp.server.tasks import Tasks
+    from alita_mcp.values import Schema
+
+MAX_ARGUMENT_BYTES = 1_000_000
+MAX_NAME = 200
+
+
+class Dispatcher:
+    """Answers calls of the tools of all sources; the first source that knows a name has it."""
+
+    def __init__(
+        self,
+        sources: Sequence[ToolSource],
+        shared: SharedApp,
+        tasks: Tasks,
+        announcer: Announcer,
+        page_size: int,
+    ) -> None:
+        self._sources = tuple(sources)
+        self._shared = shared
+        self._tasks = tasks
+        self._announcer = announcer
+        self._page_size = page_size
+
+    async def list(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """One page of the tools; the fixed ones stand on the first, which is all that some hosts read."""
+        await self._shared.settled()
+        cursor = params.cursor if params else None
+        page, following = page_of(self._listed(), lambda tool: tool.name, cursor, self._page_size)
+        return types.ListToolsResult(tools=page, next_cursor=following)
+
+    def _listed(self) -> Sequence[types.Tool]:
+        return [tool for source in self._sources for tool in source.definitions()]
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """A tool's input schema, for the SDK's check of mirrored headers."""
+        found = self._find(name)
+        return found[1].input_schema if found else None
+
+    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
+        """Answers one call. Only `MCPError` and cancellation come out as exceptions.
+
+        An error of a tool with an output schema has no structured part: clients check even those against it.
+        """
+        result = await answered(lambda: self._call(ctx, params))
+        if not isinstance(result, types.CallToolResult) or not result.is_error:
+            return result
+        found = self._find(params.name)
+        if found is None or found[1].output_schema is None:
+            return result
+        return result.model_copy(update={"structured_content": None})
+
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
+        app = await self._shared.get()
+        found = self._find(params.name)
+        if found is None:
+            raise self._unknown(params.name, app)
+        source, tool = found
+        arguments = self._checked_arguments(tool, params.arguments or {})
+        result = await source.call(
+            ToolCall(
+                name=tool.name, arguments=arguments, ctx=ctx, params=params,
+                app=app, tasks=self._tasks, announcer=self._announcer,
+            )
+        )  # fmt: skip
+        if isinstance(result, types.CallToolResult):
+            return await checked(result, tool.output_schema, app)
+        return result
+
+    def _find(self, name: str) -> tuple[ToolSource, types.Tool] | None:
+        for source in self._sources:
+            tool = source.find(name)
+            if tool is not None:
+                return source, tool
+        return None
+
+    def _checked_arguments(self, tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
+        _check_text(given)
+        arguments = repaired(tool.name, given)
+        schema: Schema = tool.input_schema
+        validate_arguments(schema, arguments)
+        return arguments
+
+    def _unknown(self, name: str, app: App) -> AlitaError:
+        try:
+            app.library.entry(name)
+        except ToolUnavailable as gone:
+            return gone
+        except ToolNotFound:
+            known = [tool.name for tool in self._listed()] + [entry.name for entry in app.library.entries()]
+        near = nearest(name, known)
+        hint = f"Nearest: {', '.join(near)}. " if near else ""
+        return ToolNotFound(
+            f"There is no tool {printable(name, MAX_NAME)!r}.",
+            hint=hint
+            + "search_capabilities finds tools by what they do; run_tool calls any of them by name.",
+            nearest=near,
+        )
+
+
+def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The three names that look most like one that does not exist."""
+    return tuple(difflib.get_close_matches(name[:MAX_NAME].lower(), sorted(set(known)), n=3, cutoff=0.5))
+
+
+def _check_text(arguments: dict[str, Any]) -> None:
+    """Refuses what cannot be passed on as JSON text, and what is too much of it."""
+    if is_deeper_than(arguments, MAX_DEPTH):
+        raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
+    try:
+        size = len(json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode())
+    except UnicodeEncodeError:
+        problem = "The arguments hold half of a surrogate pair."
+        raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
+    except ValueError:
+        problem = "The arguments are not JSON: a number is not finite."
+        raise InvalidArguments(problem, hint="Send finite numbers.") from None
+    if size > MAX_ARGUMENT_BYTES:
+        raise InvalidArguments(
+            f"The arguments have {size:,} bytes, the limit is {MAX_ARGUMENT_BYTES:,}.",
+            hint="Send less at once.",
+        )

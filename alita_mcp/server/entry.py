@@ -1,0 +1,106 @@
+"""`alita-mcp-server`: what client configurations run. Serves MCP over stdin and stdout.
+
+Only the standard library is imported before stdout is taken for the protocol.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from alita_mcp.server.wire import Wire, claim_standard_streams
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+USAGE = """usage: alita-mcp-server [--help] [--version]
+
+Serves the Model Context Protocol over stdin and stdout; MCP clients start it.
+Settings come from ALITA_* environment variables. The command for people is `alita`.
+"""
+
+
+def main() -> NoReturn:
+    """Serves until the client is gone.
+
+    Ends with 0 (end of input, orphaned), 2 (bad settings or words), 130 (SIGINT) or 143 (SIGTERM).
+    """
+    parent = os.getppid()
+    _answer_words(sys.argv[1:])
+    wire = claim_standard_streams()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave_before_serving)
+    serve_over_stdio(wire, parent)
+
+
+def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
+    """Reads the settings, serves, and ends the process; a start that fails says why on stderr."""
+    from alita_mcp.errors import AlitaError
+    from alita_mcp.server.ending import leave
+
+    try:
+        leave(_serve(wire, parent))
+    except KeyboardInterrupt:
+        leave(130)
+    except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
+        first = _innermost(failed)
+        if not isinstance(first, AlitaError):
+            sys.excepthook(type(failed), failed, failed.__traceback__)
+            leave(1)
+        sys.stderr.write(f"alita-mcp-server: {first}\n")
+        leave(first.exit_status)
+
+
+def _serve(wire: Wire, parent: int) -> int:
+    from alita_mcp.settings import read_settings
+
+    settings = read_settings()
+
+    import logging
+
+    import anyio
+
+    from alita_mcp.server.build import build_server
+    from alita_mcp.server.ending import leave
+    from alita_mcp.server.stdio import serve_stdio
+
+    logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
+
+    async def serve() -> NoReturn:
+        leave(await serve_stdio(build_server(settings), wire, parent=parent))
+
+    anyio.run(serve)
+
+
+def _answer_words(words: list[str]) -> None:
+    if not words:
+        return
+    if words in (["--help"], ["-h"]):
+        sys.stdout.write(USAGE)
+        sys.exit(0)
+    if words == ["--version"]:
+        from alita_mcp import __version__
+
+        sys.stdout.write(f"alita-mcp-server {__version__}\n")
+        sys.exit(0)
+    sys.stderr.write(f"alita-mcp-server: unknown words {words!r}\n\n{USAGE}")
+    sys.exit(2)
+
+
+def _leave_before_serving(number: int, _frame: FrameType | None) -> None:
+    """Nothing is open yet, so nothing needs a clean-up."""
+    os._exit(128 + number)
+
+
+def _innermost(failed: BaseException) -> BaseException:
+    """The error that task groups wrapped, when they wrapped only one."""
+    while isinstance(failed, BaseExceptionGroup) and len(failed.exceptions) == 1:
+        failed = failed.exceptions[0]
+    return failed
+
+
+if __name__ == "__main__":
+    main()

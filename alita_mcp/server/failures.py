@@ -1,0 +1,70 @@
+"""What clients are told when something fails: our own errors in full, anything else by a number in the server's log."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.server.answers import error, printable, refusal
+
+if TYPE_CHECKING:
+    from mcp.server.context import CallNext, HandlerResult
+
+    from alita_mcp.server.sources import Context, ToolAnswer
+
+log = logging.getLogger(__name__)
+
+
+async def answered(work: Callable[[], Awaitable[ToolAnswer]]) -> ToolAnswer:
+    """The result of a tool's work, or its failure as a tool error that a model can act on.
+
+    Only `MCPError` and cancellation come out as exceptions.
+    """
+    try:
+        return await work()
+    except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
+        failure = _innermost(raised)
+        if isinstance(failure, MCPError):
+            raise failure from None
+        if isinstance(failure, AlitaError):
+            return refusal(failure)
+        number = _logged(failure)
+        return error(
+            f"Internal error (id {number}). It is in the server's log; the call may be tried again.",
+            {"status": "failed", "reason": f"internal error {number}", "fix": "Try again."},
+        )
+
+
+async def protocol_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Middleware: every failure outside a tool leaves as a protocol error without internals."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as raised:  # noqa: BLE001 - the outermost edge of every other method
+        failure = _innermost(raised)
+        if isinstance(failure, MCPError):
+            raise failure from None
+        if isinstance(failure, AlitaError):
+            raise MCPError(types.INVALID_PARAMS, printable(str(failure), 1_000)) from None
+        raise MCPError(types.INTERNAL_ERROR, f"Internal error (id {_logged(failure)})") from None
+
+
+def _innermost(raised: Exception) -> Exception:
+    """The error that task groups wrapped, when they wrapped only one."""
+    while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
+        raised = raised.exceptions[0]
+    return raised
+
+
+def _logged(failure: Exception) -> str:
+    number = secrets.token_hex(4)
+    log.error("internal error %s", number, exc_info=failure)
+    return number

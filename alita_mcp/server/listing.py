@@ -1,0 +1,54 @@
+"""Pages of a list, with cursors that survive inserts and removals between two pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+Item = TypeVar("Item")
+
+
+def page_of(
+    items: Sequence[Item], key: Callable[[Item], str], cursor: str | None, size: int
+) -> tuple[list[Item], str | None]:
+    """The page after `cursor` and the cursor of the next one, None on the last page.
+
+    A cursor names the last item of its page and where it stood: when that item is gone, the list goes on at
+    the place it left.
+
+    Raises:
+        MCPError: -32602, the cursor is not one of ours.
+    """
+    start = 0 if cursor is None else _start_after(items, key, cursor)
+    page = list(items[start : start + size])
+    if not page or start + size >= len(items):
+        return page, None
+    return page, _written(key(page[-1]), start + len(page) - 1)
+
+
+def _start_after(items: Sequence[Item], key: Callable[[Item], str], cursor: str) -> int:
+    last, place = _read(cursor)
+    for index, item in enumerate(items):
+        if key(item) == last:
+            return index + 1
+    return min(place, len(items))
+
+
+def _written(last: str, place: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([last, place]).encode()).decode()
+
+
+def _read(cursor: str) -> tuple[str, int]:
+    try:
+        last, place = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, TypeError, RecursionError):
+        raise MCPError(types.INVALID_PARAMS, "Invalid cursor") from None
+    if not isinstance(last, str) or type(place) is not int or place < 0:
+        raise MCPError(types.INVALID_PARAMS, "Invalid cursor")
+    return last, place

@@ -1,0 +1,184 @@
+"""The five fixed tools: their arguments in, the App's flows, answers in both forms out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import mcp_types as types
+
+from alita_mcp.errors import InvalidArguments
+from alita_mcp.server.answers import answer, printable
+from alita_mcp.server.definitions import META_DEFINITIONS
+from alita_mcp.server.results import delivered
+from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
+from alita_mcp.server.visibility import call_and_visible
+from alita_mcp.synthesis.outcomes import Created, Rejected, Working
+from alita_mcp.synthesis.request import read_request
+
+if TYPE_CHECKING:
+    from alita_mcp.server.sources import Context, ToolAnswer, ToolCall
+    from alita_mcp.synthesis.jobs import OnStage
+    from alita_mcp.synthesis.outcomes import Outcome
+
+STAGE_SECONDS = 1.0
+"""How long a client may take to read a progress notification before the work goes on without it."""
+_JSON_FIELDS = {
+    "run_tool": ("arguments",),
+    "synthesize_tool": ("tests", "use_when", "packages", "network"),
+}
+"""Fields that models like to send as JSON text."""
+_NEXT = {
+    "match": "call the first result",
+    "possible": "see whether a result serves; if none does, call synthesize_tool",
+    "none": "call synthesize_tool",
+}
+_TOOLS = {tool.name: tool for tool in META_DEFINITIONS}
+
+
+class MetaTools:
+    """The source of the fixed tools."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Callable[[ToolCall], Awaitable[ToolAnswer]]] = {
+            "search_capabilities": _search,
+            "synthesize_tool": _synthesize,
+            "run_tool": _run,
+            "inspect_tool": _inspect,
+            "manage_tool": _manage,
+        }
+
+    def definitions(self) -> Sequence[types.Tool]:
+        """All five; the list depends on nothing."""
+        return META_DEFINITIONS
+
+    def find(self, name: str) -> types.Tool | None:
+        """One of the five."""
+        return _TOOLS.get(name)
+
+    async def call(self, call: ToolCall) -> ToolAnswer:
+        """Answers a call of one of them."""
+        return await self._answers[call.name](call)
+
+
+def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a fixed tool as they were meant: no nulls for what was left out, no JSON text for JSON.
+
+    Those of other tools stay as they are.
+
+    Raises:
+        InvalidArguments: the text is not JSON.
+    """
+    if name not in _TOOLS:
+        return arguments
+    meant = {field: value for field, value in arguments.items() if value is not None}
+    for field in _JSON_FIELDS.get(name, ()):
+        if isinstance(meant.get(field), str):
+            meant[field] = _parsed(field, meant[field])
+    return meant
+
+
+def _parsed(field: str, text: str) -> Any:
+    if not text.strip():
+        return {} if field == "arguments" else []
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as unreadable:
+        raise InvalidArguments(
+            f"{field} is text that is not JSON: {printable(str(unreadable))}.",
+            hint=f"Send {field} as JSON itself, not as text.",
+        ) from unreadable
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+async def _search(call: ToolCall) -> ToolAnswer:
+    query, limit = call.arguments["query"], call.arguments.get("limit", 5)
+    found = await call.app.search(query, limit)
+    listed = {entry.name for entry in call.app.listed()}
+    results = []
+    for hit in found.results:
+        row = {**hit.model_dump(mode="json"), "call": "direct" if hit.name in listed else "run_tool"}
+        if call.arguments.get("detail") == "schema":
+            row["input_schema"] = call.app.library.entry(hit.name).manifest.input_schema
+        results.append(row)
+    structured = {"fit": found.fit, "total": found.total, "results": results, "next": _NEXT[found.fit]}
+    return answer(structured, search_text(structured))
+
+
+async def _run(call: ToolCall) -> ToolAnswer:
+    arguments = call.arguments
+    run = await call.app.run(arguments["name"], arguments.get("arguments", {}), arguments.get("version"))
+    return await delivered(run, call.app)
+
+
+async def _inspect(call: ToolCall) -> ToolAnswer:
+    arguments = call.arguments
+    card = await call.app.inspect(
+        arguments["name"], arguments.get("version"), source=arguments.get("source", False)
+    )
+    return answer(card, card_text(card))
+
+
+async def _manage(call: ToolCall) -> ToolAnswer:
+    arguments = call.arguments
+    done = await call.app.manage(arguments["action"], arguments["name"], arguments.get("version"))
+    return answer(done, managed_text(done))
+
+
+async def _synthesize(call: ToolCall) -> ToolAnswer:
+    asked = dict(call.arguments)
+    job_id = asked.pop("job_id", None)
+    if job_id is not None and asked:
+        raise InvalidArguments(
+            "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
+        )
+    on_stage = progress_of(call.ctx)
+    outcome = (
+        await call.app.resume(job_id, on_stage)
+        if job_id is not None
+        else await call.app.synthesize(read_request(asked), on_stage)
+    )
+    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
+        return call.tasks.start(lambda task: _until_done(call, outcome.job_id, task.report))
+    return _outcome_answer(call, outcome)
+
+
+async def _until_done(call: ToolCall, job_id: str, on_stage: OnStage) -> types.CallToolResult:
+    """The job's answer, however long it takes; cancelled, it cancels the job."""
+    while True:
+        outcome = await call.app.resume(job_id, on_stage)
+        if not isinstance(outcome, Working):
+            return _outcome_answer(call, outcome)
+
+
+def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+    structured = outcome.model_dump(mode="json")
+    if isinstance(outcome, Rejected):
+        structured = _without_blanks(structured)
+    if isinstance(outcome, Created):
+        structured |= call_and_visible(call.ctx, outcome.tool, call.app)
+    return answer(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))
+
+
+def _without_blanks(rejected: dict[str, Any]) -> dict[str, Any]:
+    """A rejection without the fields that do not apply; a comparison keeps both sides, null or not."""
+    compared = rejected["expected"] is not None or rejected["got"] is not None
+    kept = {"expected", "got"} if compared else set()
+    return {field: value for field, value in rejected.items() if field in kept or value not in (None, [])}
+
+
+def progress_of(ctx: Context) -> OnStage:
+    """Sends each stage's name to the caller as progress; a caller that does not read does not stop the work."""
+    stages = itertools.count(1)
+
+    async def on_stage(stage: str) -> None:
+        with anyio.move_on_after(STAGE_SECONDS):
+            await ctx.session.report_progress(next(stages), None, stage)
+
+    return on_stage

@@ -1,0 +1,70 @@
+"""Lets a client of the 2025 protocol that lost its HTTP stream pick up the messages it missed."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import JSONRPCMessage
+
+MAX_EVENTS = 200
+MAX_BYTES = 1_000_000
+
+
+class _Event(NamedTuple):
+    number: int
+    stream: str
+    message: JSONRPCMessage | None
+    size: int
+
+
+class RecentEvents(EventStore):
+    """The last messages of one session, bounded in number and bytes; the newest is always kept."""
+
+    def __init__(self, max_events: int = MAX_EVENTS, max_bytes: int = MAX_BYTES) -> None:
+        self._max_events = max_events
+        self._max_bytes = max_bytes
+        self._events: deque[_Event] = deque()
+        self._bytes = 0
+        self._last = 0
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Keeps a message (None: a mark to resume from) and returns its id."""
+        self._last += 1
+        size = len(message.model_dump_json()) if message is not None else 0
+        self._events.append(_Event(self._last, stream_id, message, size))
+        self._bytes += size
+        while len(self._events) > 1 and (
+            len(self._events) > self._max_events or self._bytes > self._max_bytes
+        ):
+            self._bytes -= self._events.popleft().size
+        return str(self._last)
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Sends what came later on the same stream; None when the id is unknown or no longer kept."""
+        seen = next((event for event in self._events if str(event.number) == last_event_id), None)
+        if seen is None:
+            return None
+        for event in [later for later in self._events if later.number > seen.number]:
+            if event.stream == seen.stream and event.message is not None:
+                await send_callback(EventMessage(event.message, str(event.number)))
+        return seen.stream
+
+
+class ResumableSessions(StreamableHTTPSessionManager):
+    """Session manager whose every session has a store of its own.
+
+    The SDK names streams by request id, which repeats between sessions: with one shared store a client could
+    be sent another client's messages.
+    """
+
+    @property
+    def event_store(self) -> EventStore | None:
+        """A new store at each look: the SDK looks once, when it opens a session."""
+        return RecentEvents()
+
+    @event_store.setter
+    def event_store(self, _given: Any) -> None:
+        """What the constructor was given does not matter."""

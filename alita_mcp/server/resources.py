@@ -1,0 +1,180 @@
+"""The library as resources: the catalogue, each version's files, and kept results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.server.announce import CATALOGUE_URI
+from alita_mcp.server.answers import printable
+from alita_mcp.server.listing import page_of
+
+if TYPE_CHECKING:
+    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.sources import Context, ResourceSource
+    from alita_mcp.values import CatalogueEntry, StoredVersion
+
+JSON = "application/json"
+MAX_URI = 300
+_LEGACY_NOT_FOUND = -32002
+_VERSION = re.compile(
+    r"alita://tools/(?P<name>[a-z][a-z0-9_]{2,39})/v(?P<version>[1-9][0-9]{0,8})/(?P<part>[a-z]+)"
+)
+_RUN = re.compile(r"alita://runs/(?P<id>[A-Za-z0-9_-]{1,100})")
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+PARTS: dict[str, tuple[str, str, Callable[[StoredVersion], str]]] = {
+    "source": ("text/x-python", "Code", lambda stored: stored.code),
+    "tests": (JSON, "Worked examples", lambda stored: _pretty([each.as_json() for each in stored.examples])),
+    "manifest": (JSON, "Schemas and permissions", lambda stored: stored.manifest.model_dump_json(indent=1)),
+    "report": (JSON, "Verification report", lambda stored: stored.report.model_dump_json(indent=1)),
+}
+"""Part of a version → MIME type, title and how it is written."""
+
+TEMPLATES = (
+    *(
+        types.ResourceTemplate(
+            uri_template=f"alita://tools/{{name}}/v{{version}}/{part}",
+            name=f"tool_{part}",
+            title=title,
+            description=f"{title} of one version of a tool.",
+            mime_type=mime,
+        )
+        for part, (mime, title, _) in PARTS.items()
+    ),
+    types.ResourceTemplate(
+        uri_template="alita://runs/{id}",
+        name="run",
+        title="Kept result",
+        description="The whole of a result that was too large to send.",
+        mime_type=JSON,
+    ),
+)
+_CATALOGUE = types.Resource(
+    uri=CATALOGUE_URI,
+    name="tools",
+    title="Catalogue",
+    description="Every tool of the library.",
+    mime_type=JSON,
+)
+
+
+class LibraryResources:
+    """The library as a source of resources."""
+
+    def __init__(self, shared: SharedApp) -> None:
+        self._shared = shared
+
+    def resources(self) -> Sequence[types.Resource]:
+        """The catalogue and the files of each tool's current version."""
+        app = self._shared.current
+        entries = app.library.entries() if app else ()
+        return [_CATALOGUE, *(each for entry in entries for each in _resources_of(entry))]
+
+    def templates(self) -> Sequence[types.ResourceTemplate]:
+        """One per part of a version, and kept results."""
+        return TEMPLATES
+
+    async def read(
+        self, _ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | None:
+        """The text behind one of our URIs."""
+        uri = str(params.uri)
+        app = await self._shared.get()
+        if uri == CATALOGUE_URI:
+            return _contents(uri, JSON, _pretty([_row(entry) for entry in app.library.entries()]))
+        if run := _RUN.fullmatch(uri):
+            return _contents(uri, JSON, _pretty(await app.library.read_run(run["id"])))
+        wanted = _VERSION.fullmatch(uri)
+        if wanted is None or wanted["part"] not in PARTS:
+            return None
+        mime, _, written = PARTS[wanted["part"]]
+        stored = await app.library.read(wanted["name"], int(wanted["version"]))
+        return _contents(uri, mime, written(stored))
+
+
+def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
+    manifest = entry.manifest
+    return [
+        types.Resource(
+            uri=f"alita://tools/{manifest.name}/v{manifest.version}/{part}",
+            name=f"{manifest.name}_{part}",
+            title=f"{title} of {manifest.name}",
+            mime_type=mime,
+        )
+        for part, (mime, title, _) in PARTS.items()
+    ]
+
+
+def _row(entry: CatalogueEntry) -> dict[str, Any]:
+    manifest = entry.manifest
+    return {
+        "name": entry.name,
+        "version": manifest.version,
+        "versions": list(entry.versions),
+        "summary": manifest.summary,
+        "trust": manifest.trust,
+        "state": entry.state,
+        "pinned": entry.pinned,
+        "calls": entry.calls,
+        "failures": entry.failures,
+    }
+
+
+def _contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:
+    contents = [types.TextResourceContents(uri=uri, mime_type=mime, text=text)]
+    return types.ReadResourceResult(contents=list(contents))
+
+
+class Resources:
+    """Serves the resources of all sources."""
+
+    def __init__(self, sources: Sequence[ResourceSource], shared: SharedApp, page_size: int) -> None:
+        self._sources = tuple(sources)
+        self._shared = shared
+        self._page_size = page_size
+
+    async def list(
+        self, _ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """One page of resources."""
+        await self._shared.settled()
+        every = [resource for source in self._sources for resource in source.resources()]
+        cursor = params.cursor if params else None
+        page, following = page_of(every, lambda resource: str(resource.uri), cursor, self._page_size)
+        return types.ListResourcesResult(resources=page, next_cursor=following)
+
+    async def list_templates(
+        self, _ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """One page of templates."""
+        every = [template for source in self._sources for template in source.templates()]
+        cursor = params.cursor if params else None
+        page, following = page_of(every, lambda template: template.uri_template, cursor, self._page_size)
+        return types.ListResourceTemplatesResult(resource_templates=page, next_cursor=following)
+
+    async def read(
+        self, ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | types.InputRequiredResult:
+        """One resource; what is not there is a protocol error that names the URI."""
+        uri = printable(str(params.uri), MAX_URI)
+        code = types.INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else _LEGACY_NOT_FOUND
+        try:
+            for source in self._sources:
+                found = await source.read(ctx, params)
+                if found is not None:
+                    return found
+        except AlitaError as failure:
+            raise MCPError(code, printable(str(failure), 1_000), {"uri": uri}) from failure
+        raise MCPError(code, f"Resource not found: {uri}", {"uri": uri})

@@ -1,0 +1,85 @@
+"""The seams through which tools, resources and prompts reach clients; the library's own and any other's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+
+if TYPE_CHECKING:
+    from alita_mcp.app import App
+    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.tasks import Tasks
+
+Context = ServerRequestContext[Any, Any]
+ToolAnswer = types.CallToolResult | types.InputRequiredResult | dict[str, Any]
+"""A dict is an extension's own result, such as a task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolCall:
+    """One validated call, with all that a source may need to answer it."""
+
+    name: str
+    arguments: dict[str, Any]
+    ctx: Context
+    params: types.CallToolRequestParams
+    app: App
+    tasks: Tasks
+    announcer: Announcer
+
+
+class ToolSource(Protocol):
+    """A set of tools.
+
+    Implementers: `definitions` and `find` answer from memory and never raise. `call` gets arguments that fit the
+    input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
+    or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
+    """
+
+    def definitions(self) -> Sequence[types.Tool]:
+        """The tools to list, in the order in which clients see them."""
+        ...
+
+    def find(self, name: str) -> types.Tool | None:
+        """The tool of that name, listed or not."""
+        ...
+
+    async def call(self, call: ToolCall) -> ToolAnswer:
+        """Answers a call of a tool that `find` found."""
+        ...
+
+
+class ResourceSource(Protocol):
+    """A set of resources; `resources` and `templates` answer from memory."""
+
+    def resources(self) -> Sequence[types.Resource]:
+        """The resources to list."""
+        ...
+
+    def templates(self) -> Sequence[types.ResourceTemplate]:
+        """The templates to list."""
+        ...
+
+    async def read(
+        self, ctx: Context, params: types.ReadResourceRequestParams, /
+    ) -> types.ReadResourceResult | types.InputRequiredResult | None:
+        """The resource, or None when the URI is not one of this source's; raises `AlitaError`."""
+        ...
+
+
+class PromptSource(Protocol):
+    """A set of prompts."""
+
+    def prompts(self) -> Sequence[types.Prompt]:
+        """The prompts to list."""
+        ...
+
+    async def get(
+        self, ctx: Context, params: types.GetPromptRequestParams, /
+    ) -> types.GetPromptResult | types.InputRequiredResult | None:
+        """The prompt, or None when the name is not one of this source's; raises `AlitaError`."""
+        ...

@@ -1,0 +1,105 @@
+"""Serves one client over stdin and stdout, in both protocol eras, until the client or the parent is gone."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from alita_mcp.server.ending import ending_signal, leaving_at_latest, orphaned
+from alita_mcp.server.wire import Wire
+
+
+class _FromClient(anyio.AsyncFile[str]):
+    """Lines from the client; ends with the pipe, or at once when `end` is called.
+
+    Ending the input, instead of cancelling the server, lets the server answer what it still can and run
+    its clean-up uncancelled. The thread that blocks in `read` is left behind.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        raw = io.FileIO(descriptor, "rb", closefd=False)
+        text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace", newline="\n")
+        super().__init__(text, limiter=anyio.CapacityLimiter(1))
+        self._reading = anyio.CancelScope()
+        self.ended = anyio.Event()
+
+    def end(self) -> None:
+        """No line is delivered after this."""
+        self.ended.set()
+        self._reading.cancel()
+
+    async def readline(self) -> str:
+        """The next line, or an empty string at the end."""
+        line = ""
+        if not self.ended.is_set():
+            with anyio.CancelScope() as self._reading:
+                line = await anyio.to_thread.run_sync(
+                    self.wrapped.readline, abandon_on_cancel=True, limiter=self.limiter
+                )
+        if not line:
+            self.ended.set()
+        return line
+
+
+class _ToClient(anyio.AsyncFile[str]):
+    """Lines to the client; a client that no longer reads ends the input."""
+
+    def __init__(self, descriptor: int, input_: _FromClient) -> None:
+        raw = io.FileIO(descriptor, "wb", closefd=False)
+        text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n")
+        super().__init__(text, limiter=anyio.CapacityLimiter(1))
+        self._input = input_
+
+    async def write(self, text: str) -> int:
+        """Writes and flushes in one go; returns the number of characters taken."""
+        try:
+            return await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
+        except OSError:
+            self._input.end()
+            return 0
+
+    async def flush(self) -> None:
+        """Nothing to do: `write` has flushed."""
+
+    def _write_now(self, text: str) -> int:
+        count: int = self.wrapped.write(text)
+        self.wrapped.flush()
+        return count
+
+
+async def serve_stdio(server: Server[Any], wire: Wire, *, parent: int) -> int:
+    """Serves until end of input, a signal, or the death of `parent`; returns the exit status.
+
+    The server's lifespan closes what it opened. From the moment that the end is known, the process has
+    `ending.END_WITHIN_S` seconds left.
+    """
+    lines = _FromClient(wire.reads)
+    status = 0
+
+    async def on_signal() -> None:
+        nonlocal status
+        status = await ending_signal()
+        lines.end()
+
+    async def on_orphaned() -> None:
+        await orphaned(parent)
+        lines.end()
+
+    async def on_end() -> None:
+        await lines.ended.wait()
+        with leaving_at_latest(status):
+            await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as watchers:
+        watchers.start_soon(on_signal)
+        watchers.start_soon(on_orphaned)
+        watchers.start_soon(on_end)
+        async with stdio_server(stdin=lines, stdout=_ToClient(wire.writes, lines)) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+        watchers.cancel_scope.cancel()
+    return status

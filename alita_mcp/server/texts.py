@@ -1,0 +1,108 @@
+"""The text of the fixed tools' answers: what stands in `structuredContent`, said to a reader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from alita_mcp.server.answers import MAX_TEXT, as_json, clipped
+
+Answer = Mapping[str, Any]
+
+
+def search_text(found: Answer) -> str:
+    """One line a hit; the schemas too where they were asked for."""
+    lines = [f"Fit: {found['fit']} ({found['total']} tools in the library). Next: {found['next']}."]
+    for hit in found["results"]:
+        lines.append(
+            f"- {hit['signature']}: {hit['summary']} [{hit['name']} v{hit['version']}, {hit['trust']}, "
+            f"{hit['score']:.2f}, call: {hit['call']}]"
+        )
+        if "input_schema" in hit:
+            lines.append(f"  input: {as_json(hit['input_schema'])}")
+    return "\n".join(lines)
+
+
+def outcome_text(outcome: Answer) -> str:
+    """What came of a synthesis."""
+    if outcome["status"] == "needs_code":
+        return _template_text(outcome)
+    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT)
+
+
+def _created(outcome: Answer) -> str:
+    how = "directly by its name or through" if outcome["call"] == "direct" else "now through"
+    return (
+        f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
+        f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
+        f"Report: {outcome['report']}"
+    )
+
+
+_VISIBLE = {
+    "now": "as soon as it is refreshed",
+    "after reconnect": "after you connect again",
+    "in search": "not by itself; search_capabilities finds it",
+}
+
+
+def _exists(outcome: Answer) -> str:
+    return f"Nothing new was published: {outcome['tool']} v{outcome['version']} exists ({outcome['why']})."
+
+
+def _rejected(outcome: Answer) -> str:
+    parts = [f"Rejected at {outcome['stage']}: {clipped(outcome['reason'], 130)}"]
+    if outcome.get("case") is not None:
+        parts.append(f"Case {clipped(as_json(outcome['case']), 60)}.")
+    if "got" in outcome:
+        expected, got = (clipped(as_json(outcome[side]), 40) for side in ("expected", "got"))
+        parts.append(f"Expected {expected}, got {got}.")
+    return " ".join([*parts, f"Fix: {clipped(outcome['fix'], 110)}"])
+
+
+def _working(outcome: Answer) -> str:
+    return f"Still working ({outcome['stage']}, {outcome['elapsed_s']} s): {outcome['next']} {outcome['job_id']!r}."
+
+
+def _needs_approval(outcome: Answer) -> str:
+    return f"A person must approve {', '.join(outcome['grants'])}: {outcome['how']}"
+
+
+_OUTCOMES = {
+    "created": _created,
+    "exists": _exists,
+    "rejected": _rejected,
+    "working": _working,
+    "needs_approval": _needs_approval,
+}
+
+
+def _template_text(outcome: Answer) -> str:
+    similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
+    rules = "".join(f"\n- {rule}" for rule in outcome["rules"])
+    return f"Call synthesize_tool again with this filled in:\n{outcome['template']}\nRules:{rules}{similar}"
+
+
+def card_text(card: Answer) -> str:
+    """A version's evidence card in a few lines; with the code where it was asked for."""
+    manifest, report = card["manifest"], card["report"]
+    head = (
+        f"{manifest['name']} v{manifest['version']} ({manifest['trust']}, {card['state']}): {manifest['summary']} "
+        f"Proved in {', '.join(card['sandboxes']) or report['sandbox']}: {report['examples_passed']}/"
+        f"{report['examples_total']} examples. Versions {', '.join(map(str, card['versions']))}. "
+        f"Called {card['calls']} times, {card['failures']} failed. "
+    )
+    takes = f"Takes {as_json(manifest['input_schema'])}"
+    text = clipped(head + takes, MAX_TEXT)
+    if "source" not in card:
+        return text
+    return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"
+
+
+def managed_text(done: Answer) -> str:
+    """What stands after an action."""
+    if "folder" in done:
+        return f"{done['tool']} was exported to {done['folder']}"
+    pinned = ", pinned" if done.get("pinned") else ""
+    return f"{done['action']}: {done['tool']} is at v{done['version']}, {done['state']}{pinned}."

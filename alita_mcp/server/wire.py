@@ -1,0 +1,39 @@
+"""Takes stdin and stdout for JSON-RPC alone. Standard library only: this runs before every other import."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NamedTuple
+
+
+class Wire(NamedTuple):
+    """Private descriptors that carry JSON-RPC; nobody else in the process knows them."""
+
+    reads: int
+    writes: int
+
+
+def claim_standard_streams() -> Wire:
+    """Moves stdin and stdout to private descriptors.
+
+    Descriptor 0 becomes the null device and descriptor 1 becomes stderr, so whatever a library, a tool's
+    child process or C code prints cannot reach the client. To be called before anything that may print.
+    """
+    _fill_standard_descriptors()
+    wire = Wire(os.dup(0), os.dup(1))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    if sys.stderr is None:  # it was closed: Python opened no stream for it
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    sys.stdout = sys.stderr
+    return wire
+
+
+def _fill_standard_descriptors() -> None:
+    """Opens the null device on each of 0, 1 and 2 that is closed, so that no duplicate lands there."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)

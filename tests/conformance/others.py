@@ -1,0 +1,113 @@
+"""Fixtures that are no tools: resources, one template, prompts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+import mcp_types as types
+
+from alita_mcp.server.sources import Context
+from tests.conformance.content_tools import PNG, embedded, image
+from tests.conformance.source import form, text
+
+TEMPLATE = "test://template/"
+TEXTS = {
+    "test://static-text": "This is the content of the static text resource.",
+    "test://watched-resource": "Watched resource content",
+    "test://example-resource": "An example",
+}
+BINARY = "test://static-binary"
+
+
+class FixtureResources:
+    """Text, binary, watched, and one per id."""
+
+    def resources(self) -> Sequence[types.Resource]:
+        listed = [*((uri, "text/plain") for uri in TEXTS), (BINARY, "image/png")]
+        return [types.Resource(uri=uri, name=uri.split("//")[1], mime_type=kind) for uri, kind in listed]
+
+    def templates(self) -> Sequence[types.ResourceTemplate]:
+        name = "template"
+        return [
+            types.ResourceTemplate(
+                uri_template=f"{TEMPLATE}{{id}}/data", name=name, mime_type="application/json"
+            )
+        ]
+
+    async def read(
+        self, _ctx: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult | None:
+        uri = str(params.uri)
+        if uri in TEXTS:
+            return _contents(types.TextResourceContents(uri=uri, mime_type="text/plain", text=TEXTS[uri]))
+        if uri == BINARY:
+            assert base64.b64decode(PNG)
+            return _contents(types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG))
+        if uri.startswith(TEMPLATE):
+            number = uri.removeprefix(TEMPLATE).split("/")[0]
+            data = json.dumps({"id": number, "templateTest": True, "data": f"Data for ID: {number}"})
+            return _contents(types.TextResourceContents(uri=uri, mime_type="application/json", text=data))
+        return None
+
+
+def _contents(content: types.TextResourceContents | types.BlobResourceContents) -> types.ReadResourceResult:
+    return types.ReadResourceResult(contents=[content])
+
+
+PROMPTS = {
+    "test_simple_prompt": (),
+    "test_prompt_with_arguments": ("arg1", "arg2"),
+    "test_prompt_with_embedded_resource": ("resourceUri",),
+    "test_prompt_with_image": (),
+    "test_input_required_result_prompt": (),
+}
+
+
+class FixturePrompts:
+    """Prompts with every kind of content; one asks for input first."""
+
+    def prompts(self) -> Sequence[types.Prompt]:
+        return [
+            types.Prompt(
+                name=name,
+                description=f"The fixture {name}",
+                arguments=[types.PromptArgument(name=argument, required=True) for argument in arguments],
+            )
+            for name, arguments in PROMPTS.items()
+        ]
+
+    async def get(
+        self, _ctx: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult | types.InputRequiredResult | None:
+        if params.name not in PROMPTS:
+            return None
+        answers = params.input_responses or {}
+        if params.name == "test_input_required_result_prompt" and "user_context" not in answers:
+            question = form(
+                "What context should the prompt use?", {"context": {"type": "string"}}, ["context"]
+            )
+            return types.InputRequiredResult(input_requests={"user_context": question})
+        return types.GetPromptResult(
+            messages=[types.PromptMessage(role="user", content=part) for part in _parts(params, answers)]
+        )
+
+
+def _parts(params: types.GetPromptRequestParams, answers: types.InputResponses) -> list[types.ContentBlock]:
+    arguments = params.arguments or {}
+    if params.name == "test_prompt_with_arguments":
+        first, second = arguments.get("arg1"), arguments.get("arg2")
+        return [text(f"Prompt with arguments: arg1='{first}', arg2='{second}'")]
+    if params.name == "test_prompt_with_embedded_resource":
+        return [
+            embedded(arguments["resourceUri"], "text/plain", "Embedded resource content"),
+            text("Please process."),
+        ]
+    if params.name == "test_prompt_with_image":
+        return [image(), text("Please analyze the image above.")]
+    if params.name == "test_input_required_result_prompt":
+        answer = answers["user_context"]
+        assert isinstance(answer, types.ElicitResult)
+        return [text(f"Use: {(answer.content or {})['context']}")]
+    return [text("This is a simple prompt for testing.")]

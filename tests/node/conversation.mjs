@@ -1,0 +1,58 @@
+// What every client does: connect, ask for a tool, wait until it is told of a list with it, call it natively.
+// Task as JSON in argv[2]: {server: {command, args, env} | url, make: arguments of synthesize_tool, call: arguments}.
+// Answer as JSON on stdout.
+const PATIENCE_MS = 60_000;
+
+export async function converse({ open, overStdio, overHttp }) {
+  const task = JSON.parse(process.argv[2]);
+  const lists = [];
+  let told = () => {};
+  const client = open((error, tools) => {
+    lists.push(error ? String(error) : tools.map((tool) => tool.name));
+    told();
+  });
+  const standing = openedStream(Boolean(task.url));
+  await client.connect(
+    task.url ? overHttp(new URL(task.url), { fetch: standing.fetch }) : overStdio(task.server),
+  );
+  const protocol = client.getNegotiatedProtocolVersion?.() ?? "2025-11-25";
+  if (protocol < "2026") await within(standing.open, "the standing stream");
+  const announced = new Promise((resolve) => {
+    told = () => lists.at(-1).includes(task.make.name) && resolve();
+  });
+  const made = await client.callTool({ name: "synthesize_tool", arguments: task.make });
+  await within(announced, "the announcement");
+  const listed = (await client.listTools()).tools.find((tool) => tool.name === task.make.name);
+  const called = await client.callTool({ name: task.make.name, arguments: task.call });
+  console.log(
+    JSON.stringify({
+      protocol,
+      advertised: client.getServerCapabilities().tools?.listChanged,
+      made: made.structuredContent,
+      lists,
+      outputSchema: listed?.outputSchema,
+      result: called.structuredContent,
+    }),
+  );
+  await client.close();
+  process.exit(0);
+}
+
+// A client of the 2025 protocol hears over HTTP only once its standing GET stream is open.
+function openedStream(isHttp) {
+  let opened = () => {};
+  const open = isHttp ? new Promise((resolve) => (opened = resolve)) : Promise.resolve();
+  const watching = async (url, init) => {
+    const response = await fetch(url, init);
+    if (init?.method === "GET" && response.ok) opened();
+    return response;
+  };
+  return { open, fetch: watching };
+}
+
+function within(promise, what) {
+  const late = new Promise((_, reject) =>
+    setTimeout(() => reject(new Error(`${what} did not come`)), PATIENCE_MS).unref(),
+  );
+  return Promise.race([promise, late]);
+}

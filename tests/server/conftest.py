@@ -1,0 +1,48 @@
+"""Servers over a real library in a home of its own, clients of both protocol eras, and programs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp import Client
+
+from alita_mcp.settings import Settings
+from tests.conftest import skip_or_fail
+from tests.server.in_memory import ERAS, Build, builder, connected
+from tests.server.node_tools import NodeTools, NoNode, installed
+
+if TYPE_CHECKING:
+    from alita_mcp.server.build import DualEraServer
+
+
+@pytest.fixture(scope="session")
+def node_tools() -> NodeTools:
+    """Skips (in CI: fails) with the reason where Node.js or its packages cannot be had."""
+    try:
+        return installed()
+    except NoNode as missing:
+        skip_or_fail("node", str(missing))
+        raise
+
+
+@pytest.fixture(params=ERAS)
+def era(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def build(settings: Settings) -> Build:
+    return builder(settings)
+
+
+@pytest.fixture
+def server(build: Build) -> DualEraServer:
+    return build()
+
+
+@pytest.fixture
+async def client(server: DualEraServer, era: str) -> AsyncIterator[Client]:
+    async with connected(server, era) as opened:
+        yield opened

@@ -1,0 +1,191 @@
+"""Who hears of changes, and that nobody who stopped reading keeps it from the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp import Client
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import ResourceUpdated, ServerEvent
+
+from alita_mcp.server.announce import CATALOGUE_URI, MAX_SUBSCRIPTIONS, Announcer
+from alita_mcp.server.build import DualEraServer
+from tests.server.drafts import VOWEL_SHARE
+from tests.server.in_memory import PATIENCE_S, connected, succeeded
+
+
+class Wire:
+    """The far end of a connection: notes what arrives, or never takes it."""
+
+    def __init__(self, *, stuck: bool = False) -> None:
+        self.stuck = stuck
+        self.methods: list[str] = []
+        self.arrived = anyio.Event()
+
+    async def notify(self, method: str, _params: Any, _opts: Any = None) -> None:
+        if self.stuck:
+            await anyio.sleep_forever()
+        self.methods.append(method)
+        self.arrived.set()
+
+    async def send_raw_request(self, *_: Any) -> dict[str, Any]:
+        raise AssertionError("nothing is asked here")
+
+
+async def test_a_client_that_does_not_read_holds_up_nobody() -> None:
+    announcer = Announcer()
+    stuck, reading = (Connection(Wire(stuck=stuck), protocol_version="2025-11-25") for stuck in (True, False))
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for connection in (stuck, reading):
+                announcer.follow(connection, tasks)
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(3):
+                reading.outbound.arrived = anyio.Event()
+                announcer.library_changed()
+                await reading.outbound.arrived.wait()
+                await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+
+    assert reading.outbound.methods.count("notifications/tools/list_changed") == 3
+    assert reading.outbound.methods.count("notifications/resources/list_changed") == 3
+
+
+async def test_a_burst_of_changes_is_one_hint() -> None:
+    announcer = Announcer()
+    connection = Connection(Wire(), protocol_version="2025-11-25")
+
+    async with anyio.create_task_group() as tasks:
+        announcer.follow(connection, tasks)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(10):
+            announcer.library_changed()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert connection.outbound.methods.count("notifications/tools/list_changed") == 1
+
+
+async def test_a_closed_connection_is_forgotten() -> None:
+    announcer = Announcer()
+    connection = Connection(Wire(stuck=True), protocol_version="2025-11-25")
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            announcer.follow(connection, tasks)
+            await anyio.wait_all_tasks_blocked()
+            announcer.library_changed()
+            await anyio.wait_all_tasks_blocked()
+            await connection.exit_stack.aclose()
+
+    assert not announcer.following
+
+
+async def test_a_connection_that_closes_at_once_is_forgotten() -> None:
+    announcer = Announcer()
+    connection = Connection(Wire(), protocol_version="2025-11-25")
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            announcer.follow(connection, tasks)
+            await connection.exit_stack.aclose()
+
+    assert not announcer.following
+
+
+async def test_a_change_that_comes_with_the_greeting_is_not_lost() -> None:
+    announcer = Announcer()
+    connection = Connection(Wire(), protocol_version="2025-11-25")
+
+    async with anyio.create_task_group() as tasks:
+        announcer.follow(connection, tasks)
+        announcer.follow(connection, tasks)
+        announcer.library_changed()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert connection.outbound.methods.count("notifications/tools/list_changed") == 1
+
+
+async def test_modern_clients_hear_on_the_bus() -> None:
+    announcer = Announcer()
+    heard: list[ServerEvent] = []
+    announcer.bus.subscribe(heard.append)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(announcer.run)
+        await anyio.wait_all_tasks_blocked()
+        announcer.library_changed()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert [type(event).__name__ for event in heard] == [
+        "ToolsListChanged",
+        "ResourcesListChanged",
+        "ResourceUpdated",
+    ]
+    assert heard[-1] == ResourceUpdated(uri=CATALOGUE_URI)
+
+
+async def test_a_change_during_an_announcement_is_announced_too() -> None:
+    announcer = Announcer()
+    heard: list[ServerEvent] = []
+
+    def listen(event: ServerEvent) -> None:
+        heard.append(event)
+        if len(heard) == 1:
+            announcer.library_changed()
+
+    announcer.bus.subscribe(listen)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(announcer.run)
+        await anyio.wait_all_tasks_blocked()
+        announcer.library_changed()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+    assert len(heard) == 6
+
+
+async def test_changes_before_the_server_runs_break_nothing() -> None:
+    Announcer().library_changed()
+
+
+async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: DualEraServer) -> None:
+    updated: list[str] = []
+    heard = anyio.Event()
+
+    async def listen(message: object) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            updated.append(str(message.params.uri))
+            heard.set()
+
+    async with connected(server, "legacy", message_handler=listen) as client:
+        await subscribe(client, CATALOGUE_URI)
+        await subscribe(client, "alita://tools/other/v1/source")
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        await heard.wait()
+        assert updated == [CATALOGUE_URI]
+        await client.session.send_request(
+            types.UnsubscribeRequest(params=types.UnsubscribeRequestParams(uri=CATALOGUE_URI)),
+            types.EmptyResult,
+        )
+        heard = anyio.Event()
+        await succeeded(client, "manage_tool", action="disable", name="vowel_share")
+        await client.list_tools()
+
+    assert updated == [CATALOGUE_URI]
+
+
+async def test_subscriptions_of_one_connection_are_bounded(server: DualEraServer) -> None:
+    async with connected(server, "legacy") as client:
+        for number in range(MAX_SUBSCRIPTIONS + 5):
+            await subscribe(client, f"alita://runs/{number}")
+
+
+async def subscribe(client: Client, uri: str) -> None:
+    params = types.SubscribeRequestParams(uri=uri)
+    await client.session.send_request(types.SubscribeRequest(params=params), types.EmptyResult)

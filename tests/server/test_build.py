@@ -1,0 +1,190 @@
+"""The server as a whole: what it waits for, what it seals, what it says when the library is broken."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import MCPError
+
+from alita_mcp.server.build import build_server
+from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.settings import Settings
+from alita_mcp.values import META_TOOLS
+from tests.server.fixture_sources import one_tool, raising, said
+from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded
+
+HEAVY = (
+    "rich",
+    "lancedb",
+    "pyarrow",
+    "docker",
+    "litellm",
+    "pydantic_monty",
+    "trafilatura",
+    "hypothesis",
+    "httpx",
+)
+
+
+def test_nothing_heavy_is_imported_for_the_server_or_its_app() -> None:
+    program = (
+        "import sys, mcp.server.lowlevel\n"
+        "before = set(sys.modules)\n"
+        "import alita_mcp.server.build, alita_mcp.server.admission\n"
+        "light = set(sys.modules) - before\n"
+        "import alita_mcp.app\n"
+        f"heavy = {HEAVY!r}\n"
+        "assert 'alita_mcp.app' not in light and 'sqlite3' not in light, light\n"
+        "found = [name for name in heavy if name in sys.modules and name not in before]\n"
+        "assert not found, found\n"
+    )
+
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+async def test_a_greeting_waits_for_no_library(settings: Settings, era: str) -> None:
+    never = anyio.Event()
+
+    @asynccontextmanager
+    async def open_never() -> AsyncIterator[Any]:
+        await never.wait()
+        yield None
+
+    async with connected(build_server(settings, open_app=open_never), era) as client:
+        assert client.server_capabilities.tools is not None
+        assert not settings.home.exists()
+
+
+async def test_settings_alone_are_enough(settings: Settings, era: str) -> None:
+    async with connected(build_server(settings), era) as client:
+        assert (await succeeded(client, "search_capabilities", query="anything at all"))["fit"]
+        assert settings.home.is_dir()
+
+
+async def test_a_library_that_cannot_be_opened_is_said_in_every_call_and_tried_again(
+    settings: Settings, era: str
+) -> None:
+    settings.home.parent.mkdir(parents=True, exist_ok=True)
+    settings.home.write_text("a file where the library should be")
+
+    async with connected(build_server(settings), era) as client:
+        assert tuple(await names_of(client)) == META_TOOLS
+        text = await refused(client, "search_capabilities", query="x")
+        assert "Traceback" not in text
+        assert str(settings.home) in text
+        with pytest.raises(MCPError):
+            await client.read_resource("alita://tools")
+        assert len((await client.list_resources(cache_mode="bypass")).resources) == 1
+        settings.home.unlink()
+        assert (await succeeded(client, "search_capabilities", query="x"))["fit"]
+
+
+async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> None:
+    question = types.ElicitRequest(
+        params=types.ElicitRequestFormParams(
+            message="Sure?", requested_schema={"type": "object", "properties": {}}
+        )
+    )
+
+    async def handler(call: ToolCall) -> ToolAnswer:
+        if call.params.request_state is None:
+            return types.InputRequiredResult(input_requests={"q": question}, request_state="plain words")
+        return said(call.params.request_state)
+
+    async with connected(build(extra_sources=[one_tool(handler)]), "modern") as client:
+        asked = await client.session.call_tool("try_me", {}, allow_input_required=True)
+        assert isinstance(asked, types.InputRequiredResult)
+        assert asked.request_state is not None
+        assert "plain words" not in asked.request_state
+        for forged in ("plain words", asked.request_state[:-2] + "AA"):
+            with pytest.raises(MCPError) as refusal:
+                await client.session.call_tool("try_me", {}, request_state=forged)
+            assert refusal.value.error.code == types.INVALID_PARAMS
+        answered = await client.session.call_tool("try_me", {}, request_state=asked.request_state)
+
+    assert isinstance(answered, types.CallToolResult)
+    assert answered.content[0].text == "plain words"
+
+
+async def test_old_clients_may_ask_for_a_log_level(build: Build) -> None:
+    async with connected(build(), "legacy") as client:
+        params = types.SetLevelRequestParams(level="debug")
+        await client.session.send_request(types.SetLevelRequest(params=params), types.EmptyResult)
+
+
+class Broken:
+    """A source of everything whose every method fails."""
+
+    def resources(self) -> list[types.Resource]:
+        raise RuntimeError("secret")
+
+    templates = prompts = resources
+
+    async def read(self, *_: Any) -> None:
+        raise RuntimeError("secret")
+
+    get = read
+
+
+async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, era: str) -> None:
+    server = build(extra_resources=[Broken()], extra_prompts=[Broken()])
+    async with connected(server, era) as client:
+        for attempt in (
+            client.list_resources,
+            client.list_resource_templates,
+            client.list_prompts,
+            lambda: client.read_resource("test://x"),
+            lambda: client.get_prompt("x"),
+        ):
+            with pytest.raises(MCPError) as refusal:
+                await attempt()
+            assert refusal.value.error.code == types.INTERNAL_ERROR
+            assert "secret" not in str(refusal.value.error)
+        assert await names_of(client)
+
+
+async def test_two_clients_of_one_server_share_its_app(build: Build) -> None:
+    apps: list[Any] = []
+
+    async def handler(call: ToolCall) -> ToolAnswer:
+        apps.append(call.app)
+        return said("noted")
+
+    server = build(extra_sources=[one_tool(handler)])
+    async with connected(server, "legacy") as one, connected(server, "modern") as other:
+        await called(one, "try_me")
+        await called(other, "try_me")
+
+    assert apps[0] is apps[1]
+
+
+async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era: str) -> None:
+    from alita_mcp.errors import LibraryError
+    from alita_mcp.server.failures import protocol_errors
+
+    async def call_next(_ctx: Any) -> Any:
+        raise ExceptionGroup("", [LibraryError("the disk is full", hint="Make room.")])
+
+    with pytest.raises(MCPError) as refusal:
+        await protocol_errors(None, call_next)  # type: ignore[arg-type]
+    assert refusal.value.error.message == "the disk is full Make room."
+
+    async def grouped(_ctx: Any) -> Any:
+        raise ExceptionGroup("", [MCPError(types.INVALID_PARAMS, "inner")])
+
+    with pytest.raises(MCPError, match="inner"):
+        await protocol_errors(None, grouped)  # type: ignore[arg-type]
+
+
+async def test_a_source_that_raises_leaves_the_server_alive(build: Build, era: str) -> None:
+    async with connected(build(extra_sources=[one_tool(raising(RuntimeError("x")))]), era) as client:
+        for _ in range(3):
+            await refused(client, "try_me")
+        assert await names_of(client)

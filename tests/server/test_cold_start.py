@@ -1,0 +1,96 @@
+"""A cold server answers before anything heavy is loaded; `alita bench start` measures how soon."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import start
+from tests.server.processes import PATIENCE_S, environment
+
+HEAVY = {
+    "docker", "hypothesis", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "pydantic_monty",
+    "pytest", "requests", "rich", "tiktoken", "trafilatura",
+}  # fmt: skip
+"""What takes long to import and no first answer needs; starlette and uvicorn come with the SDK."""
+
+IMPORTED = """
+import json, sys
+import alita_mcp.server.entry, alita_mcp.server.stdio, alita_mcp.app
+from alita_mcp.server.build import build_server
+from alita_mcp.settings import read_settings
+build_server(read_settings())
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def modules_after(program: str, home: Path) -> set[str]:
+    """Top-level modules that a program has loaded; it prints their names."""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(home=home),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    return {name.partition(".")[0] for name in json.loads(ran.stdout)}
+
+
+def test_nothing_heavy_is_loaded_before_the_first_answer(tmp_path: Path) -> None:
+    loaded = modules_after(IMPORTED, tmp_path)
+    assert "alita_mcp" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout(tmp_path: Path) -> None:
+    program = "import json, sys; import alita_mcp.server.entry; print(json.dumps(sorted(sys.modules)))"
+    bare = modules_after("import json, sys; print(json.dumps(sorted(sys.modules)))", tmp_path)
+    added = modules_after(program, tmp_path) - bare
+    assert added - sys.stdlib_module_names == {"alita_mcp"}
+
+
+def test_the_benchmark_times_both_servers_and_both_protocols() -> None:
+    result = start.run(argparse.Namespace(starts=1))
+    answers = result["answers"]
+    assert isinstance(answers, dict)
+    assert set(answers) == {"initialize", "server/discover"}
+    for answer in answers.values():
+        assert answer["alita_s"] > 0
+        assert answer["ratio"] == pytest.approx(answer["alita_s"] / answer["minimal_s"], rel=0.01)
+    assert "server/discover" in start.table(result)
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_the_table_says_whether_the_goal_was_met() -> None:
+    answer = {"minimal_s": 0.5, "alita_s": 0.6, "ratio": 1.2}
+    result = {
+        "starts": 15,
+        "goal": 1.5,
+        "met": True,
+        "python": "3",
+        "mcp": "2",
+        "answers": {"initialize": answer},
+    }
+    assert "1.20x" in start.table(result)
+    assert "NOT met" not in start.table(result)
+    assert "NOT met" in start.table({**result, "met": False})
+
+
+def test_a_server_that_does_not_answer_is_an_error_and_not_a_time() -> None:
+    for program in ("pass", "print('{}')", "print('{\"error\": 1}')"):
+        with pytest.raises((RuntimeError, BrokenPipeError)):
+            start.first_answer_s([sys.executable, "-c", program], "initialize", environment())
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "x", "1.5", ""])
+def test_a_count_of_starts_that_is_none_is_refused(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    start.add_arguments(parser)
+    with pytest.raises(SystemExit):
+        parser.parse_args([f"--starts={count}"])
+    assert "no count" in capsys.readouterr().err

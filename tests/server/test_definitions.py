@@ -1,0 +1,136 @@
+"""What the definitions of tools say, and how much of a model's context they take."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from alita_mcp.server.admission import MAX_DEPTH
+from alita_mcp.server.definitions import INSTRUCTIONS, META_DEFINITIONS, definition_of
+from alita_mcp.values import META_TOOLS, Grants
+from tests.server.manifests import SLUGIFY, manifest
+
+CHARACTERS_PER_TOKEN = 3.2
+"""JSON with short English words: tokenizers of all vendors make longer pieces than this on average."""
+
+
+def wire(definition: object) -> str:
+    dumped = definition.model_dump(by_alias=True, mode="json", exclude_none=True)  # type: ignore[attr-defined]
+    return json.dumps(dumped, separators=(",", ":"), ensure_ascii=False)
+
+
+def word_pieces(text: str) -> int:
+    """A second, coarser count: words in pieces of at most seven letters, signs in pairs."""
+    return len(re.findall(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}", text))
+
+
+def test_the_five_meta_tools_stand_in_their_order() -> None:
+    assert tuple(tool.name for tool in META_DEFINITIONS) == META_TOOLS
+
+
+def test_the_meta_tools_together_take_at_most_a_thousand_tokens() -> None:
+    texts = [wire(tool) for tool in META_DEFINITIONS]
+
+    assert sum(map(len, texts)) / CHARACTERS_PER_TOKEN <= 1_000
+    assert sum(map(word_pieces, texts)) <= 1_000
+
+
+def test_the_instructions_fit_what_hosts_show() -> None:
+    assert len(INSTRUCTIONS) <= 500
+    assert {"search_capabilities", "synthesize_tool", "run_tool"} <= set(re.findall(r"\w+", INSTRUCTIONS))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "required"),
+    [
+        ("search_capabilities", {"query", "limit", "detail"}, ["query"]),
+        (
+            "synthesize_tool",
+            {"description", "name", "code", "tests", "use_when", "packages", "network", "update", "job_id"},
+            None,
+        ),
+        ("run_tool", {"name", "arguments", "version"}, ["name"]),
+        ("inspect_tool", {"name", "version", "source"}, ["name"]),
+        ("manage_tool", {"action", "name", "version"}, ["action", "name"]),
+    ],
+)
+def test_each_meta_tool_takes_what_the_design_says(
+    name: str, fields: set[str], required: list[str] | None
+) -> None:
+    schema = next(tool for tool in META_DEFINITIONS if tool.name == name).input_schema
+
+    assert schema["properties"].keys() == fields
+    assert schema.get("required") == required
+    assert schema["additionalProperties"] is False
+
+
+def test_meta_tools_use_only_the_schema_subset_that_every_client_takes() -> None:
+    def check(node: dict[str, object], depth: int) -> None:
+        assert isinstance(node["type"], str)
+        assert depth <= MAX_DEPTH
+        assert not node.keys() & {"$ref", "$defs", "anyOf", "oneOf", "allOf", "$schema", "x-mcp-header"}
+        children = list(node.get("properties", {}).values())  # type: ignore[attr-defined]
+        if node["type"] == "array":
+            children.append(node["items"])
+        for child in children:
+            check(child, depth + 1)
+
+    for tool in META_DEFINITIONS:
+        check(tool.input_schema, 0)
+
+
+def test_annotations_of_the_meta_tools_are_those_of_the_design() -> None:
+    hints = {tool.name: tool.annotations for tool in META_DEFINITIONS}
+
+    for reading in ("search_capabilities", "inspect_tool"):
+        assert hints[reading].read_only_hint is True
+    assert hints["search_capabilities"].open_world_hint is False
+    synthesize = hints["synthesize_tool"]
+    assert (synthesize.destructive_hint, synthesize.idempotent_hint, synthesize.open_world_hint) == (
+        False,
+        True,
+        True,
+    )
+    assert (hints["run_tool"].destructive_hint, hints["run_tool"].open_world_hint) == (True, True)
+    assert hints["manage_tool"].destructive_hint is True
+
+
+def test_a_published_tool_is_described_by_its_manifest() -> None:
+    tool = definition_of(SLUGIFY)
+
+    assert (tool.name, tool.title, tool.description) == ("slugify", "Slugify", SLUGIFY.description)
+    assert tool.input_schema == SLUGIFY.input_schema
+    assert tool.output_schema == SLUGIFY.output_schema
+    assert tool.meta == {"alita/trust": "verified", "alita/version": 1, "alita/digest": SLUGIFY.digest}
+
+
+@pytest.mark.parametrize(
+    ("grants", "reads_only", "destroys", "repeats", "open_world"),
+    [
+        (Grants(), True, False, True, False),
+        (Grants(workspace="read"), True, False, True, False),
+        (Grants(workspace="write"), False, True, False, False),
+        (Grants(network=("api.example.org",)), False, True, False, True),
+        (Grants(model=True), True, False, True, True),
+        (Grants(tools=("other_tool",)), False, True, False, True),
+    ],
+)
+def test_annotations_follow_the_grants(
+    grants: Grants, reads_only: bool, destroys: bool, repeats: bool, open_world: bool
+) -> None:
+    hints = definition_of(manifest(grants=grants)).annotations
+
+    assert hints is not None
+    assert hints.read_only_hint is reads_only
+    assert hints.destructive_hint is destroys
+    assert hints.idempotent_hint is repeats
+    assert hints.open_world_hint is open_world
+
+
+def test_a_tool_that_is_not_deterministic_is_not_called_idempotent() -> None:
+    hints = definition_of(manifest(deterministic=False)).annotations
+
+    assert hints is not None
+    assert hints.idempotent_hint is False

@@ -1,0 +1,319 @@
+"""The one door for tool calls: what goes in, what comes out, what failures become."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client, MCPError
+
+from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
+from alita_mcp.server.answers import printable
+from alita_mcp.server.sources import ToolAnswer, ToolCall
+from tests.server.drafts import REPEAT, VOWEL_SHARE
+from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said
+from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
+
+OUTPUT = {"type": "object", "properties": {"result": {"type": "array", "items": {"type": "string"}}}}
+EXACT = {"type": "object", "properties": {"result": {"type": "string", "minLength": 400_000}}}
+
+
+async def call_of(build: Build, source: HandlerTools, era: str, **arguments: Any) -> types.CallToolResult:
+    async with connected(build(extra_sources=[source]), era) as client:
+        assert "try_me" in await names_of(client)
+        return await called(client, "try_me", **arguments)
+
+
+async def test_an_unknown_tool_names_those_that_look_alike(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    direct = await refused(client, "vowel_sahre")
+    through = await refused(client, "run_tool", name="vowel_sahre")
+
+    assert "vowel_share" in direct
+    assert "search_capabilities" in direct
+    assert "vowel_share" in through
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "x" * 5_000,
+        "../../etc/passwd",
+        "a\x00b",
+        "\u202egnirts",
+        "tools/list",
+        "SEARCH_CAPABILITIES",
+        "名前",
+    ],
+)
+async def test_a_hostile_name_is_an_unknown_tool(client: Client, name: str) -> None:
+    for text in (await refused(client, name), await refused(client, "run_tool", name=name)):
+        assert len(text) < 1_000
+        text.encode()
+        assert not set(text) & {"\u202e", "\x00"}
+    assert await names_of(client)
+
+
+async def test_half_a_character_in_a_name_is_an_unknown_tool(build: Build) -> None:
+    async with connected(build(), "legacy") as client:
+        assert "There is no tool" in await refused(client, "\ud800")
+        assert "surrogate" in await refused(client, "run_tool", name="\ud800")
+
+
+@pytest.mark.parametrize(
+    ("failure", "words"),
+    [
+        (AlitaError("it broke", hint="Mend it."), "it broke Mend it."),
+        (SandboxUnavailable("No sandbox works here.", hint="Install Docker."), "Install Docker."),
+        (SandboxError("The worker broke."), "The sandbox failed, not the tool: The worker broke."),
+        (InvalidArguments("x is missing."), "x is missing."),
+        (ToolNotFound("There is no such version.", nearest=("a_tool", "b_tool")), "a_tool, b_tool"),
+        (ExceptionGroup("", [ExceptionGroup("", [AlitaError("deep inside")])]), "deep inside"),
+        (AlitaError("half \ud800 and \u202e turned"), "half"),
+    ],
+)
+async def test_an_error_of_ours_reaches_the_model(
+    build: Build, era: str, failure: BaseException, words: str
+) -> None:
+    result = await call_of(build, one_tool(raising(failure)), era)
+
+    assert result.is_error
+    assert words in text_of(result)
+    assert result.structured_content["status"] in ("failed", "rejected")
+
+
+@pytest.mark.parametrize(
+    "failure", [RuntimeError("secret /home/me"), ExceptionGroup("secret", [OSError("secret"), KeyError("k")])]
+)
+async def test_any_other_error_is_a_number_in_the_log(
+    build: Build, era: str, failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "alita_mcp"):
+        result = await call_of(build, one_tool(raising(failure)), era)
+
+    assert result.is_error
+    assert "secret" not in result.model_dump_json()
+    number = text_of(result).partition("(id ")[2].partition(")")[0]
+    assert number
+    assert number in caplog.text
+    assert "secret" in caplog.text
+
+
+async def test_a_protocol_error_stays_one(build: Build, era: str) -> None:
+    source = one_tool(raising(MCPError(types.INVALID_PARAMS, "on purpose")))
+
+    async with connected(build(extra_sources=[source]), era) as client:
+        with pytest.raises(MCPError) as refusal:
+            await called(client, "try_me")
+
+    assert (refusal.value.error.code, refusal.value.error.message) == (types.INVALID_PARAMS, "on purpose")
+
+
+async def test_arguments_are_checked_before_a_source_sees_them(build: Build, era: str) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    source = one_tool(giving(said("ran")), input_schema=schema)
+
+    result = await call_of(build, source, era, a="x")
+
+    assert result.is_error
+    assert "a" in text_of(result)
+    assert result.structured_content["stage"] == "schema"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("\ud800", "surrogate"),
+        ("x" * 1_000_001, "the limit is 1,000,000"),
+        ([[[]]] * 200_000, "the limit is 1,000,000"),
+        (json.loads("[" * 200 + "]" * 200), "nested too deeply"),
+    ],
+    ids=["half a pair", "a megabyte", "many", "deep"],
+)
+async def test_arguments_that_are_no_honest_json_are_refused(build: Build, value: Any, words: str) -> None:
+    ran: list[dict[str, Any]] = []
+
+    async def handler(call: ToolCall) -> ToolAnswer:
+        ran.append(call.arguments)
+        return said("ran")
+
+    result = await call_of(build, one_tool(handler), "modern", a=value)
+
+    assert result.is_error
+    assert words in text_of(result)
+    assert not ran
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {"deep": [-float("inf")]}])
+async def test_numbers_that_json_does_not_have_are_refused(build: Build, value: Any) -> None:
+    server = build(extra_sources=[one_tool(giving(said("ran")))])
+    entry = server.get_request_handler("tools/call")
+    assert entry is not None
+
+    async with server.lifespan(server):
+        params = types.CallToolRequestParams(name="try_me", arguments={"a": value})
+        result = await entry.handler(None, params)  # type: ignore[arg-type]
+
+    assert isinstance(result, types.CallToolResult)
+    assert result.is_error
+    assert "not finite" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        raising(AlitaError("x")),
+        raising(RuntimeError("x")),
+        giving(said("x", is_error=True, structured_content={"x": 1})),
+    ],
+    ids=["ours", "unexpected", "its own"],
+)
+async def test_an_error_of_a_tool_with_an_output_schema_has_no_structured_part(
+    build: Build, era: str, handler: Handler
+) -> None:
+    result = await call_of(build, one_tool(handler, output_schema=OUTPUT), era)
+
+    assert result.is_error
+    assert result.structured_content is None
+
+
+async def test_the_sdk_is_told_schemas_without_a_list(build: Build) -> None:
+    server = build()
+    lookup = server.get_tool_input_schema
+    assert lookup is not None
+
+    assert lookup("vowel_share") is None
+    async with connected(server, "modern") as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        assert (lookup("vowel_share") or {})["properties"].keys() == {"text", "digits"}
+        assert (lookup("run_tool") or {})["required"] == ["name"]
+        assert lookup("nothing") is None
+
+
+async def test_a_structured_result_that_breaks_its_schema_is_an_error(build: Build, era: str) -> None:
+    source = one_tool(giving(said("1", structured_content={"result": [1]})), output_schema=OUTPUT)
+
+    result = await call_of(build, source, era)
+
+    assert result.is_error
+    assert "output schema" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    "value", ["\ud800", float("nan"), json.loads("[" * 200 + "]" * 200)], ids=["half", "nan", "deep"]
+)
+async def test_a_result_that_no_client_can_read_is_an_error(build: Build, value: Any) -> None:
+    result = await call_of(build, one_tool(giving(said("x", structured_content={"result": value}))), "modern")
+
+    assert result.is_error
+
+
+async def test_a_large_result_comes_back_cut_with_a_link_to_the_whole(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **REPEAT)
+
+    result = await called(client, "repeat_rows", text="x" * 1_000, times=400)
+
+    assert not result.is_error
+    link = next(block for block in result.content if isinstance(block, types.ResourceLink))
+    assert str(link.uri) in text_of(result)
+    assert len(json.dumps(result.structured_content)) < 256_000
+    assert set(result.structured_content["result"]) <= {"x" * n for n in range(1_001)}
+    whole = (await client.read_resource(str(link.uri))).contents[0]
+    assert isinstance(whole, types.TextResourceContents)
+    assert json.loads(whole.text) == {"result": ["x" * 1_000] * 400}
+    with pytest.raises(MCPError):
+        await client.read_resource(f"{link.uri}/../x")
+
+
+async def test_a_large_text_without_structure_is_cut_too(build: Build, era: str) -> None:
+    result = await call_of(build, one_tool(giving(said("y" * 300_000))), era)
+
+    assert not result.is_error
+    assert result.structured_content is None
+    assert len(text_of(result)) < 10_000
+    assert any(isinstance(block, types.ResourceLink) for block in result.content)
+
+
+async def test_a_large_result_of_which_no_part_fits_its_schema_is_an_error_with_the_link(
+    build: Build, era: str
+) -> None:
+    whole = said("z", structured_content={"result": "z" * 400_001})
+
+    result = await call_of(build, one_tool(giving(whole), output_schema=EXACT), era)
+
+    assert result.is_error
+    assert any(isinstance(block, types.ResourceLink) for block in result.content)
+
+
+async def test_a_large_result_that_cannot_be_shortened_keeps_only_its_link(build: Build, era: str) -> None:
+    wide = said("w", structured_content={f"k{n}": n for n in range(30_000)})
+
+    result = await call_of(build, one_tool(giving(wide)), era)
+
+    assert result.structured_content is None
+    assert any(isinstance(block, types.ResourceLink) for block in result.content)
+
+
+async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: str) -> None:
+    started, ended = anyio.Event(), anyio.Event()
+
+    async def handler(_call: ToolCall) -> ToolAnswer:
+        started.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError("unreachable")
+
+    async with connected(build(extra_sources=[one_tool(handler)]), era) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "try_me", {})
+            await started.wait()
+            tasks.cancel_scope.cancel()
+        await ended.wait()
+        assert await names_of(client)
+
+
+async def test_an_extra_source_never_hides_a_meta_tool(build: Build, era: str) -> None:
+    source = one_tool(giving(said("mine")), name="inspect_tool")
+
+    async with connected(build(extra_sources=[source]), era) as client:
+        assert "mine" not in await refused(client, "inspect_tool", name="nothing")
+
+
+async def test_every_page_together_is_the_list(build: Build, era: str) -> None:
+    source = HandlerTools()
+    for number in range(9):
+        source.add(f"tool_{number}", giving(said("x")))
+
+    async with connected(build(extra_sources=[source], page_size=5), era) as client:
+        first = await client.list_tools()
+        names = await names_of(client)
+
+    assert len(first.tools) == 5
+    assert len(names) == len(set(names))
+    assert names[-9:] == [f"tool_{number}" for number in range(9)]
+
+
+async def test_a_cursor_of_someone_else_is_an_invalid_parameter(client: Client) -> None:
+    with pytest.raises(MCPError) as refusal:
+        await client.list_tools(cursor="nonsense")
+
+    assert refusal.value.error.code == types.INVALID_PARAMS
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())), st.integers(min_value=2, max_value=50))
+def test_printable_text_is_short_visible_and_encodable(text: str, limit: int) -> None:
+    shown = printable(text, limit)
+
+    shown.encode()
+    assert len(shown) <= limit
+    assert not set(shown) & {"\u202e", "\u200b", "\x00", "\x1b"}

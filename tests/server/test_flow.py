@@ -1,0 +1,231 @@
+"""The main job as one agent sees it, over connections of both protocol eras."""
+
+from __future__ import annotations
+
+import anyio
+import mcp_types as types
+from mcp import Client
+
+from alita_mcp.server.build import DualEraServer
+from alita_mcp.values import META_TOOLS
+from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
+from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
+
+
+async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
+    found = await succeeded(client, "search_capabilities", query="share of vowels in a text")
+    assert found["fit"] == "none"
+    asked = await succeeded(client, "synthesize_tool", description=VOWEL_SHARE["description"])
+    assert asked["status"] == "needs_code"
+
+    made = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    assert made == {
+        "status": "created",
+        "tool": "vowel_share",
+        "version": 1,
+        "trust": made["trust"],
+        "tests": "4/4",
+        "permissions": [],
+        "call": "run_tool",
+        "visible": "now",
+        "report": "alita://tools/vowel_share/v1/report",
+    }
+    assert "vowel_share" in await names_of(client)
+    direct = await called(client, "vowel_share", text="banana")
+    assert direct.structured_content == {"result": 0.5}
+    assert text_of(direct) == "0.5"
+    again = await succeeded(client, "search_capabilities", query="share of vowels in a text")
+    assert again["fit"] == "match"
+    assert again["results"][0]["name"] == "vowel_share"
+    assert again["results"][0]["call"] == "direct"
+
+
+async def test_the_meta_tools_are_listed_first(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    assert tuple((await names_of(client))[: len(META_TOOLS)]) == META_TOOLS
+
+
+async def test_the_greeting_promises_changing_lists(client: Client) -> None:
+    capabilities = client.server_capabilities
+
+    assert capabilities.tools == types.ToolsCapability(list_changed=True)
+    assert capabilities.prompts == types.PromptsCapability(list_changed=True)
+    assert capabilities.resources == types.ResourcesCapability(subscribe=True, list_changed=True)
+    assert client.instructions
+    assert "synthesize_tool" in client.instructions
+
+
+async def test_what_one_client_made_every_other_hears_of_and_can_call(server: DualEraServer) -> None:
+    heard = anyio.Event()
+
+    async def listen(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            heard.set()
+
+    async with (
+        connected(server, "legacy", message_handler=listen) as old,
+        connected(server, "modern") as new,
+        new.listen(tools_list_changed=True) as changes,
+        connected(server, "modern") as maker,
+    ):
+        await succeeded(maker, "synthesize_tool", **VOWEL_SHARE)
+        await heard.wait()
+        async for _ in changes:
+            break
+        for client in (old, new, maker):
+            assert "vowel_share" in await names_of(client)
+            assert await succeeded(client, "vowel_share", text="aab") == {"result": 0.67}
+
+
+async def test_another_process_of_the_same_library_hears_too(build: Build) -> None:
+    heard = anyio.Event()
+
+    async def listen(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            heard.set()
+
+    async with (
+        connected(build(), "legacy", message_handler=listen) as other,
+        connected(build(), "modern") as maker,
+    ):
+        await names_of(other)
+        await succeeded(maker, "synthesize_tool", **VOWEL_SHARE)
+        await heard.wait()
+        assert "vowel_share" in await names_of(other)
+
+
+async def test_a_tool_is_there_after_a_restart(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    async with connected(build(), era) as client:
+        assert "vowel_share" in await names_of(client)
+        assert await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "banana"}) == {
+            "result": 0.5
+        }
+
+
+async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+    await succeeded(client, "synthesize_tool", **REPEAT)
+
+    for name, arguments in [
+        ("vowel_share", {"text": "banana"}),
+        ("vowel_share", {"text": "42"}),
+        ("vowel_share", {"text": 42}),
+        ("repeat_rows", {"text": "ab", "times": 3}),
+        ("repeat_rows", {"text": "x" * 1_000, "times": 400}),
+    ]:
+        direct = await called(client, name, **arguments)
+        through = await called(client, "run_tool", name=name, arguments=arguments)
+        for result in (direct, through):
+            for block in result.content:
+                if isinstance(block, types.ResourceLink):
+                    block.uri = block.name = ""
+        assert (text_of(direct)[-200:], direct.is_error) == (text_of(through)[-200:], through.is_error)
+        if direct.is_error:
+            assert direct.structured_content is None
+        else:
+            assert direct.structured_content == through.structured_content
+        assert [type(block) for block in direct.content] == [type(block) for block in through.content]
+
+
+async def test_the_same_name_and_the_same_behaviour_exist_already(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    same = await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+    renamed = draft(
+        name="share_of_vowels", code=VOWEL_SHARE["code"].replace("vowel_share", "share_of_vowels")
+    )
+    behaves_alike = await succeeded(client, "synthesize_tool", **renamed)
+
+    assert (same["status"], same["tool"]) == ("exists", "vowel_share")
+    assert (behaves_alike["status"], behaves_alike["tool"]) == ("exists", "vowel_share")
+
+
+async def test_an_update_makes_a_second_version_and_rollback_returns_to_the_first(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+    better = draft(update=True, description="Share of vowels among all letters of a text, rounded.")
+
+    made = await succeeded(client, "synthesize_tool", **better)
+    first = await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "aab"}, version=1)
+    back = await succeeded(client, "manage_tool", action="rollback", name="vowel_share")
+
+    assert (made["status"], made["version"]) == ("created", 2)
+    assert first == {"result": 0.67}
+    assert back["version"] == 1
+
+
+async def test_a_wrong_tool_is_rejected_with_what_a_model_needs(client: Client) -> None:
+    wrong = draft(code=VOWEL_SHARE["code"].replace("aeiou", "aeio"), tests=[
+        {"arguments": {"text": "usual"}, "expected": 0.6},
+        {"arguments": {"text": "rhythm"}, "expected": 0.0},
+        {"arguments": {"text": "42"}, "raises": "ValueError"},
+    ])  # fmt: skip
+
+    result = await called(client, "synthesize_tool", **wrong)
+
+    assert result.is_error
+    answer = result.structured_content
+    assert (answer["status"], answer["stage"]) == ("rejected", "examples")
+    assert answer["case"] == {"text": "usual"}
+    assert (answer["expected"], answer["got"]) == (0.6, 0.2)
+    assert answer["fix"]
+    text = text_of(result)
+    assert len(text) <= 400
+    assert "0.6" in text
+    assert "0.2" in text
+    assert "vowel_share" not in await names_of(client)
+
+
+async def test_a_tool_is_managed_through_its_life(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    pinned = await succeeded(client, "manage_tool", action="pin", name="vowel_share")
+    assert pinned["pinned"] is True
+    assert (await succeeded(client, "manage_tool", action="unpin", name="vowel_share"))["pinned"] is False
+    assert (await succeeded(client, "manage_tool", action="disable", name="vowel_share"))[
+        "state"
+    ] == "disabled"
+    assert "vowel_share" not in await names_of(client)
+    assert "disabled" in await refused(client, "vowel_share", text="a")
+    assert (await succeeded(client, "manage_tool", action="enable", name="vowel_share"))["state"] == "enabled"
+    exported = await succeeded(client, "manage_tool", action="export", name="vowel_share")
+    assert exported["folder"]
+    await succeeded(client, "manage_tool", action="delete", name="vowel_share")
+    assert "vowel_share" not in await names_of(client)
+    for gone in (
+        await refused(client, "run_tool", name="vowel_share", arguments={"text": "a"}),
+        await refused(client, "vowel_share", text="a"),
+    ):
+        assert "vowel_share" in gone
+        assert "deleted" in gone
+
+
+async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    brief = await called(client, "inspect_tool", name="vowel_share")
+    full = await called(client, "inspect_tool", name="vowel_share", version=1, source=True)
+
+    assert brief.structured_content["manifest"]["name"] == "vowel_share"
+    assert brief.structured_content["report"]["examples_passed"] == 4
+    assert "source" not in brief.structured_content
+    assert len(text_of(brief)) <= 400
+    assert full.structured_content["source"].strip() == VOWEL_SHARE["code"].strip()
+    assert full.structured_content["tests"] == VOWEL_SHARE["tests"]
+    assert "def vowel_share" in text_of(full)
+
+
+async def test_search_gives_schemas_where_they_are_asked_for(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    brief = await succeeded(client, "search_capabilities", query="vowels in a text", limit=1)
+    full = await called(client, "search_capabilities", query="vowels in a text", limit=1, detail="schema")
+
+    assert len(brief["results"]) == 1
+    assert "input_schema" not in brief["results"][0]
+    assert full.structured_content["results"][0]["input_schema"]["properties"].keys() == {"text", "digits"}
+    assert '"digits"' in text_of(full)

@@ -1,0 +1,78 @@
+"""Pages of a list, while the list changes."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.shared.exceptions import MCPError
+
+from alita_mcp.server.listing import page_of
+
+
+def pages(items: list[str], size: int) -> list[list[str]]:
+    found, cursor = [], None
+    while True:
+        page, cursor = page_of(items, str, cursor, size)
+        found.append(page)
+        if cursor is None:
+            return found
+
+
+@given(st.lists(st.text(), unique=True), st.integers(min_value=1, max_value=7))
+def test_the_pages_together_are_the_list(items: list[str], size: int) -> None:
+    found = pages(items, size)
+
+    assert [item for page in found for item in page] == items
+    assert all(len(page) <= size for page in found)
+
+
+def test_the_last_page_has_no_cursor_even_when_it_is_full() -> None:
+    _, cursor = page_of(["a", "b"], str, None, 2)
+
+    assert cursor is None
+
+
+def test_an_item_that_comes_in_before_the_cursor_repeats_nothing() -> None:
+    _, cursor = page_of(["b", "c", "d"], str, None, 2)
+
+    page, _ = page_of(["a", "b", "c", "d"], str, cursor, 2)
+
+    assert page == ["d"]
+
+
+def test_a_cursor_outlives_the_item_that_it_names() -> None:
+    _, cursor = page_of(["a", "b", "c", "d"], str, None, 2)
+
+    page, _ = page_of(["a", "c", "d"], str, cursor, 2)
+
+    assert page == ["c", "d"]
+
+
+def test_a_cursor_beyond_a_shrunken_list_gives_an_empty_last_page() -> None:
+    _, cursor = page_of(["a", "b", "c", "d"], str, None, 3)
+
+    assert page_of(["a"], str, cursor, 3) == ([], None)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "garbage", "ünïcode", "\ud800", *(base64.urlsafe_b64encode(text).decode() for text in
+     (b"{}", b'["a"]', b'["a", -1]', b'["a", true]', b'[1, 1]', b'["a", 1, 2]', b"[" * 100_000, b"\xff"))],
+)  # fmt: skip
+def test_a_cursor_that_is_not_ours_is_an_invalid_parameter(cursor: str) -> None:
+    with pytest.raises(MCPError) as refused:
+        page_of(["a", "b"], str, cursor, 1)
+
+    assert refused.value.error.code == -32602
+
+
+@given(st.text())
+def test_no_cursor_breaks_the_list(cursor: str) -> None:
+    with contextlib.suppress(MCPError):
+        page, following = page_of(["a", "b"], str, cursor, 1)
+        assert len(page) <= 1
+        assert following is None or page

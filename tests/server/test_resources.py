@@ -1,0 +1,98 @@
+"""The library as resources."""
+
+from __future__ import annotations
+
+import json
+
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError
+
+from tests.server.drafts import VOWEL_SHARE
+from tests.server.in_memory import Build, connected, succeeded
+
+PARTS = {"source", "tests", "manifest", "report"}
+
+
+async def text_at(client: Client, uri: str) -> str:
+    (contents,) = (await client.read_resource(uri)).contents
+    assert isinstance(contents, types.TextResourceContents)
+    assert str(contents.uri) == uri
+    return contents.text
+
+
+async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
+    base = "alita://tools/vowel_share/v1"
+
+    assert {f"{base}/{part}" for part in PARTS} <= listed
+    assert (await text_at(client, f"{base}/source")).strip() == VOWEL_SHARE["code"].strip()
+    assert json.loads(await text_at(client, f"{base}/tests")) == VOWEL_SHARE["tests"]
+    assert json.loads(await text_at(client, f"{base}/manifest"))["name"] == "vowel_share"
+    assert json.loads(await text_at(client, f"{base}/report"))["examples_passed"] == 4
+
+
+async def test_the_catalogue_has_a_row_for_every_tool(client: Client) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+    await succeeded(client, "manage_tool", action="disable", name="vowel_share")
+
+    rows = {row["name"]: row for row in json.loads(await text_at(client, "alita://tools"))}
+
+    assert rows["vowel_share"]["version"] == 1
+    assert rows["vowel_share"]["state"] == "disabled"
+
+
+async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
+    templates = (await client.list_resource_templates()).resource_templates
+
+    uris = {template.uri_template for template in templates}
+    assert uris == {f"alita://tools/{{name}}/v{{version}}/{part}" for part in PARTS} | {"alita://runs/{id}"}
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "alita://nothing",
+        "alita://tools/no_such_tool/v1/source",
+        "alita://tools/vowel_share/v9/source",
+        "alita://tools/vowel_share/v1/secrets",
+        "alita://tools/../../etc/v1/source",
+        "alita://tools/vowel_share/v01/source",
+        "alita://tools/vowel_share/v1/source\n",
+        "alita://runs/none",
+        "alita://runs/../../library.sqlite3",
+        "alita://runs/%2e%2e%2fx",
+        "file:///etc/passwd",
+        "x" * 10_000,
+        "\u202ealita://tools",
+    ],
+)
+async def test_what_is_not_there_is_an_error_that_names_it(client: Client, uri: str, era: str) -> None:
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    with pytest.raises(MCPError) as refusal:
+        await client.read_resource(uri)
+
+    error = refusal.value.error
+    assert error.code == (types.INVALID_PARAMS if era == "modern" else -32002)
+    assert len(error.message) < 1_200
+    assert set(error.data) == {"uri"}
+    assert "\u202e" not in error.message + error.data["uri"]
+
+
+async def test_resources_come_in_pages(build: Build, era: str) -> None:
+    async with connected(build(page_size=3), era) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        uris: list[str] = []
+        cursor = None
+        while True:
+            page = await client.list_resources(cursor=cursor, cache_mode="bypass")
+            uris += [str(resource.uri) for resource in page.resources]
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+
+    assert uris[0] == "alita://tools"
+    assert len(uris) == len(set(uris)) >= 5

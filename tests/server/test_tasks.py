@@ -1,0 +1,214 @@
+"""The tasks extension: polling, answers, cancellation, bounds."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError
+from mcp.client.extension import advertise
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.server import tasks as module
+from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.tasks import EXTENSION, Task, Work
+from tests.server.fixture_sources import Handler, one_tool, said
+from tests.server.in_memory import Build, connected, finished, raw, refused
+
+QUESTION = {
+    "method": "elicitation/create",
+    "params": {"mode": "form", "message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}},
+}
+
+
+def tasked(work: Work) -> Handler:
+    async def handler(call: ToolCall) -> ToolAnswer:
+        call.tasks.require(call.ctx)
+        return call.tasks.start(work)
+
+    return handler
+
+
+@asynccontextmanager
+async def client_of(build: Build, work: Work) -> AsyncIterator[Client]:
+    server = build(extra_sources=[one_tool(tasked(work))])
+    async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
+        yield client
+
+
+async def started(client: Client) -> dict[str, Any]:
+    task = await raw(client, "tools/call", name="try_me", arguments={})
+    assert task["resultType"] == "task"
+    return task
+
+
+async def test_a_task_ends_with_the_result_of_its_work(build: Build) -> None:
+    async def work(task: Task) -> types.CallToolResult:
+        await task.report("half way")
+        return said("done")
+
+    async with client_of(build, work) as client:
+        task = await finished(client, (await started(client))["taskId"])
+
+    assert task["status"] == "completed"
+    assert task["result"]["content"][0]["text"] == "done"
+    assert task["statusMessage"] == "half way"
+    assert task["ttlMs"] > 0
+    assert dt.datetime.fromisoformat(task["createdAt"]) <= dt.datetime.fromisoformat(task["lastUpdatedAt"])
+
+
+@pytest.mark.parametrize("failure", [AlitaError("it broke", hint="Mend it."), RuntimeError("secret")])
+async def test_failing_work_ends_in_an_error_result(build: Build, failure: Exception) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        raise failure
+
+    async with client_of(build, work) as client:
+        task = await finished(client, (await started(client))["taskId"])
+
+    assert task["status"] == "completed"
+    assert task["result"]["isError"] is True
+    assert "secret" not in str(task)
+
+
+async def test_a_protocol_error_fails_the_task(build: Build) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        raise MCPError(types.INTERNAL_ERROR, "boom")
+
+    async with client_of(build, work) as client:
+        task = await finished(client, (await started(client))["taskId"])
+
+    assert (task["status"], task["error"]["message"], task["statusMessage"]) == ("failed", "boom", "boom")
+
+
+async def test_a_task_asks_and_goes_on_when_all_is_answered(build: Build) -> None:
+    async def work(task: Task) -> types.CallToolResult:
+        answers = await task.ask({"a": QUESTION, "b": QUESTION})
+        return said(f"{answers['a']} {answers['b']}")
+
+    async with client_of(build, work) as client:
+        task_id = (await started(client))["taskId"]
+        await anyio.wait_all_tasks_blocked()
+        asking = await raw(client, "tasks/get", taskId=task_id)
+        assert asking["status"] == "input_required"
+        assert asking["inputRequests"] == {"a": QUESTION, "b": QUESTION}
+        await raw(client, "tasks/update", taskId=task_id, inputResponses={"a": {"x": 1}, "unasked": {}})
+        half = await raw(client, "tasks/get", taskId=task_id)
+        assert half["inputRequests"].keys() == {"b"}
+        await raw(client, "tasks/update", taskId=task_id, inputResponses={"b": {"y": 2}, "a": {"x": 9}})
+        task = await finished(client, task_id)
+
+    assert task["result"]["content"][0]["text"] == "{'x': 1} {'y': 2}"
+
+
+async def test_a_cancelled_task_stops_its_work_and_stays_cancelled(build: Build) -> None:
+    ended = anyio.Event()
+
+    async def work(_task: Task) -> types.CallToolResult:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError("unreachable")
+
+    async with client_of(build, work) as client:
+        task_id = (await started(client))["taskId"]
+        await raw(client, "tasks/cancel", taskId=task_id)
+        await ended.wait()
+        await raw(client, "tasks/cancel", taskId=task_id)
+        assert (await raw(client, "tasks/get", taskId=task_id))["status"] == "cancelled"
+
+
+async def test_the_end_of_the_server_ends_its_tasks(build: Build) -> None:
+    ended = anyio.Event()
+
+    async def work(_task: Task) -> types.CallToolResult:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError("unreachable")
+
+    async with client_of(build, work) as client:
+        await started(client)
+        await anyio.wait_all_tasks_blocked()
+
+    assert ended.is_set()
+
+
+async def test_an_unknown_task_is_an_invalid_parameter(build: Build) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("done")
+
+    async with client_of(build, work) as client:
+        for method in ("tasks/get", "tasks/cancel"):
+            with pytest.raises(MCPError) as refusal:
+                await raw(client, method, taskId="guessed")
+            assert refusal.value.error.code == types.INVALID_PARAMS
+
+
+async def test_clients_without_the_extension_get_no_tasks(build: Build, era: str) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("done")
+
+    server = build(extra_sources=[one_tool(tasked(work))])
+    async with connected(server, era) as client:
+        with pytest.raises(MCPError) as refusal:
+            await raw(client, "tools/call", name="try_me", arguments={})
+        assert refusal.value.error.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+        with pytest.raises(MCPError) as refusal:
+            await raw(client, "tasks/get", taskId="x")
+        assert refusal.value.error.code == types.MISSING_REQUIRED_CLIENT_CAPABILITY
+
+
+async def test_tasks_under_way_are_bounded(build: Build) -> None:
+    async def work(_task: Task) -> types.CallToolResult:
+        await anyio.sleep_forever()
+        raise AssertionError("unreachable")
+
+    async with client_of(build, work) as client:
+        ids = {(await started(client))["taskId"] for _ in range(module.MAX_UNFINISHED)}
+        assert len(ids) == module.MAX_UNFINISHED
+        assert "under way" in await refused(client, "try_me")
+
+
+class Clock:
+    """A clock that is put forward by hand."""
+
+    def __init__(self) -> None:
+        self.now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+
+async def test_tasks_are_forgotten_after_their_time_and_when_there_are_too_many() -> None:
+    clock = Clock()
+
+    async def work(_task: Task) -> types.CallToolResult:
+        return said("done")
+
+    async def answered(run: Any) -> ToolAnswer:
+        return await run()
+
+    async with anyio.create_task_group() as group:
+        tasks = module.Tasks(lambda: group, answered, clock=clock)
+        first = tasks.start(work)["taskId"]
+        await anyio.wait_all_tasks_blocked()
+        assert first in tasks
+        for _ in range(module.MAX_TASKS):
+            tasks.start(work)
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
+        last = tasks.start(work)["taskId"]
+        assert first not in tasks
+        assert len(tasks) <= module.MAX_TASKS
+        await anyio.wait_all_tasks_blocked()
+        clock.now += dt.timedelta(milliseconds=module.TTL_MS + 1)
+        tasks.start(work)
+        assert last not in tasks
+        assert len(tasks) == 1

@@ -1,0 +1,55 @@
+"""TypeScript clients, which most hosts are built on, hear of a new tool and call it natively."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.connections import SHOUT
+from tests.server.node_tools import NodeTools
+from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
+
+pytestmark = pytest.mark.node
+
+
+async def conversation(
+    node_tools: NodeTools, script: str, folder: Path, server: dict[str, Any], era: str
+) -> dict[str, Any]:
+    task = {**server, "make": SHOUT, "call": {"text": "hello"}}
+    node_tools.client("conversation.mjs")
+    ran = await node_tools.run([node_tools.client(script), json.dumps(task)], folder, {"ERA": era})
+    assert ran.status == 0, ran.out + ran.err
+    return ran.answer
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("script", "era", "protocol"),
+    [
+        ("client_v1.mjs", "legacy", "2025-11-25"),
+        ("client_v2.mjs", "legacy", "2025-11-25"),
+        ("client_v2.mjs", "auto", "2026-07-28"),
+    ],
+    ids=["v1", "v2 legacy", "v2 auto"],
+)
+async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
+    tmp_path: Path, node_tools: NodeTools, script: str, era: str, protocol: str, transport: str
+) -> None:
+    env = environment(home=tmp_path / "home", sandbox="monty")
+    if transport == "stdio":
+        server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
+        answer = await conversation(node_tools, script, tmp_path, server, era)
+    else:
+        async with started(SERVE_HTTP, env, tmp_path) as peer:
+            url = (await peer.says("serving MCP at")).split()[-1]
+            answer = await conversation(node_tools, script, tmp_path, {"url": url}, era)
+    assert answer["advertised"] is True
+    assert answer["protocol"] == protocol
+    assert answer["made"]["status"] == "created"
+    assert SHOUT["name"] in answer["lists"][-1]
+    assert answer["outputSchema"]["type"] == "object"
+    assert answer["result"] == {"result": "HELLO!"}
