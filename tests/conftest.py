@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.seam import ProbeReport, Sandbox
 from alita_mcp.settings import Settings
 
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
@@ -45,19 +49,40 @@ def skip_or_fail(engine: str, reason: str) -> None:
     pytest.skip(reason)
 
 
+def require_isolation(engine: str, sandbox: Sandbox) -> None:
+    """Skips (in CI: fails) with what the probe found missing, unless the back end really isolates here."""
+
+    async def probed() -> ProbeReport:
+        report = await sandbox.probe()
+        await sandbox.aclose()
+        return report
+
+    with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running in this thread
+        report = elsewhere.submit(anyio.run, probed).result(120)
+    failed = "; ".join(f"{probe.name}: {probe.detail}" for probe in report.probes if not probe.passed)
+    if not report.isolates:
+        skip_or_fail(engine, f"its probe failed: {failed}")
+
+
 @pytest.fixture(scope="session")
-def docker_engine() -> Iterator[None]:
-    """Skips (in CI: fails) with the reason where no engine answers or it lacks the base image."""
+def docker_engine() -> None:
+    """A Docker engine that isolates and has its base image; pulled here if it can be."""
     client = shutil.which("docker")
-    answer = client and subprocess.run([client, "version"], capture_output=True, text=True, check=False)
-    if not answer or answer.returncode:
+    if not client or subprocess.run([client, "version"], capture_output=True, check=False).returncode:
         skip_or_fail("docker", "no Docker engine answers")
-    yield
+    settings = Settings()
+    have = subprocess.run(
+        [str(client), "image", "inspect", settings.docker_image], capture_output=True, check=False
+    )
+    if have.returncode:
+        pull = [str(client), "pull", "--quiet", settings.docker_image]
+        subprocess.run(pull, capture_output=True, timeout=600, check=False)
+    require_isolation("docker", DockerSandbox(settings))
 
 
 @pytest.fixture(scope="session")
-def bubblewrap() -> Iterator[None]:
-    """Skips (in CI: fails) with the reason where bubblewrap is missing."""
+def bubblewrap() -> None:
+    """A bubblewrap that isolates, cgroup limits included."""
     if not shutil.which("bwrap"):
         skip_or_fail("bubblewrap", "bubblewrap is not installed")
-    yield
+    require_isolation("bubblewrap", BubblewrapSandbox(Settings()))

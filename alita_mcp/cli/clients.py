@@ -1,0 +1,129 @@
+"""Where each MCP client keeps its configuration, and what our entry looks like in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+KEY = "alita"
+"""Our name in every client's configuration."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a client starts the server."""
+
+    command: str
+    args: tuple[str, ...]
+    env: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Client:
+    """One client: its file, the key that holds the servers, and the shape of one entry."""
+
+    title: str
+    file: Callable[[], Path]
+    servers_key: str
+    entry: Callable[[Launch], dict[str, Any]]
+    afterwards: str
+
+    def document(self, launch: Launch) -> dict[str, Any]:
+        """A whole configuration with nothing but our entry."""
+        return {self.servers_key: {KEY: self.entry(launch)}}
+
+
+def _plain(launch: Launch) -> dict[str, Any]:
+    entry: dict[str, Any] = {"command": launch.command, "args": list(launch.args)}
+    return {**entry, "env": dict(launch.env)} if launch.env else entry
+
+
+def _typed(launch: Launch) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(launch)}
+
+
+def _zed(launch: Launch) -> dict[str, Any]:
+    return {"source": "custom", **_plain(launch), "env": dict(launch.env)}
+
+
+def _opencode(launch: Launch) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "local", "command": [launch.command, *launch.args], "enabled": True}
+    return {**entry, "environment": dict(launch.env)} if launch.env else entry
+
+
+def _claude_desktop_file() -> Path:
+    return (
+        platformdirs.user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
+    )
+
+
+def _zed_file() -> Path:
+    folder = Path("~/.config/zed").expanduser()
+    if sys.platform == "win32":
+        folder = platformdirs.user_config_path("Zed", appauthor=False, roaming=True)
+    return folder / "settings.json"
+
+
+CLIENTS = {
+    "claude-desktop": Client(
+        "Claude Desktop",
+        _claude_desktop_file,
+        "mcpServers",
+        _plain,
+        "Quit Claude Desktop fully and open it again.",
+    ),
+    "claude-code": Client(
+        "Claude Code", lambda: Path(".mcp.json"), "mcpServers", _plain, "Start claude in this folder."
+    ),
+    "cursor": Client(
+        "Cursor", lambda: Path("~/.cursor/mcp.json").expanduser(), "mcpServers", _plain, "Restart Cursor."
+    ),
+    "vscode": Client(
+        "VS Code",
+        lambda: Path(".vscode/mcp.json"),
+        "servers",
+        _typed,
+        "Open this folder in VS Code; start the server.",
+    ),
+    "windsurf": Client(
+        "Windsurf",
+        lambda: Path("~/.codeium/windsurf/mcp_config.json").expanduser(),
+        "mcpServers",
+        _plain,
+        "Refresh the servers in Windsurf's MCP settings.",
+    ),
+    "gemini-cli": Client(
+        "Gemini CLI",
+        lambda: Path("~/.gemini/settings.json").expanduser(),
+        "mcpServers",
+        _plain,
+        "Restart gemini.",
+    ),
+    "zed": Client("Zed", _zed_file, "context_servers", _zed, "Zed notices by itself."),
+    "opencode": Client(
+        "opencode", lambda: Path("opencode.json"), "mcp", _opencode, "Start opencode in this folder."
+    ),
+}
+"""Clients whose configuration is one JSON file."""
+
+
+def codex_toml(launch: Launch) -> str:
+    """Our entry for Codex, whose configuration is TOML; a JSON string is a TOML string."""
+    quoted = [json.dumps(word) for word in (launch.command, *launch.args)]
+    lines = [
+        f"[mcp_servers.{KEY}]",
+        f"command = {quoted[0]}",
+        f"args = [{', '.join(quoted[1:])}]",
+        "startup_timeout_sec = 60",
+        "tool_timeout_sec = 120",
+    ]
+    if launch.env:
+        pairs = ", ".join(f"{name} = {json.dumps(value)}" for name, value in launch.env.items())
+        lines.append(f"env = {{ {pairs} }}")
+    return "\n".join(lines)

@@ -1,0 +1,69 @@
+"""What a command is to the parser: how it is declared, and how an asynchronous one is run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from alita_mcp.cli.output import Output
+
+Command = Callable[[argparse.Namespace, Output], int]
+"""Options in, exit status out."""
+AsyncCommand = Callable[[argparse.Namespace, Output], Awaitable[int]]
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - argparse gives no public name
+
+
+@dataclass(frozen=True)
+class Family:
+    """Declares commands on a parser."""
+
+    subparsers: Subparsers
+    json_option: argparse.ArgumentParser
+
+    def add(self, name: str, command: Command, help_line: str) -> argparse.ArgumentParser:
+        """A command with `--json`; its own arguments go on the returned parser."""
+        parser = self.subparsers.add_parser(
+            name, help=help_line, description=help_line, parents=[self.json_option], allow_abbrev=False
+        )
+        parser.set_defaults(command=command)
+        return parser
+
+
+def json_option() -> argparse.ArgumentParser:
+    """The option that all commands share."""
+    parent = argparse.ArgumentParser(add_help=False)
+    parent.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON")
+    return parent
+
+
+def in_event_loop(command: AsyncCommand) -> Command:
+    """A command that runs in an event loop of its own."""
+
+    def run(options: argparse.Namespace, output: Output) -> int:
+        import anyio
+
+        async def work() -> int:
+            return await command(options, output)
+
+        return anyio.run(work)
+
+    return run
+
+
+def innermost(failed: BaseException) -> BaseException:
+    """The error that task groups wrapped, when they wrapped only one."""
+    while isinstance(failed, BaseExceptionGroup) and len(failed.exceptions) == 1:
+        failed = failed.exceptions[0]
+    return failed
+
+
+def tool_version(text: str) -> int:
+    """Reads `3` or `v3`."""
+    digits = text.removeprefix("v")
+    if not digits.isascii() or not digits.isdecimal() or len(digits) > 9 or int(digits) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no version: write 3 or v3")
+    return int(digits)

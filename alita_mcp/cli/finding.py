@@ -1,0 +1,151 @@
+"""`alita search`, `list`, `show`, `diff`, `log`: what the library holds and what happened to it."""
+
+from __future__ import annotations
+
+import argparse
+from difflib import unified_diff
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.cli.cards import evidence_card, version_text
+from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.opened import opened_library
+from alita_mcp.cli.output import Output, columns, compact
+
+if TYPE_CHECKING:
+    from alita_mcp.library.catalogue import JournalRow
+    from alita_mcp.values import CatalogueEntry
+
+
+def add_commands(family: Family) -> None:
+    """Declares the five commands."""
+    seek = family.add("search", in_event_loop(search), "find tools by what they should do")
+    seek.add_argument("query", nargs="+", metavar="WORD")
+    seek.add_argument("--limit", type=_count, default=5, metavar="N")
+    family.add("list", in_event_loop(list_tools), "list all tools")
+    card = family.add("show", in_event_loop(show), "show what a tool takes, gives and was proved to do")
+    card.add_argument("name", metavar="NAME")
+    card.add_argument(
+        "version", type=tool_version, metavar="VERSION", nargs="?", help="default: the current one"
+    )
+    card.add_argument("--source", action="store_true", help="with code and tests")
+    compared = family.add("diff", in_event_loop(diff), "show what changed between two versions of a tool")
+    compared.add_argument("name", metavar="NAME")
+    compared.add_argument("old", type=tool_version, metavar="vA")
+    compared.add_argument("new", type=tool_version, metavar="vB")
+    journal = family.add("log", in_event_loop(log), "show the journal, newest last")
+    journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
+    journal.add_argument("--limit", type=_count, default=30, metavar="N")
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return number
+
+
+async def search(options: argparse.Namespace, output: Output) -> int:
+    """Prints tools, best first, and whether any really fits."""
+    async with opened_library() as library:
+        answer = await library.search(" ".join(options.query), options.limit)
+    rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
+    says = {"match": "A match.", "possible": "Possible; look closer.", "none": "Nothing that fits."}[
+        answer.fit
+    ]
+    output.result(answer, columns(rows))
+    if not output.as_json:
+        output.note(f"{says} {answer.total} tools searched.")
+    return 0
+
+
+async def list_tools(_options: argparse.Namespace, output: Output) -> int:
+    """Prints one line a tool."""
+    async with opened_library() as library:
+        entries = library.entries()
+    value = [
+        {
+            "name": entry.name, "version": entry.manifest.version, "state": entry.state, "pinned": entry.pinned,
+            "trust": entry.manifest.trust, "calls": entry.calls, "summary": entry.manifest.summary,
+        }
+        for entry in entries
+    ]  # fmt: skip
+    output.result(value, columns([_line(entry) for entry in entries]))
+    if not output.as_json:
+        output.note(f"{len(entries)} tools")
+    return 0
+
+
+def _line(entry: CatalogueEntry) -> tuple[str, ...]:
+    marks: list[str] = [entry.manifest.trust]
+    if entry.state != "enabled":
+        marks.append(entry.state)
+    if entry.pinned:
+        marks.append("pinned")
+    return (
+        entry.name,
+        f"v{entry.manifest.version}",
+        ", ".join(marks),
+        f"{entry.calls} calls",
+        entry.manifest.summary,
+    )
+
+
+async def show(options: argparse.Namespace, output: Output) -> int:
+    """Prints the evidence card."""
+    async with opened_library() as library:
+        entry = library.entry(options.name)
+        stored = await library.read(options.name, options.version)
+        sandboxes = library.evidence(options.name, stored.manifest.version)
+    value: dict[str, Any] = {
+        "manifest": stored.manifest.model_dump(mode="json"),
+        "state": entry.state,
+        "pinned": entry.pinned,
+        "versions": list(entry.versions),
+        "sandboxes": sorted(sandboxes),
+        "calls": entry.calls,
+        "failures": entry.failures,
+        "last_used": entry.last_used,
+        "report": stored.report.model_dump(mode="json"),
+    }
+    if options.source:
+        value["source"] = stored.code
+        value["tests"] = [example.as_json() for example in stored.examples]
+    output.result(value, evidence_card(entry, stored, tuple(sorted(sandboxes)), source=options.source))
+    return 0
+
+
+async def diff(options: argparse.Namespace, output: Output) -> int:
+    """Prints a unified diff of manifest, examples and code; exit status 0 also when there is one."""
+    async with opened_library() as library:
+        old = await library.read(options.name, options.old)
+        new = await library.read(options.name, options.new)
+    lines = list(
+        unified_diff(
+            version_text(old).splitlines(),
+            version_text(new).splitlines(),
+            f"{options.name} v{options.old}",
+            f"{options.name} v{options.new}",
+            lineterm="",
+        )
+    )
+    output.result({"old": options.old, "new": options.new, "diff": lines}, "\n".join(lines))
+    if not lines:
+        output.note("The two are alike.")
+    return 0
+
+
+async def log(options: argparse.Namespace, output: Output) -> int:
+    """Prints the journal's last events."""
+    async with opened_library() as library:
+        rows = library.journal(options.limit if options.name is None else 100_000)
+    if options.name is not None:
+        rows = [row for row in rows if row.name == options.name][: options.limit]
+    rows.reverse()
+    output.result([row.model_dump(mode="json") for row in rows], columns([_event(row) for row in rows]))
+    return 0
+
+
+def _event(row: JournalRow) -> tuple[str, ...]:
+    subject = f"{row.name or ''}{f' v{row.version}' if row.version else ''}"
+    shown = {key: value for key, value in row.detail.items() if value not in (None, "")}
+    return row.time[:19].replace("T", " "), row.event, subject, compact(shown) if shown else ""

@@ -1,0 +1,74 @@
+"""`alita pin`, `rollback`, `enable`, `delete`, `approve` and the like: what may be called, and in which version."""
+
+from __future__ import annotations
+
+import argparse
+
+from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
+from alita_mcp.cli.opened import opened_library
+from alita_mcp.cli.output import Output, compact
+from alita_mcp.values import CatalogueEntry
+
+_ACTIONS = {
+    "pin": "list a tool before all others",
+    "unpin": "let a tool's place be decided by its use",
+    "enable": "make a disabled, quarantined or deleted tool callable again",
+    "disable": "keep a tool, but refuse to call it",
+    "delete": "hide a tool; `alita enable` undoes it within 30 days",
+    "approve": "grant what the current version of a tool asks for",
+    "revoke": "take a tool's grants back",
+}
+
+
+def add_commands(family: Family) -> None:
+    """Declares one command an action."""
+    for action, help_line in _ACTIONS.items():
+        family.add(action, _command(action), help_line).add_argument("name", metavar="NAME")
+    parser = family.add("rollback", in_event_loop(rollback), "make an earlier version current")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument(
+        "version", metavar="VERSION", type=tool_version, nargs="?", help="default: the one before"
+    )
+
+
+def _command(action: str) -> Command:
+    async def change(options: argparse.Namespace, output: Output) -> int:
+        async with opened_library() as library:
+            changes = {
+                "pin": library.pin,
+                "unpin": library.unpin,
+                "enable": library.enable,
+                "disable": library.disable,
+                "delete": library.delete,
+                "approve": library.approve,
+                "revoke": library.revoke,
+            }
+            _tell(await changes[action](options.name), output)
+        return 0
+
+    return in_event_loop(change)
+
+
+async def rollback(options: argparse.Namespace, output: Output) -> int:
+    """Moves the pointer; no version is lost."""
+    async with opened_library() as library:
+        _tell(await library.rollback(options.name, options.version), output)
+    return 0
+
+
+def _tell(entry: CatalogueEntry, output: Output) -> None:
+    asks = not entry.manifest.grants.is_pure
+    now = {
+        "name": entry.name,
+        "version": entry.manifest.version,
+        "state": entry.state,
+        "pinned": entry.pinned,
+        "grants": entry.manifest.grants.model_dump(mode="json"),
+        "approved": entry.approved,
+    }
+    words: list[str] = [entry.state]
+    if entry.pinned:
+        words.append("pinned")
+    if asks:
+        words.append(f"{'approved' if entry.approved else 'not approved'}: {compact(entry.manifest.grants)}")
+    output.result(now, f"{entry.name} v{entry.manifest.version}: {', '.join(words)}")

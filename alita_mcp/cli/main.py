@@ -1,0 +1,94 @@
+"""`alita`, the command for people: words in, exit status out."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from alita_mcp import __version__
+from alita_mcp.cli import benching, demo, finding, installing, keeping, making, running, serving, solving
+from alita_mcp.cli.commands import Family, innermost, json_option
+from alita_mcp.cli.output import Output
+from alita_mcp.errors import AlitaError, Cancelled
+from alita_mcp.settings import read_settings
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+BROKEN_PIPE = 141
+"""What a shell reports when the reader of a pipe went away."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Returns:
+        0, or the exit status of the error's class (`alita_mcp.errors`); 1 when a tool or a draft failed.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    options = build_parser().parse_args(argv)
+    output = Output(as_json=options.as_json)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
+        status: int = options.command(options, output)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        output.note("alita: stopped")
+        return Cancelled.exit_status
+    except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
+        return _explain(failed, output)
+    return status
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="alita",
+        description="An MCP server that grows its own tools, and the library they live in.",
+        epilog="Settings come from ALITA_* environment variables. `alita COMMAND --help` says more.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"alita {__version__}")
+    family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
+    for room in (demo, serving, installing, finding, running, making, keeping, solving, benching):
+        room.add_commands(family)
+    return parser
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Ends by SIGTERM as by Ctrl-C: whatever is open gets closed."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def _explain(failed: BaseException, output: Output) -> int:
+    failed = innermost(failed)
+    if _debugging():
+        sys.excepthook(type(failed), failed, failed.__traceback__)
+    elif isinstance(failed, AlitaError):
+        output.note(f"alita: {failed}")
+    else:
+        output.note(f"alita: {type(failed).__name__}: {failed} (ALITA_LOG_LEVEL=debug shows where)")
+    return failed.exit_status if isinstance(failed, AlitaError) else AlitaError.exit_status
+
+
+def _debugging() -> bool:
+    try:
+        return read_settings().log_level == "debug"
+    except AlitaError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+"""`alita synthesize`, `import`, `export`, `reindex`: what brings tools in and out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.opened import opened_app, opened_library
+from alita_mcp.cli.output import Output, compact
+from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
+from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected, Working
+from alita_mcp.synthesis.request import read_request
+
+if TYPE_CHECKING:
+    from alita_mcp.app import App
+
+MAX_FILE_BYTES = 64 << 20
+
+
+def add_commands(family: Family) -> None:
+    """Declares the four commands."""
+    make = family.add("synthesize", in_event_loop(synthesize), "bring new tools through the gates")
+    make.add_argument(
+        "requests", nargs="?", type=Path, metavar="FILE", help="JSON or JSON Lines; - reads stdin"
+    )
+    make.add_argument("--name", help="the tool's name; its function is called the same")
+    make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
+    make.add_argument("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
+    make.add_argument("--description", help="what it does, in a sentence")
+    make.add_argument(
+        "--use-when", action="append", metavar="TEXT", help="a request that it serves; repeatable"
+    )
+    make.add_argument("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
+    make.add_argument("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
+    make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
+    bring = family.add(
+        "import", in_event_loop(import_folder), "verify a tool's folder again and publish it here"
+    )
+    bring.add_argument("folder", type=Path, metavar="FOLDER")
+    bring.add_argument("--update", action="store_true", help="a new version of a tool that is there")
+    out = family.add("export", in_event_loop(export), "write a tool to a folder that runs without alita")
+    out.add_argument("name", metavar="NAME")
+    out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
+    family.add("reindex", in_event_loop(reindex), "build the search index anew from the library")
+
+
+async def synthesize(options: argparse.Namespace, output: Output) -> int:
+    """Publishes each request's tool or says why not; the exit status is the worst of them."""
+    requests = _requests(options)
+    return await _make_all(requests, output)
+
+
+async def import_folder(options: argparse.Namespace, output: Output) -> int:
+    """Takes code and examples from a version's folder; its report counts for nothing, the gates run here."""
+    request = request_in(options.folder)
+    if options.update:
+        request["update"] = True
+    return await _make_all([request], output)
+
+
+async def export(options: argparse.Namespace, output: Output) -> int:
+    """Prints the folder that was written."""
+    async with opened_library() as library:
+        folder = await library.export(options.name, options.version)
+    output.result({"tool": options.name, "folder": str(folder)}, str(folder))
+    return 0
+
+
+async def reindex(_options: argparse.Namespace, output: Output) -> int:
+    """Says how many tools the new index holds."""
+    async with opened_library() as library:
+        with output.progress("reindex") as on_stage:
+            await on_stage("index")
+            count = await library.reindex()
+    output.result({"indexed": count}, f"{count} tools indexed")
+    return 0
+
+
+async def _make_all(requests: list[dict[str, Any]], output: Output) -> int:
+    worst, outcomes = 0, []
+    async with opened_app() as app:
+        for request in requests:
+            outcome = await _make(app, request, output)
+            if not output.as_json:
+                output.result(outcome, in_words(outcome))
+            outcomes.append(outcome)
+            worst = max(worst, _status(outcome))
+    if output.as_json:
+        output.result(outcomes[0] if len(outcomes) == 1 else outcomes, "")
+    return worst
+
+
+async def _make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
+    """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
+    with output.progress(str(raw.get("name") or "synthesize")[:60]) as on_stage:
+        outcome = await app.synthesize(read_request(raw), on_stage)
+        while isinstance(outcome, Working):
+            outcome = await app.resume(outcome.job_id, on_stage)
+    return outcome
+
+
+def _status(outcome: Outcome) -> int:
+    if isinstance(outcome, Created | Exists):
+        return 0
+    if isinstance(outcome, NeedsApproval):
+        return ToolUnavailable.exit_status
+    return UsageError.exit_status if isinstance(outcome, NeedsCode) else AlitaError.exit_status
+
+
+def in_words(outcome: Outcome) -> str:
+    """An outcome as a person reads it."""
+    match outcome:
+        case Created():
+            return f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
+        case Exists():
+            return f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
+        case Rejected():
+            return _rejection_in_words(outcome)
+        case NeedsApproval():
+            return f"needs approval for {', '.join(outcome.grants)}: {outcome.how}"
+        case NeedsCode():
+            return "\n".join(
+                [
+                    "needs code; fill in this template and hand it in with `alita synthesize FILE`:",
+                    outcome.template,
+                ]
+                + [f"- {rule}" for rule in outcome.rules]
+            )
+        case _:
+            return outcome.status
+
+
+def _rejection_in_words(outcome: Rejected) -> str:
+    lines = [f"rejected at {outcome.stage}: {outcome.reason}"]
+    if outcome.case is not None:
+        lines.append(f"  case      {compact(outcome.case)}")
+    if outcome.expected is not None or outcome.got is not None:
+        lines += [f"  expected  {compact(outcome.expected)}", f"  got       {compact(outcome.got)}"]
+    lines += [f"  | {line}" for line in outcome.trace]
+    return "\n".join([*lines, f"  fix       {outcome.fix}"])
+
+
+def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The requests of a file, or the one that the options spell out."""
+    given = {
+        "name": options.name,
+        "description": options.description,
+        "code": _text(options.code) if options.code else None,
+        "tests": _documents(_text(options.tests), options.tests) if options.tests else None,
+        "use_when": options.use_when,
+        "packages": options.packages,
+        "network": options.network,
+        "update": options.update or None,
+    }
+    spelt_out = {key: value for key, value in given.items() if value is not None}
+    if options.requests is None:
+        if not spelt_out:
+            raise UsageError("Nothing to make.", hint="Give a FILE of requests, or --code and --tests.")
+        return [spelt_out]
+    if spelt_out.keys() - {"update"}:
+        raise UsageError(
+            f"A FILE of requests stands alone; leave out --{min(spelt_out.keys() - {'update'})}."
+        )
+    requests = _documents(_text(options.requests), options.requests)
+    if not requests:
+        raise UsageError(f"{options.requests} holds no request.")
+    return [{**request, **spelt_out} for request in requests]
+
+
+def request_in(folder: Path) -> dict[str, Any]:
+    """The request that a version's folder amounts to.
+
+    Raises:
+        UsageError: the folder lacks `tool.py` or `manifest.json`, or they cannot be read.
+    """
+    code, document = (
+        _text(folder / "tool.py"),
+        _documents(_text(folder / "manifest.json"), folder / "manifest.json"),
+    )
+    if len(document) != 1 or not isinstance(document[0].get("manifest"), dict):
+        raise UsageError(
+            f"{folder / 'manifest.json'} is no tool's manifest.", hint="Import what `alita export` wrote."
+        )
+    manifest = document[0]["manifest"]
+    request = {
+        "name": manifest.get("name"),
+        "description": manifest.get("description"),
+        "code": code,
+        "tests": document[0].get("examples"),
+        "use_when": manifest.get("use_when", []),
+        "packages": manifest.get("packages", []),
+    }
+    grants = manifest.get("grants")
+    for grant, value in (grants if isinstance(grants, dict) else {}).items():
+        if grant == "network":
+            request["network"] = value
+        elif value not in (False, "none", []):
+            raise UsageError(
+                f"The tool asks for {grant}, which cannot be requested.", hint="Nothing was imported."
+            )
+    return request
+
+
+def _text(path: Path) -> str:
+    try:
+        if str(path) == "-":
+            return sys.stdin.read(MAX_FILE_BYTES)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_FILE_BYTES >> 20} MB.")
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise UsageError(f"{path} cannot be read: {unreadable}.") from unreadable
+
+
+def _documents(text: str, path: Path) -> list[dict[str, Any]]:
+    """The objects of one JSON document (an object or an array of them), or of JSON Lines."""
+    try:
+        found = json.loads(text)
+    except ValueError as whole:
+        try:
+            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            raise UsageError(f"{path} is neither JSON nor JSON Lines: {whole}.") from whole
+    except RecursionError as deep:
+        raise UsageError(f"{path} is nested too deeply.") from deep
+    documents = found if isinstance(found, list) else [found]
+    strange = next((item for item in documents if not isinstance(item, dict)), None)
+    if strange is not None:
+        raise UsageError(f"{path} should hold objects, not {compact(strange)[:60]}.")
+    return documents

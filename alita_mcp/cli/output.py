@@ -1,0 +1,98 @@
+"""Where a command's words go: its result to stdout, all else to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, JsonValue
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+OnStage = Callable[[str], Awaitable[None]]
+
+_INVISIBLE = {
+    code: f"\\u{code:04x}"
+    for span in ((0x00, 0x20), (0x7F, 0xA0), (0x200B, 0x2010), (0x2028, 0x202F), (0x2060, 0x2070))
+    for code in range(*span)
+    if chr(code) not in "\n\t"
+}
+
+
+class Output:
+    """One command's two streams; with `--json` the result is a JSON document instead of text."""
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+
+    def result(self, value: object, text: str) -> None:
+        """Prints what was asked for: `value` as JSON, or `text` for a person."""
+        if self.as_json:
+            print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+        elif text:
+            print(printable(text))
+
+    def note(self, line: str) -> None:
+        """Prints a line about the work; never part of the result."""
+        print(printable(line), file=sys.stderr, flush=True)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[OnStage]:
+        """Shows long work: a spinner on a terminal, one plain line a stage otherwise."""
+        if not sys.stderr.isatty():
+
+            async def tell(stage: str) -> None:
+                self.note(f"{title}: {stage}")
+
+            yield tell
+            return
+        with _spinner(title) as status:
+
+            async def turn(stage: str) -> None:
+                status.update(f"{title}: {printable(stage)}")
+
+            yield turn
+
+
+@contextmanager
+def _spinner(title: str) -> Iterator[Status]:
+    from rich.console import Console
+
+    with Console(stderr=True, markup=False).status(title) as status:
+        yield status
+
+
+def printable(text: str) -> str:
+    """The text with control, bidirectional and zero-width characters spelt out: strangers wrote some of it."""
+    return text.translate(_INVISIBLE)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as left-aligned columns; the last one is as long as it is."""
+    if not rows:
+        return ""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    lines = (
+        "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[-1]])
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def compact(value: JsonValue | object) -> str:
+    """A value as one line of JSON."""
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

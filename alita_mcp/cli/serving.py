@@ -1,0 +1,138 @@
+"""`alita serve` and `alita doctor`: the server itself, and whether this machine can carry it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp import __version__
+from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.opened import opened_library
+from alita_mcp.cli.output import Output
+from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
+from alita_mcp.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.seam import ProbeReport
+
+DEFAULT_HOST = "127.0.0.1"
+
+
+def add_commands(family: Family) -> None:
+    """Declares `serve` and `doctor`."""
+    serve_parser = family.add("serve", serve, "serve MCP over stdin and stdout, or over HTTP")
+    serve_parser.add_argument(
+        "--http",
+        metavar="ADDR:PORT",
+        type=address,
+        help=f"Streamable HTTP at /mcp, as in {DEFAULT_HOST}:8765",
+    )
+    serve_parser.add_argument(
+        "--allow-host", metavar="NAME", action="append", default=[], help="a further name clients reach it by"
+    )
+    family.add("doctor", in_event_loop(doctor), "check the sandboxes, the library and the settings")
+
+
+def address(text: str) -> tuple[str, int]:
+    """Reads `127.0.0.1:8765`, `[::1]:8765` or a port alone, which means this machine only."""
+    host, colon, port = text.rpartition(":")
+    if not port.isascii() or not port.isdecimal() or int(port) > 65_535 or (colon and not host):
+        raise argparse.ArgumentTypeError(f"{text!r} is no address: write {DEFAULT_HOST}:8765")
+    return host.removeprefix("[").removesuffix("]") or DEFAULT_HOST, int(port)
+
+
+def serve(options: argparse.Namespace, _output: Output) -> int:
+    """Serves until the client is gone (stdio) or a signal comes (HTTP)."""
+    if options.http is None:
+        if options.allow_host:
+            raise UsageError("--allow-host goes with --http.")
+        from alita_mcp.server.entry import serve_over_stdio
+        from alita_mcp.server.wire import claim_standard_streams
+
+        serve_over_stdio(claim_standard_streams(), os.getppid())
+    import anyio
+
+    from alita_mcp.server.http import serve_http
+
+    settings, (host, port) = read_settings(), options.http
+
+    async def listen() -> int:
+        return await serve_http(settings, host, port, allowed_hosts=tuple(options.allow_host))
+
+    return anyio.run(listen)
+
+
+async def doctor(_options: argparse.Namespace, output: Output) -> int:
+    """Tries each sandbox in earnest and opens the library; the exit status is that of the first thing missing."""
+    from alita_mcp.sandbox.choose import probe_all
+
+    settings = read_settings()
+    with output.progress("doctor") as on_stage:
+        await on_stage("sandboxes")
+        reports = await probe_all(settings)
+        await on_stage("library")
+        library = await _library_findings(settings)
+    chosen = _chosen(settings, reports)
+    findings: dict[str, Any] = {
+        "alita": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "sandbox": {"setting": settings.sandbox, "chosen": chosen},
+        "probes": [{**report.model_dump(mode="json"), "isolates": report.isolates} for report in reports],
+        "library": library,
+        "policy": settings.policy,
+        "model": settings.model,
+    }
+    output.result(findings, "\n".join(_lines(findings, reports)))
+    if chosen is None:
+        return SandboxUnavailable.exit_status
+    return LibraryError.exit_status if "problem" in library else 0
+
+
+def _chosen(settings: Settings, reports: tuple[ProbeReport, ...]) -> str | None:
+    """The kind that tools would run in: the first that isolates, of those that the setting allows."""
+    if ":" in settings.sandbox:
+        allowed = reports[:1]  # a back end from elsewhere is probed first
+    else:
+        allowed = tuple(report for report in reports if settings.sandbox in ("auto", report.kind))
+    return next((report.kind for report in allowed if report.isolates), None)
+
+
+async def _library_findings(settings: Settings) -> dict[str, Any]:
+    try:
+        async with opened_library(settings) as library:
+            entries = library.entries()
+    except AlitaError as broken:
+        return {"home": str(settings.home), "problem": str(broken)}
+    states = sorted({entry.state for entry in entries})
+    return {
+        "home": str(settings.home),
+        "tools": len(entries),
+        "states": {state: sum(entry.state == state for entry in entries) for state in states},
+    }
+
+
+def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:
+    library, chosen = findings["library"], findings["sandbox"]["chosen"]
+    lines = [f"alita {findings['alita']}, Python {findings['python']}, {findings['platform']}", ""]
+    for report in reports:
+        lines.append(f"{'✓' if report.isolates else '✗'} sandbox {report.kind}")
+        for probe in report.probes:
+            detail = f": {probe.detail}" if probe.detail else ""
+            lines.append(f"    {'✓' if probe.passed else '✗'} {probe.name}{detail}")
+        if report.hint and not report.isolates:
+            lines.append(f"    → {report.hint}")
+    lines.append(f"Tools run in: {chosen or 'nothing that isolates; no tool can be made or called'}")
+    lines.append("")
+    if "problem" in library:
+        lines.append(f"✗ library {library['problem']}")
+    else:
+        states = ", ".join(f"{count} {state}" for state, count in library["states"].items())
+        lines.append(
+            f"✓ library {library['home']}: {library['tools']} tools{f' ({states})' if states else ''}"
+        )
+    model = findings["model"] or "none; the connected agent writes the code"
+    lines.append(f"  policy {findings['policy']}, model {model}")
+    return lines

@@ -1,0 +1,178 @@
+"""The demo as a newcomer starts it: on a machine with neither Docker nor bubblewrap, without keys and network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.cli import demo_tools
+from alita_mcp.cli.demo_scene import DemoFailed, Scene, expect
+from alita_mcp.cli.demo_steps import STEPS, play
+from alita_mcp.settings import Settings
+from tests.cli.conftest import PATIENCE_S
+
+DEMO = [sys.executable, "-m", "alita_mcp.cli.main", "demo"]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """An environment in which no engine, no proxy and no key can be found."""
+    temporary, empty = tmp_path / "tmp", tmp_path / "bin"
+    temporary.mkdir()
+    empty.mkdir()
+    nowhere = "http://127.0.0.1:9"
+    return {
+        "PATH": str(empty),
+        "HOME": str(tmp_path / "nobody"),
+        "TMPDIR": str(temporary),
+        "DOCKER_HOST": "tcp://127.0.0.1:9",
+        "http_proxy": nowhere,
+        "https_proxy": nowhere,
+        "ALITA_HOME": str(tmp_path / "untouched"),
+        "ALITA_POLICY": "locked",
+        **{name: value for name, value in os.environ.items() if name.startswith(("COV", "SYSTEMROOT"))},
+    }
+
+
+def left_behind(environment: dict[str, str]) -> list[str]:
+    home = Path(environment["ALITA_HOME"])
+    return [path.name for path in Path(environment["TMPDIR"]).iterdir()] + (
+        [home.name] if home.exists() else []
+    )
+
+
+def test_the_demo_holds_on_a_bare_machine_and_leaves_nothing_behind(bare: dict[str, str]) -> None:
+    done = subprocess.run(DEMO, env=bare, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    titles = re.findall(rf"^\[(\d+)/{STEPS}\] ", done.stdout, re.MULTILINE)
+    assert titles == [str(number + 1) for number in range(STEPS)]
+    for told in (
+        "fit: none",
+        "created check_iban v1: verified, 6/6 tests pass",
+        "· examples",
+        "list_changed",
+        '{"result": true}',
+        'case {"year": 1900}, expected 28, got 29',
+        "nobody knocked",
+        "fit: match",
+        f"All {STEPS} steps held",
+    ):
+        assert told in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "Traceback" not in done.stderr
+    assert left_behind(bare) == []
+
+
+def test_the_demo_as_json_gives_the_steps_and_tells_the_story_on_stderr(bare: dict[str, str]) -> None:
+    done = subprocess.run(
+        [*DEMO, "--json"], env=bare, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["ok"] is True
+    assert result["sandbox"] == "monty"
+    assert [step["ok"] for step in result["steps"]] == [True] * STEPS
+    assert "steps held" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize(("number", "at_step"), [(signal.SIGINT, 3), (signal.SIGINT, 9), (signal.SIGTERM, 3)])
+def test_a_stopped_demo_leaves_no_folder_and_no_server(
+    number: signal.Signals, at_step: int, bare: dict[str, str]
+) -> None:
+    with subprocess.Popen(
+        DEMO, env=bare, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if line.startswith(f"[{at_step}/"):
+                break
+        running.send_signal(number)
+        _, err = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 130
+    assert err.endswith("alita: stopped\n")
+    assert "Traceback" not in err
+    assert left_behind(bare) == []
+    assert servers_using(bare["TMPDIR"]) == []
+
+
+def servers_using(folder: str) -> list[str]:
+    """Processes whose environment names a home in this folder."""
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"ALITA_HOME={folder}".encode() in environment.read_bytes():
+                found.append(environment.parent.name)
+        except OSError:
+            continue  # gone, or another user's
+    return found
+
+
+async def test_the_demo_fails_where_a_step_does_not_do_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = {**demo_tools.GOOD, "code": demo_tools.GOOD["code"].replace("== 1", "== 2")}
+    scene = Scene(steps=STEPS)
+    with pytest.raises(DemoFailed, match="rejected"):
+        await play(tmp_path, Settings(home=tmp_path), "monty", scene, good=broken)
+    assert [step["ok"] for step in scene.steps] == [True, True, False]
+
+
+def test_a_failed_demo_is_exit_status_one() -> None:
+    with pytest.raises(DemoFailed, match="does not hold") as failed:
+        expect(False, "it does not hold")
+    assert failed.value.exit_status == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_colours_unless_it_asks_for_none(no_color: str, bare: dict[str, str]) -> None:
+    import pty
+
+    mine, its = pty.openpty()
+    environment = {**bare, "TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})}
+    with subprocess.Popen(DEMO, stdin=its, stdout=its, stderr=its, env=environment) as running:
+        os.close(its)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(mine, 65_536)
+            except OSError:  # Linux says so when the last writer is gone
+                break
+            if not piece:
+                break
+            shown += piece
+        assert running.wait(PATIENCE_S) == 0
+    os.close(mine)
+    assert (b"\x1b[1;36m" in shown) is not bool(no_color)
+
+
+def test_the_good_tool_tells_right_from_wrong_on_plain_python() -> None:
+    space: dict[str, Any] = {}
+    exec(demo_tools.GOOD["code"], space)
+    for test in demo_tools.GOOD["tests"]:
+        if "raises" in test:
+            with pytest.raises(ValueError, match="unknown country"):
+                space["check_iban"](**test["arguments"])
+        else:
+            assert space["check_iban"](**test["arguments"]) is test["expected"]
+    for arguments, right in demo_tools.CALLS:
+        assert space["check_iban"](**arguments) is right
+
+
+def test_the_hostile_tools_would_pass_if_nothing_stopped_them(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("k" * 32, encoding="utf-8")
+    (tmp_path / "note").write_text("buy milk", encoding="utf-8")
+    space: dict[str, Any] = {}
+    tool = demo_tools.thief(str(tmp_path / "secret"), str(tmp_path / "note"))
+    exec(tool["code"], space)
+    results = [space["read_note"](**test["arguments"]) for test in tool["tests"]]
+    assert results == ["buy milk", "k" * 32]

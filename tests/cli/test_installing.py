@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from alita_mcp.cli.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.installing import launch_of, merge
+from alita_mcp.settings import Settings
+from tests.cli.conftest import Alita
+
+LAUNCH = Launch("/opt/python", ("-m", "server"), {"ALITA_HOME": "/data"})
+OTHERS = {
+    "theme": "dark",
+    "mcpServers": {"files": {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "s3cret"}}},
+}
+
+
+def test_install_prints_what_a_client_needs_and_writes_nothing(alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    said = alita("install", "cursor", "--file", str(file))
+    assert said.status == 0
+    entry = said.json["mcpServers"]["alita"]
+    assert entry["command"] == sys.executable
+    assert entry["args"] == ["-m", "alita_mcp.server.entry"]
+    assert str(file) in said.err
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_client_gets_its_entry_into_a_new_file(name: str, tmp_path: Path) -> None:
+    client = CLIENTS[name]
+    file = tmp_path / "deep" / "config.json"
+    assert merge(file, client, LAUNCH) is None
+    document = json.loads(file.read_text(encoding="utf-8"))
+    assert document == client.document(LAUNCH)
+    assert "/opt/python" in json.dumps(document[client.servers_key]["alita"])
+    assert "/data" in json.dumps(document[client.servers_key]["alita"])
+
+
+def test_other_servers_and_settings_survive_and_the_old_file_is_kept_beside(
+    alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "claude_desktop_config.json"
+    before = json.dumps(OTHERS)
+    file.write_text(before, encoding="utf-8")
+    said = alita("install", "claude-desktop", "--write", "--file", str(file), "--json")
+    assert said.status == 0
+    after = json.loads(file.read_text(encoding="utf-8"))
+    assert after["theme"] == "dark"
+    assert after["mcpServers"]["files"] == OTHERS["mcpServers"]["files"]  # type: ignore[index]
+    assert list(after["mcpServers"]) == ["files", "alita"]
+    assert Path(said.json["backup"]).read_text(encoding="utf-8") == before
+
+
+def test_installing_twice_changes_nothing_the_second_time(alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    alita("install", "vscode", "--write", "--file", str(file))
+    first = file.stat().st_mtime_ns
+    said = alita("install", "vscode", "--write", "--file", str(file), "--json")
+    assert said.json["backup"] is None
+    assert file.stat().st_mtime_ns == first
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["mcp.json"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "{not json",
+        '{"mcpServers": {}} // a comment',
+        "[]",
+        '"text"',
+        '{"mcpServers": []}',
+        "[" * 100_000,
+        "\udcff",
+    ],
+)
+def test_a_file_that_is_no_json_object_is_left_alone(broken: str, alita: Alita, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_bytes(broken.encode("utf-8", "surrogateescape"))
+    before = file.read_bytes()
+    said = alita("install", "cursor", "--write", "--file", str(file))
+    assert said.status == 2
+    assert str(file) in said.err
+    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_empty_file_and_one_with_a_byte_order_mark_are_understood(tmp_path: Path) -> None:
+    for present in (b"", b"  \n", "\ufeff{}".encode()):
+        file = tmp_path / f"{len(present)}.json"
+        file.write_bytes(present)
+        merge(file, CLIENTS["cursor"], LAUNCH)
+        assert "alita" in json.loads(file.read_text(encoding="utf-8"))["mcpServers"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no permission bits")
+def test_a_private_file_stays_private_and_so_does_its_backup(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps(OTHERS), encoding="utf-8")
+    file.chmod(0o600)
+    backup = merge(file, CLIENTS["cursor"], LAUNCH)
+    assert backup is not None
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (file, backup)] == [0o600, 0o600]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "dotfiles.json", tmp_path / "mcp.json"
+    real.write_text("{}", encoding="utf-8")
+    link.symlink_to(real)
+    merge(link, CLIENTS["cursor"], LAUNCH)
+    assert link.is_symlink()
+    assert "alita" in real.read_text(encoding="utf-8")
+
+
+def test_codex_gets_toml_that_reads_back(alita: Alita) -> None:
+    said = alita("install", "codex")
+    assert said.status == 0
+    assert tomllib.loads(said.out)["mcp_servers"]["alita"]["args"] == ["-m", "alita_mcp.server.entry"]
+    assert tomllib.loads(codex_toml(LAUNCH))["mcp_servers"]["alita"]["env"] == {"ALITA_HOME": "/data"}
+    refused = alita("install", "codex", "--write")
+    assert refused.status == 2
+    assert "TOML" in refused.err
+
+
+def test_settings_that_a_person_made_go_along_and_secrets_do_not() -> None:
+    launch = launch_of(Settings(home=Path("/data"), sandbox="monty", token="s3cret"))  # type: ignore[arg-type]
+    assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "monty"}
+    assert launch_of(Settings()).env == {}
+
+
+def test_uvx_starts_the_published_package() -> None:
+    launch = launch_of(Settings(), uvx=True)
+    assert Path(launch.command).stem == "uvx"
+    assert launch.args == ("alita-mcp-server",)
+
+
+def test_an_unknown_client_is_refused_with_those_there_are(alita: Alita) -> None:
+    said = alita("install", "netscape")
+    assert said.status == 2
+    assert "claude-desktop" in said.err
+
+
+def test_a_folder_in_the_files_place_is_refused(alita: Alita, tmp_path: Path) -> None:
+    said = alita("install", "cursor", "--write", "--file", str(tmp_path))
+    assert said.status == 2
+    assert str(tmp_path) in said.err
+
+
+def test_two_changes_within_a_second_keep_both_backups(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps(OTHERS), encoding="utf-8")
+    first = merge(file, CLIENTS["cursor"], LAUNCH)
+    second = merge(file, CLIENTS["cursor"], Launch("uvx", ("alita-mcp-server",), {}))
+    assert first is not None
+    assert second is not None
+    assert json.loads(first.read_text(encoding="utf-8")) == OTHERS
+    assert "/opt/python" in second.read_text(encoding="utf-8")
+
+
+def test_the_example_configuration_is_what_clients_read() -> None:
+    example = json.loads((Path(__file__).parents[2] / "mcp.json.example").read_text(encoding="utf-8"))
+    server = example["mcpServers"]["alita"]
+    assert (server["command"], server["args"]) == ("uvx", ["alita-mcp-server"])
+    fields = {f"ALITA_{name.upper()}" for name in Settings.model_fields}
+    assert set(server["env"]) <= fields
+    assert Settings(**{name.removeprefix("ALITA_").lower(): value for name, value in server["env"].items()})

@@ -1,0 +1,404 @@
+"""Everything that makes, shows, uses and manages tools, on the real library in the embedded sandbox."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Alita, Said
+
+DOUBLE = '''
+def double(number: int, times: int = 1) -> int:
+    """Doubles a whole number.
+
+    Args:
+        number: What to double.
+        times: How often.
+
+    Raises:
+        ValueError: `times` is negative.
+    """
+    if times < 0:
+        raise ValueError("times is negative")
+    return number * 2**times
+'''
+TESTS = [
+    {"arguments": {"number": 2}, "expected": 4},
+    {"arguments": {"number": -3, "times": 3}, "expected": -24},
+    {"arguments": {"number": 1, "times": -1}, "raises": "ValueError"},
+]
+REQUEST = {
+    "name": "double",
+    "description": "Doubles a whole number.",
+    "code": DOUBLE,
+    "tests": TESTS,
+    "use_when": ["twice as much", "multiply by two"],
+}
+
+
+@pytest.fixture
+def request_file(tmp_path: Path) -> Path:
+    return written(tmp_path / "request.json", REQUEST)
+
+
+@pytest.fixture
+def made(alita: Alita, request_file: Path) -> Said:
+    said = alita("synthesize", str(request_file), "--json")
+    assert said.status == 0, said
+    return said
+
+
+def written(path: Path, document: Any) -> Path:
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def names(alita: Alita) -> list[str]:
+    return [tool["name"] for tool in alita("list", "--json").json]
+
+
+def test_a_request_becomes_a_tool_and_its_stages_go_to_stderr(made: Said) -> None:
+    assert made.json["status"] == "created"
+    assert (made.json["tool"], made.json["version"], made.json["tests"]) == ("double", 1, "3/3")
+    stages = dict.fromkeys(line.removeprefix("double: ") for line in made.err.splitlines())
+    assert [stage for stage in stages if stage in ("static", "examples", "determinism", "publish")] == [
+        "static",
+        "examples",
+        "determinism",
+        "publish",
+    ]
+
+
+def test_a_tool_is_made_from_separate_files_too(alita: Alita, tmp_path: Path) -> None:
+    code = tmp_path / "double.py"
+    code.write_text(DOUBLE, encoding="utf-8")
+    tests = tmp_path / "tests.jsonl"
+    tests.write_text("\n".join(json.dumps(test) for test in TESTS), encoding="utf-8")
+    said = alita("synthesize", "--code", str(code), "--tests", str(tests), "--use-when", "twice", "--json")
+    assert said.json["status"] == "created"
+    shown = alita("show", "double", "--json").json
+    assert shown["manifest"]["description"] == "Doubles a whole number."
+    assert shown["manifest"]["use_when"] == ["twice"]
+
+
+def test_many_requests_in_one_file_each_get_an_answer_and_the_worst_is_the_status(
+    alita: Alita, tmp_path: Path
+) -> None:
+    wrong = {**REQUEST, "name": "triple", "code": DOUBLE.replace("double", "triple")}
+    wrong["tests"] = [{"arguments": {"number": 2}, "expected": 6}, *TESTS[1:]]
+    file = tmp_path / "requests.jsonl"
+    file.write_text(f"{json.dumps(wrong)}\n\n{json.dumps(REQUEST)}\n", encoding="utf-8")
+    said = alita("synthesize", str(file), "--json")
+    assert said.status == 1
+    assert [outcome["status"] for outcome in said.json] == ["rejected", "created"]
+
+
+def test_a_rejection_shows_case_expected_got_and_fix(alita: Alita, tmp_path: Path) -> None:
+    wrong = {**REQUEST, "tests": [{"arguments": {"number": 2}, "expected": 5}, *TESTS[1:]]}
+    said = alita("synthesize", str(written(tmp_path / "wrong.json", wrong)))
+    assert said.status == 1
+    assert "rejected at examples" in said.out
+    for piece in ('{"number": 2}', "expected  5", "got       4", "fix"):
+        assert piece in said.out
+    assert "double" not in names(alita)
+
+
+def test_the_same_name_again_is_there_already(made: Said, alita: Alita, request_file: Path) -> None:
+    said = alita("synthesize", str(request_file))
+    assert said.status == 0
+    assert said.out.startswith("exists double v1")
+
+
+def test_without_code_comes_a_template_to_fill_in(alita: Alita) -> None:
+    said = alita("synthesize", "--description", "Turn roman numerals into numbers")
+    assert said.status == 2
+    assert "def turn_roman" in said.out
+    assert "- At least 3 tests" in said.out
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("{not json", "neither JSON nor JSON Lines"),
+        ("", "holds no request"),
+        ("[]", "holds no request"),
+        ("[1, 2]", "should hold objects"),
+        ('"text"', "should hold objects"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"name": "double"}\n{broken', "neither JSON nor JSON Lines"),
+        ("\ud800", "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_requests_is_refused(
+    content: str, says: str, alita: Alita, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_bytes(content.encode("utf-8", "surrogatepass"))
+    said = alita("synthesize", str(file))
+    assert (said.status, said.out) == (2, "")
+    assert says in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("synthesize",),
+        ("synthesize", "missing.json"),
+        ("synthesize", "--code", "missing.py"),
+        ("import", "missing-folder"),
+    ],
+)
+def test_missing_input_is_refused_with_its_name(words: tuple[str, ...], alita: Alita) -> None:
+    said = alita(*words)
+    assert (said.status, said.out) == (2, "")
+    assert words[-1].partition("-folder")[0] in said.err or "Nothing to make" in said.err
+
+
+def test_a_file_of_requests_stands_alone(alita: Alita, request_file: Path) -> None:
+    said = alita("synthesize", str(request_file), "--name", "other")
+    assert said.status == 2
+    assert "--name" in said.err
+
+
+def test_an_unknown_field_in_a_request_is_named(alita: Alita, tmp_path: Path) -> None:
+    said = alita("synthesize", str(written(tmp_path / "r.json", {**REQUEST, "colour": "red"})))
+    assert said.status == 1
+    assert "colour" in said.out
+
+
+def test_run_gives_what_the_tool_gives(made: Said, alita: Alita) -> None:
+    assert alita("run", "double", "number=21").out == "42\n"
+    assert alita("run", "double", '{"number": 21, "times": 2}').out == "84\n"
+    assert alita("run", "double", "number=1", "--json").json == {"result": 2}
+    assert alita("run", "double", "number=1", "--version", "v1").out == "2\n"
+
+
+def test_a_failing_call_says_why_and_has_status_one(made: Said, alita: Alita) -> None:
+    said = alita("run", "double", "number=1", "times=-1")
+    assert (said.status, said.out) == (1, "")
+    assert "double failed: ValueError: times is negative" in said.err
+    as_json = alita("run", "double", "number=1", "times=-1", "--json")
+    assert as_json.status == 1
+    assert as_json.json["error_type"] == "ValueError"
+
+
+@pytest.mark.parametrize("words", [("number=many",), ("nummer=1",), ("{}",), ("number=1", "times=0.5")])
+def test_arguments_that_do_not_fit_are_refused(words: tuple[str, ...], made: Said, alita: Alita) -> None:
+    said = alita("run", "double", *words)
+    assert (said.status, said.out) == (2, "")
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "show", "pin", "unpin", "enable", "disable", "delete", "rollback", "export"]
+)
+def test_an_unknown_tool_names_the_nearest(command: str, made: Said, alita: Alita) -> None:
+    said = alita(command, "duoble")
+    assert (said.status, said.out) == (2, "")
+    assert "double" in said.err
+
+
+def test_an_unknown_version_names_those_there_are(made: Said, alita: Alita) -> None:
+    for words in (
+        ("show", "double", "v7"),
+        ("run", "double", "number=1", "--version", "7"),
+        ("diff", "double", "1", "7"),
+    ):
+        said = alita(*words)
+        assert said.status == 2
+        assert "v1" in said.err
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "v", "x", "1.5", "9" * 400, "²"])
+def test_a_version_that_is_none_is_refused(version: str, alita: Alita) -> None:
+    said = alita("show", "double", f"--{version}" if version.startswith("-") else version)
+    assert said.status == 2
+
+
+def test_search_finds_by_other_words_and_says_how_sure_it_is(made: Said, alita: Alita) -> None:
+    said = alita("search", "twice", "as", "much", "--json")
+    assert said.status == 0
+    assert said.json["results"][0]["name"] == "double"
+    assert said.json["fit"] != "none"
+    assert "double" in alita("search", "twice as much").out
+
+
+def test_list_has_one_line_a_tool(made: Said, alita: Alita) -> None:
+    alita("pin", "double")
+    row = next(line for line in alita("list").out.splitlines() if line.startswith("double"))
+    assert "v1" in row
+    assert "pinned" in row
+    listed = {tool["name"]: tool for tool in alita("list", "--json").json}
+    assert listed["double"]["pinned"] is True
+
+
+def test_show_is_an_evidence_card(made: Said, alita: Alita) -> None:
+    card = alita("show", "double", "--source").out
+    for piece in (
+        "double v1",
+        "number: integer",
+        "times: integer = 1",
+        "3 of 3 examples pass",
+        "monty",
+        "def double",
+    ):
+        assert piece in card
+    assert "def double" not in alita("show", "double").out
+    assert alita("show", "double", "--source", "--json").json["source"] == DOUBLE
+
+
+def test_a_new_version_can_be_compared_and_rolled_back(made: Said, alita: Alita, tmp_path: Path) -> None:
+    newer = {**REQUEST, "code": DOUBLE.replace("number * 2**times", "number << times")}
+    said = alita("synthesize", str(written(tmp_path / "new.json", newer)), "--update", "--json")
+    assert (said.json["status"], said.json["version"]) == ("created", 2)
+    compared = alita("diff", "double", "v1", "v2")
+    assert compared.status == 0
+    assert "-    return number * 2**times" in compared.out
+    assert "+    return number << times" in compared.out
+    assert alita("diff", "double", "v1", "v1").out == ""
+    assert alita("rollback", "double").out == "double v1: enabled\n"
+    assert alita("rollback", "double", "v2", "--json").json["version"] == 2
+
+
+def test_states_change_and_calls_obey_them(made: Said, alita: Alita) -> None:
+    assert alita("disable", "double", "--json").json["state"] == "disabled"
+    refused = alita("run", "double", "number=1")
+    assert (refused.status, refused.out) == (3, "")
+    assert "disabled" in refused.err
+    assert alita("enable", "double").out == "double v1: enabled\n"
+    assert alita("delete", "double").status == 0
+    assert alita("run", "double", "number=1").status == 3
+    assert "double" not in names(alita)
+    alita("enable", "double")
+    assert alita("run", "double", "number=1").out == "2\n"
+
+
+def test_a_tool_that_asks_for_nothing_stays_callable_whatever_is_approved_or_revoked(
+    made: Said, alita: Alita
+) -> None:
+    for action in ("approve", "revoke"):
+        said = alita(action, "double", "--json")
+        assert said.status == 0
+        assert said.json["approved"] is True
+        assert alita("run", "double", "number=1").status == 0
+
+
+def test_the_log_tells_what_happened_oldest_first(made: Said, alita: Alita) -> None:
+    alita("run", "double", "number=1")
+    alita("disable", "double")
+    events = [row["event"] for row in alita("log", "double", "--json").json]
+    assert events.index("published") < events.index("called") < events.index("disabled")
+    assert alita("log", "double", "--limit", "1").out.count("\n") == 1
+    assert alita("log", "--limit", "0").status == 2
+    assert alita("log", "--limit", "2").out.count("\n") == 2
+    assert alita("search", "x", "--limit", "ten").status == 2
+
+
+def test_an_edited_tool_is_never_run(made: Said, alita: Alita, home: Path) -> None:
+    code = home / "generated_tools" / "double" / "v1" / "tool.py"
+    code.write_text(DOUBLE.replace("2**times", "3**times"), encoding="utf-8")
+    said = alita("run", "double", "number=1")
+    assert (said.status, said.out) == (3, "")
+    assert "tool.py" in said.err
+
+
+def test_an_exported_folder_can_be_imported_elsewhere(
+    made: Said, alita: Alita, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(alita("export", "double").out.strip())
+    assert (folder / "server.py").is_file()
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
+    said = alita("import", str(folder), "--json")
+    assert (said.status, said.json["status"]) == (0, "created")
+    assert alita("run", "double", "number=4").out == "8\n"
+
+
+def test_an_imported_version_goes_through_the_gates_again(
+    made: Said, alita: Alita, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "v1"
+    shutil.copytree(home / "generated_tools" / "double" / "v1", folder)
+    (folder / "tool.py").write_text(DOUBLE.replace("2**times", "3**times"), encoding="utf-8")
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "elsewhere"))
+    said = alita("import", str(folder))
+    assert said.status == 1
+    assert "rejected at examples" in said.out
+
+
+def test_a_folder_that_is_no_tool_is_refused(alita: Alita, tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(DOUBLE, encoding="utf-8")
+    assert "manifest.json" in alita("import", str(tmp_path)).err
+    written(tmp_path / "manifest.json", {"manifest": [], "examples": 3})
+    said = alita("import", str(tmp_path))
+    assert said.status == 2
+    assert "no tool's manifest" in said.err
+    written(tmp_path / "manifest.json", {"manifest": {"grants": {"workspace": "write"}}, "examples": []})
+    assert "workspace" in alita("import", str(tmp_path)).err
+    written(
+        tmp_path / "manifest.json", {"manifest": {"grants": {"network": ["example.org"]}}, "examples": []}
+    )
+    assert alita("import", str(tmp_path)).status == 1
+    written(tmp_path / "manifest.json", {"manifest": {"name": 5}, "examples": "none"})
+    assert alita("import", str(tmp_path)).status == 1
+
+
+def test_an_imported_newer_body_is_a_new_version_only_when_asked_for(
+    made: Said, alita: Alita, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "v1"
+    shutil.copytree(home / "generated_tools" / "double" / "v1", folder)
+    (folder / "tool.py").write_text(DOUBLE.replace("number * 2**times", "number << times"), encoding="utf-8")
+    assert alita("import", str(folder), "--json").json["status"] == "exists"
+    assert alita("import", str(folder), "--update", "--json").json["version"] == 2
+
+
+def test_a_request_from_separate_files_can_ask_for_more(alita: Alita, tmp_path: Path) -> None:
+    code = tmp_path / "double.py"
+    code.write_text(DOUBLE, encoding="utf-8")
+    tests = written(tmp_path / "tests.json", TESTS)
+    words = ("synthesize", "--code", str(code), "--tests", str(tests), "--name", "double")
+    assert "network" in alita(*words, "--network", "example.org").out
+    wanted = alita(*words, "--packages", "numpy>=2")
+    assert wanted.status == 1
+    assert "rejected" in wanted.out
+
+
+def test_reindex_says_how_many_tools_can_be_found(made: Said, alita: Alita) -> None:
+    tools = len(alita("list", "--json").json)
+    assert alita("reindex", "--json").json == {"indexed": tools}
+
+
+def test_init_makes_a_library_and_says_what_is_next(alita: Alita, home: Path) -> None:
+    said = alita("init")
+    assert said.status == 0
+    assert str(home) in said.out
+    assert "alita install" in said.out
+    assert (home / "library.sqlite3").is_file()
+    assert alita("init", "--json").json["home"] == str(home)
+
+
+def test_doctor_finds_the_embedded_sandbox_and_the_library(alita: Alita, home: Path) -> None:
+    said = alita("doctor", "--json")
+    assert said.status == 0
+    assert said.json["sandbox"] == {"setting": "monty", "chosen": "monty"}
+    assert said.json["library"]["home"] == str(home)
+    assert "Tools run in: monty" in alita("doctor").out
+
+
+def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
+    home.write_text("a file where the library should be", encoding="utf-8")
+    said = alita("doctor")
+    assert said.status == 7
+    assert "✗ library" in said.out
+
+
+def test_a_library_that_cannot_be_opened_is_status_seven(alita: Alita, home: Path) -> None:
+    home.write_text("a file where the library should be", encoding="utf-8")
+    said = alita("list")
+    assert (said.status, said.out) == (7, "")
+    assert str(home) in said.err

@@ -1,0 +1,201 @@
+"""The command as a process: streams, exit statuses, signals, pipes, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+
+from alita_mcp import __version__
+from alita_mcp.cli.main import build_parser
+from tests.cli.conftest import PATIENCE_S, Alita
+
+ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
+
+
+def test_help_and_version_need_no_library(process: Alita, home: Path) -> None:
+    assert process("--version").out == f"alita {__version__}\n"
+    said = process("--help")
+    assert said.status == 0
+    for command in ("demo", "serve", "doctor", "synthesize", "install", "bench"):
+        assert re.search(rf"^ +{command}\b", said.out, re.MULTILINE)
+    assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("frobnicate",), ("show",), ("search",), ("--frobnicate",), ("pin", "a", "b")]
+)
+def test_words_that_make_no_command_are_status_two(words: tuple[str, ...], alita: Alita) -> None:
+    said = alita(*words)
+    assert (said.status, said.out) == (2, "")
+    assert said.err.startswith("usage: alita")
+
+
+def test_every_command_explains_itself_and_knows_json(alita: Alita) -> None:
+    commands = next(
+        action for action in build_parser()._actions if action.dest == "command" or action.choices
+    )
+    assert commands.choices is not None
+    assert len(list(commands.choices)) >= 24
+    for command in commands.choices:
+        said = alita(str(command), "--help")
+        assert said.status == 0
+        assert "--json" in said.out
+
+
+def test_a_bad_setting_is_named_without_a_traceback(process: Alita) -> None:
+    said = process("list", env={"ALITA_PROMOTED": "many"})
+    assert (said.status, said.out) == (2, "")
+    assert "ALITA_PROMOTED" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_debugging_shows_the_traceback(process: Alita) -> None:
+    said = process("show", "nothing_here", env={"ALITA_LOG_LEVEL": "debug"})
+    assert said.status == 2
+    assert "Traceback" in said.err
+
+
+def test_arguments_can_come_through_a_pipe(process: Alita, tmp_path: Path) -> None:
+    tests = [
+        {"arguments": {"text": "ab"}, "expected": "ba"},
+        {"arguments": {"text": ""}, "expected": ""},
+        {"arguments": {"text": "xyz"}, "expected": "zyx"},
+    ]
+    code = 'def mirror(text: str) -> str:\n    """Mirrors a text."""\n    return text[::-1]\n'
+    request = {"name": "mirror", "description": "Mirrors a text.", "code": code, "tests": tests}
+    said = process("synthesize", "-", text=json.dumps(request))
+    assert said.status == 0, said
+    assert said.out.startswith("created mirror v1")
+    assert process("run", "mirror", "-", text='{"text": "été"}').out == "été\n"
+    assert process("run", "mirror", "-", text="[1]").status == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX pipes")
+def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> None:
+    line = f"{' '.join(ALITA)} --help | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert done.stdout.strip() in ("0", "141")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_command_ends_with_130_and_leaves_no_tool(
+    number: signal.Signals, environment: dict[str, str], tmp_path: Path, process: Alita
+) -> None:
+    code = 'def spin(text: str) -> str:\n    """Spins."""\n    while True:\n        text = text + ""\n'
+    tests = [{"arguments": {"text": str(each)}, "expected": str(each)} for each in range(3)]
+    file = tmp_path / "spin.json"
+    file.write_text(
+        json.dumps({"name": "spin", "description": "Spins.", "code": code, "tests": tests}), encoding="utf-8"
+    )
+    with subprocess.Popen(
+        [*ALITA, "synthesize", str(file)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if "examples" in line:
+                break
+        running.send_signal(number)
+        out, err = running.communicate(timeout=PATIENCE_S)
+    assert (running.returncode, out) == (130, "")
+    assert "stopped" in err
+    assert "Traceback" not in err
+    assert "spin" not in process("list").out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+def test_a_terminal_gets_a_moving_sign_and_a_pipe_gets_lines(
+    environment: dict[str, str], process: Alita
+) -> None:
+    assert process("doctor").err.startswith("doctor: sandboxes\n")
+    shown = on_terminal(["doctor"], environment)
+    assert "Tools run in: monty" in shown
+    assert "\x1b[" in shown
+    assert "doctor: sandboxes\r\n" not in shown
+
+
+def on_terminal(words: list[str], environment: dict[str, str]) -> str:
+    """What a terminal shows of a command."""
+    import pty
+
+    mine, its = pty.openpty()
+    with subprocess.Popen(
+        [*ALITA, *words], stdin=its, stdout=its, stderr=its, env={**environment, "TERM": "xterm-256color"}
+    ) as running:
+        os.close(its)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(mine, 65_536)
+            except OSError:  # Linux says so when the last writer is gone
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+        assert running.wait(PATIENCE_S) == 0
+    os.close(mine)
+    return b"".join(pieces).decode()
+
+
+def test_serve_refuses_an_address_that_is_none(alita: Alita) -> None:
+    for address in ("localhost", "127.0.0.1:99999", ":80", "127.0.0.1:", "127.0.0.1:http", "1.2.3.4:²"):
+        said = alita("serve", "--http", address)
+        assert said.status == 2, address
+        assert "127.0.0.1:8765" in said.err
+    assert alita("serve", "--allow-host", "example.org").status == 2
+
+
+def test_serve_on_an_open_address_without_a_token_is_refused(process: Alita) -> None:
+    said = process("serve", "--http", "0.0.0.0:0")
+    assert (said.status, said.out) == (2, "")
+    assert "ALITA_TOKEN" in said.err
+
+
+async def test_serve_speaks_mcp_over_stdin_and_stdout(environment: dict[str, str]) -> None:
+    parameters = StdioServerParameters(command=sys.executable, args=[*ALITA[1:], "serve"], env=environment)
+    with anyio.fail_after(PATIENCE_S):
+        async with Client(parameters) as client:
+            assert (await client.list_tools()).tools[0].name == "search_capabilities"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+async def test_serve_speaks_mcp_over_http_until_it_is_told_to_stop(environment: dict[str, str]) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        async with await anyio.open_process(
+            [*ALITA, "serve", "--http", "127.0.0.1:0"], env=environment, stdin=subprocess.DEVNULL
+        ) as server:
+            assert server.stderr is not None
+            said = b""
+            while not said.endswith(b"/mcp\n"):
+                said += await server.stderr.receive()
+            url = said.decode().split()[-1]
+            async with Client(url) as client:
+                assert (await client.list_tools()).tools[0].name == "search_capabilities"
+            server.send_signal(signal.SIGTERM)
+            assert await server.wait() in (130, 143)
+
+
+def test_bench_lists_what_there_is_and_passes_words_on(alita: Alita) -> None:
+    said = alita("bench", "no_such_benchmark")
+    assert said.status == 2
+    assert "synthesis" in said.err
+    assert alita("bench", "../../etc").status == 2
+    helped = alita("bench", "synthesis", "--help")
+    assert helped.status == 0
+    assert "alita bench synthesis" in helped.out

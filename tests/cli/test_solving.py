@@ -1,0 +1,44 @@
+"""`alita solve` with a model of ours behind the real litellm, as a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from tests.models.openai_server import openai_server
+
+
+def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedProcess[str]:
+    with openai_server(*replies) as (url, _asked):
+        return subprocess.run(
+            [sys.executable, "-m", "alita_mcp.cli.main", "solve", "What is 6 times 7?", "--json"],
+            env={**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url, "OPENAI_API_KEY": "x"},
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+
+
+def test_a_task_is_solved_with_a_tool_of_the_library(environment: dict[str, str]) -> None:
+    done = solve(
+        environment,
+        '{"thought": "a sum", "action": "run", "tool": "calculate", "arguments": {"expression": "6*7"}}',
+        '{"action": "answer", "answer": "42"}',
+    )
+    assert done.returncode == 0, done.stderr
+    solution = json.loads(done.stdout)
+    assert solution["answer"] == "42"
+    assert solution["steps"][0]["observation"]["exact"] == "42"
+
+
+def test_a_task_that_was_not_solved_has_its_own_status(environment: dict[str, str]) -> None:
+    done = solve(environment, '{"action": "answer", "answer": "I cannot", "solved": false}')
+    assert (done.returncode, json.loads(done.stdout)["answer"]) == (1, "I cannot")
+
+
+def test_without_a_model_it_says_what_to_set(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "alita_mcp.cli.main", "solve", "x"],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "ALITA_MODEL" in done.stderr

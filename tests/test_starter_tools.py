@@ -1,0 +1,127 @@
+"""The tools that every new library begins with: proved again by the project's own gates, from their folders."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.library.files import read_version_folder, unpack
+from alita_mcp.library.library import open_library
+from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.server.admission import admit
+from alita_mcp.settings import Settings
+from alita_mcp.values import StoredVersion
+from alita_mcp.verification.verify import verify
+
+FOLDER = starter_tools_folder() or Path("generated_tools")
+VERSIONS = sorted(FOLDER.glob("*/v*"))
+LONG_S = 300
+
+
+def stored_in(folder: Path) -> StoredVersion:
+    name, version = folder.parent.name, int(folder.name[1:])
+    return unpack(read_version_folder(folder, name, version), name, version)
+
+
+def named(folder: Path) -> str:
+    return f"{folder.parent.name}-{folder.name}"
+
+
+@pytest.fixture(
+    params=[
+        "monty",
+        pytest.param("docker", marks=pytest.mark.docker),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    ]
+)
+async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Sandbox]:
+    if request.param == "docker":
+        request.getfixturevalue("docker_engine")
+    if request.param == "bubblewrap":
+        request.getfixturevalue("bubblewrap")
+    kinds = {"monty": MontySandbox, "docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
+    opened = kinds[request.param](settings)
+    yield opened
+    await opened.aclose()
+
+
+def test_there_are_at_least_five() -> None:
+    assert len({folder.parent for folder in VERSIONS}) >= 5
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=named)
+async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
+    stored = stored_in(folder)
+    stages: list[str] = []
+
+    async def on_stage(stage: str) -> None:
+        stages.append(stage)
+
+    with anyio.fail_after(LONG_S):
+        verdict = await verify(stored.draft, sandbox, on_stage)
+    assert verdict.report.failure is None
+    assert verdict.report.trust == stored.manifest.trust == "verified"
+    assert verdict.report.deterministic is True
+    assert (verdict.report.examples_passed, verdict.report.examples_total) == (len(stored.examples),) * 2
+    assert verdict.contract is not None
+    assert verdict.contract.input_schema == stored.manifest.input_schema
+    assert verdict.contract.output_schema == stored.manifest.output_schema
+    assert {"static", "examples", "determinism"} <= set(stages)
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=named)
+def test_a_starter_tool_is_worth_starting_with(folder: Path) -> None:
+    stored = stored_in(folder)
+    manifest = stored.manifest
+    assert admit(manifest) == ()
+    assert manifest.grants.is_pure
+    assert manifest.packages == ()
+    assert len(manifest.use_when) >= 5
+    assert len(stored.examples) >= 5
+    assert any(example.raises for example in stored.examples)
+    described = manifest.input_schema["properties"].values()
+    assert all(node.get("description") for node in described)
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=named)
+def test_its_tests_pass_with_plain_pytest_beside_its_code(folder: Path, tmp_path: Path) -> None:
+    here = tmp_path / "exported"
+    shutil.copytree(folder, here, ignore=shutil.ignore_patterns("__pycache__"))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_tool.py"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert f"{len(stored_in(folder).examples)} passed" in done.stdout
+
+
+async def test_a_new_library_has_them_all_and_they_are_callable(settings: Settings) -> None:
+    async with open_library(settings) as library:
+        entries = {entry.name: entry for entry in library.entries()}
+        for folder in VERSIONS:
+            assert entries[folder.parent.name].callable_now
+            assert (await library.read(folder.parent.name)).manifest == stored_in(folder).manifest
+
+
+@pytest.mark.parametrize("folder", VERSIONS, ids=named)
+async def test_each_is_found_by_every_request_that_it_claims_to_serve(
+    folder: Path, settings: Settings
+) -> None:
+    async with open_library(settings) as library:
+        for wanted in stored_in(folder).manifest.use_when:
+            answer = await library.search(wanted, 3)
+            assert answer.results[0].name == folder.parent.name, wanted
