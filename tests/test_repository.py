@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -30,6 +31,10 @@ def tracked(*patterns: str) -> list[Path]:
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [ROOT / line for line in listing.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+def imported_by(node: ast.Import | ast.ImportFrom) -> list[str]:
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else [item.name for item in node.names]
 
 
 def definitions(path: Path) -> list[ast.AST]:
@@ -70,27 +75,28 @@ def test_nothing_is_left_for_later(path: Path) -> None:
 
 
 def test_the_runner_inside_the_sandbox_needs_the_standard_library_only() -> None:
-    import sys
-
-    runner = PACKAGE / "sandbox" / "runner.py"
+    sandbox = PACKAGE / "sandbox"
+    travelling = [*(sandbox / "runner").glob("*.py"), sandbox / "frames.py", sandbox / "strict_json.py"]
+    ours = {f"alita_mcp.{path.relative_to(PACKAGE).with_suffix('')}".replace("/", ".") for path in travelling}
     imported = {
-        name.partition(".")[0]
-        for node in definitions(runner)
+        name
+        for module in travelling
+        for node in definitions(module)
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in (
-            [node.module or ""] if isinstance(node, ast.ImportFrom) else [item.name for item in node.names]
-        )
+        for name in imported_by(node)
     }
-    assert imported <= set(sys.stdlib_module_names)
+    packages = {module.rpartition(".")[0] for module in ours}
+    foreign = {name for name in imported if name.partition(".")[0] not in sys.stdlib_module_names}
+    assert foreign <= ours | packages
 
 
 def test_every_room_has_its_floor() -> None:
     layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
     named = {room.strip(" ()") for layer in layers["layers"] for room in layer.split("|")}
     there = {
-        path.stem if path.suffix else path.name
+        path.stem
         for path in PACKAGE.iterdir()
-        if not path.name.startswith("__")
+        if not path.name.startswith("__") and path.suffix in ("", ".py")
     }
     assert there <= named
 

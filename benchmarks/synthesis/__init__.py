@@ -1,0 +1,163 @@
+"""`alita bench synthesis`: brings requests to a real server, whole or broken, and counts what it publishes."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from benchmarks.synthesis import caller, delivery, judge, tally, tool_requests
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    tool_requests = importlib.import_module(f"{__package__}.tool_requests")
+    judge = importlib.import_module(f"{__package__}.judge")
+    caller = importlib.import_module(f"{__package__}.caller")
+    delivery = importlib.import_module(f"{__package__}.delivery")
+    tally = importlib.import_module(f"{__package__}.tally")
+
+DISTRIBUTIONS = ("alita-mcp-server", "mcp", "pydantic-monty", "docker")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The benchmark's own options."""
+    parser.add_argument(
+        "--requests", metavar="FILE", type=Path, required=True, help="JSON lines, one request each"
+    )
+    parser.add_argument(
+        "--break", metavar="SEED", type=int, dest="seed", help="break each solution by one mistake first"
+    )
+    parser.add_argument(
+        "--sandbox",
+        metavar="KIND",
+        nargs="+",
+        default=[],
+        help="only these; default: each that isolates here",
+    )
+    parser.add_argument("--limit", metavar="N", type=_positive, help="only the first N requests")
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    """The figures of each sandbox under its kind, and `versions` and `date`.
+
+    Raises:
+        UsageError: the file holds no readable request.
+        SandboxUnavailable: a sandbox that was asked for does not isolate here, or none does.
+    """
+    requests = tool_requests.read_requests(options.requests, options.limit)
+    return anyio.run(partial(_measure_all, requests, options.seed, tuple(options.sandbox), read_settings()))
+
+
+def table(result: dict[str, object]) -> str:
+    """The figures as a reader wants them."""
+    figures = {kind: each for kind, each in result.items() if isinstance(each, dict) and "requests" in each}
+    versions = result["versions"]
+    words = (
+        ", ".join(f"{name} {each}" for name, each in versions.items()) if isinstance(versions, dict) else ""
+    )
+    return f"{tally.as_table(figures)}\n\n{result['date']}: {words}"
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not a positive number")
+    return number
+
+
+async def _measure_all(
+    requests: Sequence[tool_requests.ToolRequest],
+    seed: int | None,
+    wanted: tuple[str, ...],
+    settings: Settings,
+) -> dict[str, object]:
+    kinds = await _kinds(wanted, settings)
+    result: dict[str, object] = {}
+    for kind in kinds:
+        result[kind] = await _measure(kind, requests, seed, settings)
+    result["versions"] = _versions()
+    result["date"] = datetime.now(UTC).date().isoformat()
+    return result
+
+
+async def _kinds(wanted: tuple[str, ...], settings: Settings) -> tuple[str, ...]:
+    """The sandboxes to measure, each of which was seen to isolate."""
+    from alita_mcp.sandbox.choose import open_sandbox, probe_all
+
+    for kind in wanted:
+        await (await open_sandbox(settings.model_copy(update={"sandbox": kind}))).aclose()
+    if wanted:
+        return tuple(dict.fromkeys(wanted))
+    reports = await probe_all(settings.model_copy(update={"sandbox": "auto"}))
+    isolating = tuple(report.kind for report in reports if report.isolates)
+    if not isolating:
+        raise SandboxUnavailable("No sandbox isolates here.", hint="`alita doctor` says what to install.")
+    return isolating
+
+
+async def _measure(
+    kind: str, requests: Sequence[tool_requests.ToolRequest], seed: int | None, settings: Settings
+) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        server = caller.ServerUnderTest(
+            sandbox=kind, home=Path(folder) / "home", log=Path(folder) / "server.log"
+        )
+        tell = partial(_tell, kind)
+        if seed is None:
+            return tally.tally(await delivery.deliver(requests, server, tell))
+        broken, unbroken = await _broken(kind, requests, seed, settings)
+        trials = await delivery.deliver([each.request for each in broken], server, tell)
+    return tally.tally(trials) | {"broken": tally.tally_broken(broken, unbroken, trials, seed)}
+
+
+async def _broken(
+    kind: str, requests: Sequence[tool_requests.ToolRequest], seed: int, settings: Settings
+) -> tuple[list[judge.BrokenRequest], list[judge.Unbroken]]:
+    """Each request with a mistake in it, and those in which no mistake is noticed."""
+    from alita_mcp.sandbox.choose import open_sandbox
+
+    broken, unbroken = list[judge.BrokenRequest](), list[judge.Unbroken]()
+    sandbox = await open_sandbox(settings.model_copy(update={"sandbox": kind}))
+    try:
+        for count, request in enumerate(requests, start=1):
+            try:
+                each = await judge.break_request(request, seed, sandbox)
+            except SandboxError as failure:
+                each = judge.Unbroken(task_id=request.task_id, why=f"the sandbox failed: {failure}")
+            if isinstance(each, judge.BrokenRequest):
+                broken.append(each)
+                found = f"{each.mutation.kind} in line {each.mutation.line}, noticed by {each.noticed_by}"
+            else:
+                unbroken.append(each)
+                found = each.why
+            _tell(kind, f"breaking {count}/{len(requests)} {request.name}: {found}")
+    finally:
+        with anyio.CancelScope(shield=True):
+            await sandbox.aclose()
+    return broken, unbroken
+
+
+def _tell(kind: str, line: str) -> None:
+    print(f"{kind}: {line}", file=sys.stderr, flush=True)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for distribution in DISTRIBUTIONS:
+        try:
+            found[distribution] = version(distribution)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import pytest
+
+from alita_mcp.errors import SandboxUnavailable
+from benchmarks import synthesis
+
+ROOT = Path(__file__).resolve().parents[2]
+DOUBLE: dict[str, Any] = {
+    "task_id": "T/1",
+    "name": "double_it",
+    "description": "Doubles a number.",
+    "code": 'def double_it(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n',
+    "tests": [{"arguments": {"x": x}, "expected": 2 * x} for x in (0, 1, -5, 21)],
+    "hidden": [{"arguments": {"x": 1000}, "expected": 2000}, {"arguments": {"x": 3}, "expected": 6}],
+}
+WRONG = DOUBLE | {
+    "task_id": "T/2",
+    "name": "triple_it",
+    "code": DOUBLE["code"].replace("double_it", "triple_it"),
+}
+WRONG["tests"] = [{"arguments": {"x": x}, "expected": 3 * x} for x in (1, 2, 7)]
+
+
+@pytest.fixture
+def requests_file(tmp_path: Path) -> Path:
+    path = tmp_path / "requests.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in (DOUBLE, WRONG)), encoding="utf-8")
+    return path
+
+
+def options(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    synthesis.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+async def measured(*words: str) -> dict[str, Any]:
+    return await anyio.to_thread.run_sync(synthesis.run, options(*words))
+
+
+async def test_right_code_is_published_and_wrong_code_is_not(
+    requests_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = await measured("--requests", str(requests_file), "--sandbox", "monty")
+    figures = result["monty"]
+    assert (figures["requests"], figures["published"], figures["rejected"]) == (2, 1, 1)
+    assert (figures["hidden_right"], figures["hidden_total"]) == (2, 2)
+    assert figures["listed_at_once"] == 1
+    assert figures["rejections"][0]["task_id"] == "T/2"
+    assert figures["rejections"][0]["stage"] == "examples"
+    assert set(result) == {"monty", "versions", "date"}
+    assert json.loads(json.dumps(result)) == result
+    text = synthesis.table(result)
+    assert "| published | 1 (50.0%) |" in text
+    assert "T/2 triple_it: examples" in text
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert "monty: 2/2 triple_it: rejected" in streams.err
+
+
+async def test_a_solution_that_was_broken_where_its_tests_look_is_never_published(
+    requests_file: Path,
+) -> None:
+    result = await measured(
+        "--requests", str(requests_file), "--sandbox", "monty", "--break", "3", "--limit", "1"
+    )
+    figures = result["monty"]["broken"]
+    assert (figures["seed"], figures["broken"], figures["published"]) == (3, 1, 0)
+    assert figures["noticed_by_tests"] == {"broken": 1, "published": 0}
+    assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
+
+
+async def test_a_solution_that_the_sandbox_cannot_run_is_reported_as_not_broken(tmp_path: Path) -> None:
+    path = tmp_path / "requests.jsonl"
+    code = (
+        "def double_it(x: int) -> int:\n    def _twice():\n        yield 2 * x\n    return next(_twice())\n"
+    )
+    lazy = DOUBLE | {"code": code}
+    path.write_text(json.dumps(lazy), encoding="utf-8")
+    result = await measured("--requests", str(path), "--sandbox", "monty", "--break", "1")
+    figures = result["monty"]["broken"]
+    assert figures["broken"] == 0
+    assert "refuses the unbroken code" in figures["not_broken"][0]["why"]
+    assert "not broken" in synthesis.table(result)
+
+
+def test_a_sandbox_that_does_not_exist_is_an_error(requests_file: Path) -> None:
+    with pytest.raises(SandboxUnavailable, match="cellar"):
+        synthesis.run(options("--requests", str(requests_file), "--sandbox", "cellar"))
+
+
+def test_a_limit_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options("--requests", "x", "--limit", "0")
+    assert "not a positive number" in capsys.readouterr().err
+
+
+def test_it_also_works_from_inside_another_package_as_in_an_installation(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(ROOT / "benchmarks", elsewhere / "benchmarks")
+    (elsewhere / "__init__.py").touch()
+    program = (
+        "import sys; import elsewhere.benchmarks.synthesis as found;"
+        "print(found.judge.__name__, any(name.split('.')[0] == 'benchmarks' for name in sys.modules))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == ["elsewhere.benchmarks.synthesis.judge", "False"]
