@@ -149,11 +149,13 @@ class App:
         return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
 
     async def _environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
-        if not stored.lock.requirements:
+        manifest = stored.manifest
+        lock = self.library.lock_in(manifest.name, manifest.version, sandbox.kind) or stored.lock
+        if not lock.requirements:
             return None
-        key = f"{sandbox.kind} {stored.manifest.digest}"
+        key = f"{sandbox.kind} {manifest.digest}"
         if key not in self._environments:
-            self._environments[key] = await sandbox.prepare(stored.lock, _silent)
+            self._environments[key] = await sandbox.prepare(lock, _silent)
         return self._environments[key]
 
     async def _proved_sandbox(self, stored: StoredVersion) -> Sandbox:
@@ -173,7 +175,8 @@ class App:
                     f"{failure.message}",
                     hint=failure.fix,
                 )
-            await self.library.raise_evidence(manifest.name, manifest.version, sandbox.kind)
+            lock = verdict.lock or stored.lock
+            await self.library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
         return sandbox
 
     async def solve(self, task: str, on_step: OnStage) -> Solution:
@@ -184,9 +187,7 @@ class App:
             ModelError: the model did not answer.
         """
         if self._model is None:
-            raise UsageError(
-                "Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3."
-            )
+            raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
         solution = await solve(task, self._model, _Hands(self, on_step), on_step)
         await self.library.record("task", None, {"task": task[:500], "solved": solution.solved})
         return solution

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -18,6 +19,10 @@ from alita_mcp.settings import Settings
 
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
+
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import anyio
@@ -12,6 +12,7 @@ from alita_mcp.app import App, open_app
 from alita_mcp.errors import (
     InvalidArguments,
     SandboxError,
+    SandboxRefused,
     ToolNotFound,
     ToolQuarantined,
     ToolUnavailable,
@@ -20,10 +21,11 @@ from alita_mcp.errors import (
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Working
 from alita_mcp.synthesis.request import read_request
+from alita_mcp.values import Lock
 
 CODE = '''def halve(number: int) -> float:
     """Halves a number.
@@ -48,6 +50,23 @@ HALVE: dict[str, Any] = {
         {"arguments": {"number": -1}, "raises": "ValueError"},
     ],
 }
+
+
+class LockingSandbox(ScriptedSandbox):
+    """Resolves to locks of its own kind, and takes no others."""
+
+    def __init__(self, answer: Callable[[Job], RunResult], kind: str) -> None:
+        super().__init__(answer, kind)
+        self.prepared: list[Lock] = []
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        return (await super().resolve(packages, progress)).model_copy(update={"python": self.kind})
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        self.prepared.append(lock)
+        if lock.python != self.kind:
+            raise SandboxRefused(f"this lock is for {lock.python}")
+        return await super().prepare(lock, progress)
 
 
 async def silent(_stage: str) -> None:
@@ -115,6 +134,27 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
         assert [job.arguments for job in elsewhere.jobs].count({"number": 10}) == 1
         await other.run("halve", {"number": 30})
         assert len(elsewhere.jobs) == ran + 1
+
+
+async def test_packages_are_locked_for_each_kind_of_sandbox_apart(settings: Settings) -> None:
+    def answer(job: Job) -> RunResult:
+        if job.arguments["number"] < 0:
+            return RunResult(status="error", error_type="ValueError", message="negative")
+        return RunResult(status="ok", value=job.arguments["number"] / 2)
+
+    def opened(kind: str) -> tuple[LockingSandbox, Any]:
+        box = LockingSandbox(answer, kind=kind)
+        return box, open_app(settings, admit=lambda _manifest: (), sandbox=box)
+
+    _, first = opened("old")
+    async with first as app:
+        await make(app, packages=["attrs"])
+        await app.run("halve", {"number": 10})
+    for _again in range(2):
+        new, second = opened("new")
+        async with second as app:
+            await app.run("halve", {"number": 10})
+        assert {lock.python for lock in new.prepared} == {"new"}
 
 
 async def test_a_tool_that_fails_its_gates_under_another_sandbox_is_not_called_there(

@@ -54,12 +54,17 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
+    from alita_mcp.dashboard.routes import dashboard_routes
     from alita_mcp.server.http import serve_http
 
     settings, (host, port) = read_settings(), options.http
 
     async def listen() -> int:
-        return await serve_http(settings, host, port, allowed_hosts=tuple(options.allow_host))
+        async with opened_library(settings) as library:
+            pages = dashboard_routes(library)
+            return await serve_http(
+                settings, host, port, allowed_hosts=tuple(options.allow_host), pages=pages
+            )
 
     return anyio.run(listen)
 

@@ -54,8 +54,8 @@ class Snapshot:
 
     serial: int
     entries: Mapping[str, CatalogueEntry]
-    evidence: Mapping[tuple[str, int], tuple[str, ...]]
-    """Kinds of sandbox by name and version."""
+    evidence: Mapping[tuple[str, int], Mapping[str, str]]
+    """By name and version: kinds of sandbox, each with the lock of its own as JSON, empty for the version's."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,15 @@ class Catalogue:
         """All tools as they are now; entries that did not change are the same objects as before."""
         with self._transaction("DEFERRED") as db:
             rows = db.execute(ENTRIES).fetchall()
-            proofs = db.execute("SELECT name, version, sandbox FROM evidence ORDER BY sandbox").fetchall()
+            proofs = db.execute(
+                "SELECT name, version, sandbox, lock FROM evidence ORDER BY sandbox"
+            ).fetchall()
             self._entries = {row["name"]: self._entry(db, row) for row in rows}
             self._serial += 1
             entries = {name: entry for name, (_, entry) in self._entries.items()}
-            evidence: dict[tuple[str, int], tuple[str, ...]] = {}
-            for name, version, sandbox in proofs:
-                evidence[name, version] = (*evidence.get((name, version), ()), sandbox)
+            evidence: dict[tuple[str, int], dict[str, str]] = {}
+            for name, version, sandbox, lock in proofs:
+                evidence.setdefault((name, version), {})[sandbox] = lock
             return Snapshot(self._serial, entries, evidence)
 
     def _entry(self, db: sqlite3.Connection, row: sqlite3.Row) -> tuple[tuple[Any, ...], CatalogueEntry]:

@@ -29,6 +29,7 @@ CREATE TABLE evidence (
     version INTEGER NOT NULL,
     sandbox TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
+    lock TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (name, version, sandbox),
     FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
 );
@@ -78,7 +79,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
     "passed elsewhere": (
         """
         INSERT OR IGNORE INTO evidence
-        SELECT name, version, :sandbox, :now FROM version WHERE name = :name AND version = :version
+        SELECT name, version, :sandbox, :now, :lock FROM version WHERE name = :name AND version = :version
         """,
     ),
     "approved": (
@@ -98,7 +99,7 @@ PUBLISH = (
     ON CONFLICT (name) DO UPDATE SET current = :version, state = 'enabled', deleted_at = NULL
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
-    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now)",
+    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
     "DELETE FROM claim WHERE name = :name",
 )
 

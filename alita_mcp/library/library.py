@@ -27,7 +27,7 @@ from alita_mcp.library.search_answer import SearchAnswer, SearchHit
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.library.store import Store
 from alita_mcp.settings import Settings
-from alita_mcp.values import AcceptedVersion, CatalogueEntry, Manifest, StoredVersion
+from alita_mcp.values import AcceptedVersion, CatalogueEntry, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
 THREADS = 8
@@ -77,7 +77,7 @@ class Library:
 
     def evidence(self, name: str, version: int) -> tuple[str, ...]:
         """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
-        return self._snapshot.evidence.get((name, version), ())
+        return tuple(self._snapshot.evidence.get((name, version), {}))
 
     async def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
@@ -121,9 +121,15 @@ class Library:
         """
         return await self._change(self._store.publish, accepted, expected_version)
 
-    async def raise_evidence(self, name: str, version: int, sandbox_kind: str) -> None:
-        """Records that a version passed its gates under another kind of sandbox too."""
-        change = partial(self._store.catalogue.change, sandbox=sandbox_kind)
+    def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
+        """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
+        lock = self._snapshot.evidence.get((name, version), {}).get(sandbox_kind)
+        return Lock.model_validate_json(lock) if lock else None
+
+    async def raise_evidence(self, name: str, version: int, sandbox_kind: str, lock: Lock) -> None:
+        """Records that a version passed its gates under another kind of sandbox too, with these packages."""
+        own = lock.model_dump_json() if lock.requirements else ""
+        change = partial(self._store.catalogue.change, sandbox=sandbox_kind, lock=own)
         await self._change(change, "passed elsewhere", name, version)
 
     async def pin(self, name: str) -> CatalogueEntry:

@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +27,7 @@ from alita_mcp.sandbox.bubblewrap_command import (
     waiting_command,
 )
 from alita_mcp.sandbox.bubblewrap_process import confined_process, identity
-from alita_mcp.sandbox.cgroup import Cgroup, CgroupMissing, Cgroups, limits_of, scope_command
+from alita_mcp.sandbox.cgroup import Cgroup, CgroupMissing, Cgroups
 from alita_mcp.sandbox.folders import Folders
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Environment
@@ -41,7 +42,7 @@ DELEGATE = (
     "Start it in a systemd user session, where control groups are delegated, or accept weaker limits with"
     " ALITA_ALLOW_WEAK_LIMITS=true."
 )
-_SETTLE_SECONDS = 15.0
+_SETTLE_SECONDS = 10.0
 _ASK = "import sys; print(*sys.version_info[:2])"
 
 
@@ -78,15 +79,15 @@ class BubblewrapSandbox(IsolatedSandbox):
             self._cgroups.sweep()
         bwrap, python = self._tools
         async with self._cage(limits) as cage:
-            packages = environment.location if environment else ""
+            packages = self._packages(environment)
             mounts = bool(packages) and os.geteuid() == 0
             if mounts:
-                argv = mounting_command(python, bwrap, limits, packages)
+                words = mounting_command(python, bwrap, limits, packages)
             else:
-                argv = [*cage.prefix, *waiting_command(bwrap_command(bwrap, python, limits, packages))]
-            async with confined_process(
-                argv, drops_by_itself=mounts, cgroup=cage.cgroup, confine=_confine(cage, limits)
-            ) as transport:
+                words = waiting_command(bwrap_command(bwrap, python, limits, packages))
+            confine = partial(self._confine, cage, limits)
+            argv = [*cage.prefix, *words]
+            async with confined_process(argv, drops_by_itself=mounts, confine=confine) as transport:
                 yield transport, cage.confinement
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
@@ -100,6 +101,13 @@ class BubblewrapSandbox(IsolatedSandbox):
     async def aclose(self) -> None:
         """Nothing is open between calls."""
 
+    def _packages(self, environment: Environment | None) -> str:
+        """The folder of an environment; never one that somebody else named, because it is mounted."""
+        folder = self._folders.find(environment.digest) if environment else ""
+        if environment and folder != environment.location:
+            raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
+        return folder or ""
+
     @asynccontextmanager
     async def _cage(self, limits: Limits) -> AsyncIterator[Cage]:
         """A control group for one process.
@@ -107,24 +115,44 @@ class BubblewrapSandbox(IsolatedSandbox):
         Raises:
             SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
         """
+        cage = self._new_cage(limits)
         try:
-            cgroup = self._cgroups.create(limits)
-        except CgroupMissing as missing:
-            yield self._cage_without_group(limits, missing)
-            return
-        try:
-            yield Cage(_confinement(limits), cgroup)
+            yield cage
         finally:
-            with anyio.CancelScope(shield=True):
-                await cgroup.remove()
+            if cage.cgroup is not None:
+                with anyio.CancelScope(shield=True):
+                    await cage.cgroup.remove()
 
-    def _cage_without_group(self, limits: Limits, missing: CgroupMissing) -> Cage:
-        if _has_user_systemd():
-            return Cage(_confinement(limits), prefix=tuple(scope_command(limits)))
+    def _new_cage(self, limits: Limits) -> Cage:
+        try:
+            return Cage(_confinement(limits), self._cgroups.create(limits))
+        except CgroupMissing as problem:
+            missing = problem
+        if (words := self._cgroups.scope_command(limits)) is not None:
+            return Cage(_confinement(limits), prefix=tuple(words))
         if self.settings.allow_weak_limits:
             weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
             return Cage(_confinement(limits).model_copy(update=weak))
         raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
+
+    async def _confine(self, cage: Cage, limits: Limits, pid: int) -> Cgroup | None:
+        if cage.cgroup is not None:
+            cage.cgroup.admit(pid)
+            return cage.cgroup
+        if cage.prefix:
+            await self._wait_for_scope(pid, limits)
+            return self._cgroups.group_of(pid)
+        return None
+
+    async def _wait_for_scope(self, pid: int, limits: Limits) -> None:
+        """Trusts systemd only once the kernel shows its limits on the process."""
+        with anyio.move_on_after(_SETTLE_SECONDS):
+            while True:
+                memory, processes = self._cgroups.group_of(pid).limits()
+                if _at_most(memory, limits.memory_bytes) and _at_most(processes, limits.processes):
+                    return
+                await anyio.sleep(0.01)
+        raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
 
 
 def _confinement(limits: Limits) -> Confinement:
@@ -139,34 +167,8 @@ def _confinement(limits: Limits) -> Confinement:
     return Confinement(demands=demands)
 
 
-def _confine(cage: Cage, limits: Limits) -> Callable[[int], Awaitable[None]]:
-    async def confine(pid: int) -> None:
-        if cage.cgroup is not None:
-            cage.cgroup.admit(pid)
-        elif cage.prefix:
-            await _wait_for_scope(pid, limits)
-
-    return confine
-
-
-async def _wait_for_scope(pid: int, limits: Limits) -> None:
-    """Trusts systemd only once the kernel shows its limits on the process."""
-    with anyio.move_on_after(_SETTLE_SECONDS):
-        while True:
-            found = limits_of(pid)
-            if _at_most(found[0], limits.memory_bytes) and _at_most(found[1], limits.processes):
-                return
-            await anyio.sleep(0.01)
-    raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
-
-
 def _at_most(found: int | None, limit: int) -> bool:
     return found is not None and found <= limit
-
-
-def _has_user_systemd() -> bool:
-    manager = Path(f"/run/user/{os.geteuid()}/systemd/private")
-    return bool(shutil.which("systemd-run")) and os.geteuid() != 0 and manager.exists()
 
 
 def _find_tools() -> tuple[str, Interpreter]:

@@ -60,13 +60,9 @@ class BubblewrapTransport:
 
 @asynccontextmanager
 async def confined_process(
-    argv: list[str],
-    *,
-    drops_by_itself: bool,
-    cgroup: Cgroup | None,
-    confine: Callable[[int], Awaitable[None]],
+    argv: list[str], *, drops_by_itself: bool, confine: Callable[[int], Awaitable[Cgroup | None]]
 ) -> AsyncIterator[BubblewrapTransport]:
-    """Starts a command that waits for a line on stdin; `confine(pid)` comes before that line.
+    """Starts a command that waits for a line on stdin; `confine(pid)` comes before that line and gives its group.
 
     Raises:
         SandboxUnavailable: a program that it takes is not there.
@@ -77,7 +73,7 @@ async def confined_process(
         try:
             assert process.stdin is not None  # noqa: S101 - opened as pipes
             assert process.stdout is not None  # noqa: S101
-            await confine(process.pid)
+            cgroup = await confine(process.pid)
             transport = BubblewrapTransport(process.stdin, process.stdout, complaints, cgroup)
             await transport.send(b"go\n")
             yield transport
@@ -93,11 +89,15 @@ async def _start(argv: list[str], complaints: IO[bytes], *, drops_by_itself: boo
     if os.geteuid() != 0:
         environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
     try:
-        return await anyio.open_process(
-            argv, stderr=complaints, env=environment, cwd="/", start_new_session=True, **drops
-        )
+        with anyio.CancelScope(
+            shield=True
+        ):  # milliseconds; cut in half it would leave a process that nobody knows
+            process = await anyio.open_process(
+                argv, stderr=complaints, env=environment, cwd="/", start_new_session=True, **drops
+            )
     except OSError as missing:
         raise SandboxUnavailable(f"{argv[0]} cannot be started: {missing}.") from missing
+    return process
 
 
 def identity() -> dict[str, Any]:

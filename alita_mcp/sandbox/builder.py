@@ -79,7 +79,7 @@ async def build(
             lines = Lines(on_line)
             with closing(Egress(worker, hosts, tasks)) as egress:
                 head, result = await _follow(worker, egress, lines, (program, payload))
-            tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
         if len(group.exceptions) == 1:
             raise group.exceptions[0] from group

@@ -49,7 +49,14 @@ def _resolve(request: dict[str, Any], work: Path) -> dict[str, Any]:
     if status := _pip([*_options(request, work), *options]):
         return {"status": status, "notes": _notes(work)}
     items = json.loads(report.read_text("utf-8"))["install"]
-    return {"status": 0, "packages": [_package(item) for item in items]}
+    packages = [_package(item) for item in items]
+    unproved = [package["name"] for package in packages if not package["sha256"]]
+    if unproved:
+        return {
+            "status": 1,
+            "notes": [f"ERROR: the index tells no SHA-256 hash of {', '.join(unproved)}"[:500]],
+        }
+    return {"status": 0, "packages": packages}
 
 
 def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
@@ -109,7 +116,7 @@ def _notes(work: Path) -> list[str]:
 
 def _package(item: dict[str, Any]) -> dict[str, str]:
     metadata = item["metadata"]
-    sha256 = item["download_info"]["archive_info"]["hashes"]["sha256"]
+    sha256 = item["download_info"]["archive_info"]["hashes"].get("sha256", "")
     return {"name": metadata["name"], "version": metadata["version"], "sha256": sha256}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import uuid
 from pathlib import Path
@@ -37,6 +38,12 @@ class Cgroup(NamedTuple):
         except OSError as refused:
             raise SandboxError(f"The sandbox cannot be put under its limits: {refused}.") from refused
 
+    def limits(self) -> tuple[int | None, int | None]:
+        """Memory and process limits of a v2 group; None where there is no limit."""
+        if not self.folders:
+            return None, None
+        return _number(self.folders[0] / "memory.max"), _number(self.folders[0] / "pids.max")
+
     def oom_kills(self) -> int:
         """How many processes the kernel killed here for want of memory."""
         for folder in self.folders:
@@ -58,11 +65,15 @@ class Cgroup(NamedTuple):
 
 
 class Cgroups:
-    """Makes control groups where this process may; `root` and `own` are where the kernel shows them."""
+    """Makes control groups where this process may.
 
-    def __init__(self, root: Path = ROOT, own: Path = OWN) -> None:
+    `root` and `own` are where the kernel shows them, `manager` is the socket of the user's own systemd.
+    """
+
+    def __init__(self, root: Path = ROOT, own: Path = OWN, manager: Path | None = None) -> None:
         self._root = root
         self._own = own
+        self._manager = manager
         self._owner = Owner.this_process()
 
     def create(self, limits: Limits) -> Cgroup:
@@ -85,6 +96,23 @@ class Cgroups:
                 _removed(folder)
             raise CgroupMissing(str(refused)) from refused
         return Cgroup(tuple(made))
+
+    def scope_command(self, limits: Limits) -> list[str] | None:
+        """The words before a command through which the user's systemd makes a group where we may not."""
+        manager = self._manager or Path(f"/run/user/{os.geteuid()}/systemd/private")
+        program = shutil.which("systemd-run")
+        there = program is not None and self._is_v2() and manager.exists()
+        return [str(program), *_scope_options(limits)] if there else None
+
+    def group_of(self, pid: int) -> Cgroup:
+        """The v2 group that a process is in, which somebody else made; one without limits when it is gone."""
+        try:
+            lines = Path(f"/proc/{pid}/cgroup").read_text("ascii").splitlines()
+        except OSError:
+            return Cgroup(())
+        return Cgroup(
+            tuple(self._root / line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
+        )
 
     def sweep(self) -> None:
         """Removes empty groups of processes that are gone."""
@@ -151,26 +179,16 @@ class Setting(NamedTuple):
     required: bool = True
 
 
-def limits_of(pid: int, root: Path = ROOT) -> tuple[int | None, int | None]:
-    """Memory and process limits of the v2 group that a process is in; None where there is no limit."""
-    try:
-        own = Path(f"/proc/{pid}/cgroup").read_text("ascii").splitlines()
-    except OSError:
-        return None, None
-    path = next((line.removeprefix("0::/") for line in own if line.startswith("0::/")), "")
-    return _number(root / path / "memory.max"), _number(root / path / "pids.max")
-
-
-def scope_command(limits: Limits) -> list[str]:
-    """The command before a command that gives it a control group of its own through the user's systemd."""
+def _scope_options(limits: Limits) -> list[str]:
     properties = (
         f"MemoryMax={limits.memory_bytes}",
         "MemorySwapMax=0",
         f"TasksMax={limits.processes}",
         "CPUQuota=100%",
+        "Delegate=yes",  # or systemd ends the whole scope when the kernel kills one process for want of memory
     )
     return [
-        "systemd-run", "--user", "--scope", "--quiet", "--collect",
+        "--user", "--scope", "--quiet", "--collect",
         *(f"--property={line}" for line in properties), "--",
     ]  # fmt: skip
 

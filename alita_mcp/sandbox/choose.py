@@ -161,5 +161,6 @@ def _failed(name: str, problem: SandboxError) -> ProbeReport:
 
 def _reason(report: ProbeReport) -> str:
     failed = [probe for probe in report.probes if not probe.passed]
-    told = ", ".join(f"{probe.name}: {probe.detail or 'no'}" for probe in failed) or "nothing was proved"
+    details = {probe.name: probe.detail.replace(report.hint, "").rstrip(" .") or "no" for probe in failed}
+    told = ", ".join(f"{name}: {detail}" for name, detail in details.items()) or "nothing was proved"
     return f"{report.kind} ({told})"

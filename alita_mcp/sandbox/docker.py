@@ -10,7 +10,7 @@ from alita_mcp.sandbox.attestation import Demands
 from alita_mcp.sandbox.bundle import command
 from alita_mcp.sandbox.docker_engine import OWNER_LABEL, START_DOCKER, Engine
 from alita_mcp.sandbox.docker_transport import running_container
-from alita_mcp.sandbox.docker_volumes import has_volume, store_volume
+from alita_mcp.sandbox.docker_volumes import has_volume, store_volume, volume_name
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Environment, Progress
 from alita_mcp.sandbox.wire import PACKAGES, Confinement, Transport
@@ -54,7 +54,8 @@ class DockerSandbox(IsolatedSandbox):
         """What `containers.create` gets; each line takes something away from the container."""
         from docker.types import LogConfig, Ulimit
 
-        volumes = {environment.location: {"bind": PACKAGES, "mode": "ro"}} if environment else {}
+        # named by the digest, not by the location: that could be a path, which would be mounted from the host
+        volumes = {volume_name(environment.digest): {"bind": PACKAGES, "mode": "ro"}} if environment else {}
         scratch = max(limits.scratch_bytes, _PAGE)
         return {
             "image": self._engine.image,

@@ -32,6 +32,7 @@ class Engine:
         self._client: Any = None
         self._image_is_here = False
         self._opening = anyio.Lock()
+        self._pulling = anyio.Lock()
         self._threads: anyio.CapacityLimiter | None = None
 
     async def call(self, action: Callable[[Any], T]) -> T:
@@ -57,11 +58,10 @@ class Engine:
         Raises:
             SandboxUnavailable: it cannot be pulled; the message names the setting.
         """
-        if self._image_is_here:
-            return
-        if not await self.call(self._has_image):
-            await self._pull(progress or _to_log)
-        self._image_is_here = True
+        async with self._pulling:
+            if not self._image_is_here and not await self.call(self._has_image):
+                await self._pull(progress or _to_log)
+            self._image_is_here = True
 
     async def aclose(self) -> None:
         """Closes the connection."""
@@ -156,7 +156,9 @@ def _try_socket(url: str) -> None:
             attempt.settimeout(_TIMEOUT_SECONDS)
             attempt.connect(url.removeprefix("unix://"))
     except OSError as refused:
-        raise SandboxUnavailable(f"No Docker engine answers at {url}: {refused}", hint=START_DOCKER) from refused
+        raise SandboxUnavailable(
+            f"No Docker engine answers at {url}: {refused}", hint=START_DOCKER
+        ) from refused
 
 
 def _translated(action: Callable[[], T]) -> T:

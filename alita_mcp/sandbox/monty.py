@@ -79,7 +79,7 @@ class MontySandbox:
             )
         output = Output(job.limits.output_bytes)
         async with self._session(job) as session:
-            ending = Ending(job, source, output)
+            ending = Ending(job, output)
             return await _Call(job, source, session, output, ending).run()
 
     async def aclose(self) -> None:
@@ -151,14 +151,14 @@ class _Call:
         from pydantic_monty import MontyCrashedError, MontyError
 
         try:
-            # the interpreter's own clock stops while the code sleeps, this one does not
-            with anyio.fail_after(self._job.limits.wall_seconds + GRACE_SECONDS):
+            # the interpreter's own clock stops while the code sleeps and starts anew with each feed
+            with anyio.fail_after(self._job.limits.wall_seconds):
                 return await self._load_and_call()
         except TimeoutError:
-            return self._ending.timeout(loading=self._loading)
+            return self._ending.timeout(loading=self._loading, computing=False)
         except MontyCrashedError as crash:
             if crash.timed_out:
-                return self._ending.timeout(loading=self._loading)
+                return self._ending.timeout(loading=self._loading, computing=True)
             return self._ending.crashed(str(crash))
         except MontyError as error:
             frames = error.traceback() if hasattr(error, "traceback") else []

@@ -11,7 +11,6 @@ from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.monty_dialect import Frame, missing_feature
-from alita_mcp.sandbox.monty_source import Source
 from alita_mcp.sandbox.seam import Job, RunResult, RunStatus
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict
 
@@ -94,9 +93,8 @@ class World:
 class Ending:
     """Turns what the interpreter gave into the result of one job, with what was printed and the time it took."""
 
-    def __init__(self, job: Job, source: Source, output: Output) -> None:
+    def __init__(self, job: Job, output: Output) -> None:
         self._job = job
-        self._source = source
         self._output = output
         self._started = time.monotonic()
 
@@ -125,12 +123,12 @@ class Ending:
             limit = self._job.limits.memory_bytes
             return self.result("memory", message=f"used more than {limit} bytes of memory (memory_bytes)")
         if isinstance(error, TimeoutError) and _TIME_LIMIT.match(text):
-            return self.timeout(loading=loading)
+            return self.timeout(loading=loading, computing=text.startswith("feed time"))
         tool_frames = [frame for frame in frames if frame.filename == TOOL_FRAME]
         if not loading and self._is_unknown_function(error, tool_frames):
             message = f"the module defines no function {self._job.function!r}"
             return self.result("load_failed", error_type="AttributeError", message=message)
-        if feature := missing_feature(self._source, error, tool_frames or frames):
+        if feature := missing_feature(error, tool_frames or frames):
             raise SandboxRefused(
                 f"The embedded interpreter (monty) lacks what this code needs: {feature}.",
                 hint=ANOTHER_SANDBOX,
@@ -142,10 +140,10 @@ class Ending:
             status, error_type=type(error).__name__, message=text[:_MAX_MESSAGE], trace=_trace(tool_frames)
         )
 
-    def timeout(self, *, loading: bool) -> RunResult:
-        """The time limit was hit."""
+    def timeout(self, *, loading: bool, computing: bool) -> RunResult:
+        """A time limit was hit, while the code was computing or in all."""
         limits = self._job.limits
-        field = "cpu_seconds" if limits.cpu_seconds < limits.wall_seconds else "wall_seconds"
+        field = "cpu_seconds" if computing and limits.cpu_seconds < limits.wall_seconds else "wall_seconds"
         where = ", while the module was imported" if loading else ""
         return self.result("timeout", message=f"took more than {getattr(limits, field):g} s ({field}){where}")
 

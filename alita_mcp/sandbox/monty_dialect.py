@@ -13,8 +13,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from alita_mcp.sandbox.monty_source import Source
-
 MODULES = frozenset({
     "asyncio", "base64", "binascii", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal",
     "functools", "hashlib", "itertools", "json", "math", "os", "pathlib", "posixpath", "random", "re", "string", "sys",
@@ -43,7 +41,7 @@ class Frame(Protocol):
     def source_line(self) -> str | None: ...  # noqa: D102
 
 
-def missing_feature(source: Source, error: BaseException, frames: Sequence[Frame]) -> str | None:
+def missing_feature(error: BaseException, frames: Sequence[Frame]) -> str | None:
     """Names what CPython has and the interpreter lacks, when that is why the code failed; else None."""
     text = str(error)
     innermost = frames[-1] if frames else None
@@ -53,13 +51,13 @@ def missing_feature(source: Source, error: BaseException, frames: Sequence[Frame
         return text.removeprefix(_NO_GRAMMAR)
     if innermost is not None and _is_own_raise(innermost):
         return None
-    return _missing_name(source, error, text) or (_first_line(error) if _NOT_YET.search(text) else None)
+    return _missing_name(error, text) or (_first_line(error) if _NOT_YET.search(text) else None)
 
 
-def _missing_name(source: Source, error: BaseException, text: str) -> str | None:
+def _missing_name(error: BaseException, text: str) -> str | None:
     match error:
         case ModuleNotFoundError():
-            return _missing_module(source, text)
+            return _missing_module(text)
         case ImportError():
             return _missing_import(text)
         case AttributeError():
@@ -70,11 +68,10 @@ def _missing_name(source: Source, error: BaseException, text: str) -> str | None
     return None
 
 
-def _missing_module(source: Source, text: str) -> str | None:
+def _missing_module(text: str) -> str | None:
     found = _NO_MODULE.fullmatch(text)
-    if not found or found[1] not in source.modules:
-        return None
-    return f"the module {found[1]!r}" if found[1].partition(".")[0] in sys.stdlib_module_names else None
+    is_standard = found is not None and found[1].partition(".")[0] in sys.stdlib_module_names
+    return f"the module {found[1]!r}" if found and is_standard else None
 
 
 def _missing_import(text: str) -> str | None:

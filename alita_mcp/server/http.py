@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.subscriptions import ListenHandler
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -46,19 +46,20 @@ async def until_signal(url: str) -> int:
     return await ending_signal()
 
 
-async def serve_http(
+async def serve_http(  # noqa: PLR0913 - what a person may choose about one server
     settings: Settings,
     host: str,
     port: int,
     *,
     allowed_hosts: tuple[str, ...] = (),
     server: Server[Any] | None = None,
+    pages: Sequence[Route] = (),
     until: Callable[[str], Awaitable[int]] = until_signal,
 ) -> int:
     """Serves for as long as `until` runs, which is told the URL; returns the exit status that it gives.
 
     `allowed_hosts` are further names under which clients may reach the server, as a proxy in front of it has.
-    Port 0 takes a free port.
+    Port 0 takes a free port. `pages` are further routes, behind the same checks of host, origin and token.
 
     Raises:
         UsageError: the address cannot be had, or it is open to other machines and there is no token.
@@ -68,15 +69,9 @@ async def serve_http(
     listener = _listen(host, port)
     with listener:
         server = server or _built(settings)
-        sessions = ResumableSessions(
-            server,
-            retry_interval=RETRY_MS,
-            security_settings=_security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts)),
-            session_idle_timeout=SESSION_IDLE_S,
-            max_request_body_size=MAX_BODY_BYTES,
-            max_sessions=MAX_SESSIONS,
-        )
-        requests = OpenRequests(_routes(sessions))
+        security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
+        sessions = _sessions(server, security)
+        requests = OpenRequests(_routes(sessions, pages, security))
         web = _Web(requests if token is None else BearerDoor(requests, token))
         with ExitStack() as deadline:
             async with sessions.run(), anyio.create_task_group() as tasks:
@@ -188,13 +183,39 @@ def _built(settings: Settings) -> Server[Any]:
     return build_server(settings)
 
 
-def _routes(sessions: ResumableSessions) -> Starlette:
+def _sessions(server: Server[Any], security: TransportSecuritySettings) -> ResumableSessions:
+    return ResumableSessions(
+        server,
+        retry_interval=RETRY_MS,
+        security_settings=security,
+        session_idle_timeout=SESSION_IDLE_S,
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=MAX_SESSIONS,
+    )
+
+
+def _routes(
+    sessions: ResumableSessions, pages: Sequence[Route], security: TransportSecuritySettings
+) -> Starlette:
     async def health(_request: Request) -> JSONResponse:
         return JSONResponse({"status": "ok", "version": __version__})
 
-    return Starlette(
-        routes=[Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)), Route("/healthz", health)]
-    )
+    fixed = [Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)), Route("/healthz", health)]
+    guarded = [Route(page.path, endpoint=_SameHost(page.app, security)) for page in pages]
+    return Starlette(routes=[*fixed, *guarded])
+
+
+class _SameHost:
+    """ASGI middleware that lets a page of another name or origin see nothing, as the SDK does for `/mcp`."""
+
+    def __init__(self, app: ASGIApp, security: TransportSecuritySettings) -> None:
+        self._app = app
+        self._check = TransportSecurityMiddleware(security)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a request whose host and origin are ours."""
+        refused = await self._check.validate_request(Request(scope))
+        await (refused or self._app)(scope, receive, send)
 
 
 def _security(names: tuple[str, ...]) -> TransportSecuritySettings:

@@ -59,6 +59,7 @@ def tally_broken(
     return {
         "seed": seed,
         "broken": len(pairs),
+        "mutants_unnoticed": sum(each.drawn - 1 for each in broken),
         "not_broken": [{"task_id": each.task_id, "why": each.why} for each in unbroken],
         "published": sum(trial.published for _, trial in pairs),
         "false_publish_rate": _share(sum(trial.published for _, trial in pairs), len(pairs)),
@@ -149,6 +150,7 @@ def _broken_rows(broken: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
     every = list(broken.values())
     return [
         ("solutions broken", [str(each["broken"]) for each in every]),
+        ("mutants drawn that no example noticed", [str(each["mutants_unnoticed"]) for each in every]),
         ("could not be broken", [str(len(each["not_broken"])) for each in every]),
         ("**broken and published**", [f"{each['published']} ({each['false_publish_rate']:.1%})" for each in every]),
         ("… noticed by the tests handed in", [_part(each["noticed_by_tests"]) for each in every]),

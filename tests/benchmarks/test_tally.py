@@ -73,7 +73,7 @@ def broken(noticed_by: str, kind: str) -> BrokenRequest:
         {"task_id": "T", "name": "f", "description": "", "code": mutation.code, "tests": [{"expected": 1}]}
     )
     return BrokenRequest.model_validate(
-        {"request": request, "mutation": mutation, "noticed_by": noticed_by, "drawn": 1}
+        {"request": request, "mutation": mutation, "noticed_by": noticed_by, "drawn": 3}
     )
 
 
@@ -85,6 +85,7 @@ def test_broken_ones_are_split_by_who_notices_and_by_mistake() -> None:
     figures = tally_broken(BROKEN, UNBROKEN, (CREATED, REJECTED, HALF_RIGHT), 7)
     assert (figures["seed"], figures["broken"], figures["published"]) == (7, 3, 2)
     assert figures["false_publish_rate"] == 0.6667
+    assert figures["mutants_unnoticed"] == 6
     assert figures["noticed_by_tests"] == {"broken": 2, "published": 1}
     assert figures["noticed_by_hidden_only"] == {"broken": 1, "published": 1}
     assert figures["by_mutation"] == {

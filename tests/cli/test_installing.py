@@ -129,7 +129,8 @@ def test_codex_gets_toml_that_reads_back(alita: Alita) -> None:
     assert "TOML" in refused.err
 
 
-def test_settings_that_a_person_made_go_along_and_secrets_do_not() -> None:
+def test_settings_that_a_person_made_go_along_and_secrets_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ALITA_DOCKER_IMAGE", raising=False)
     launch = launch_of(Settings(home=Path("/data"), sandbox="monty", token="s3cret"))  # type: ignore[arg-type]
     assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "monty"}
     assert launch_of(Settings()).env == {}

@@ -219,6 +219,11 @@ def test_the_test_file_compares_as_the_gates_do(tmp_path: Path) -> None:
         assert same_result(expected, got, exact) is same, (expected, got)
 
 
+def test_a_check_that_is_a_tuple_is_no_assertion_that_is_always_true() -> None:
+    text = render_tests("slugify", accepted().draft.code, (Example(check="(result, 'is there')"),))
+    assert "    assert bool((result, 'is there'))\n" in text
+
+
 def test_examples_stay_readable() -> None:
     text = render_tests("slugify", accepted().draft.code, accepted().draft.examples)
     assert (

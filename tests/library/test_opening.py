@@ -15,6 +15,7 @@ from alita_mcp.library.files import PUBLISH_STEPS, write_version_folder
 from alita_mcp.library.library import open_library
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.settings import Settings
+from alita_mcp.values import Lock
 from tests.library.factory import accepted, events, found, opened, publish_six, simple
 from tests.library.processes import finish, start
 
@@ -271,7 +272,7 @@ async def test_every_change_of_the_listing_is_announced_once_and_use_never(home:
         await library.pin("slugify")
         await library.pin("slugify")
         await library.record_call("slugify", 1, ok=True, status="ok", seconds=0.1, sandbox="monty")
-        await library.raise_evidence("slugify", 1, "docker")
+        await library.raise_evidence("slugify", 1, "docker", Lock())
         await library.disable("slugify")
         await library.enable("slugify")
         await library.delete("slugify")

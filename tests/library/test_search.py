@@ -98,6 +98,15 @@ async def test_a_long_ramble_that_shares_a_word_is_no_match(home: Path) -> None:
         assert (await library.search(ramble, 5)).fit != "match"
 
 
+async def test_one_shared_word_is_no_match_for_want_of_rivals(home: Path) -> None:
+    async with opened(home) as library:
+        await publish_six(library)
+        for need in ("write a poem", "parse this sentence", "temperature forecast"):
+            answer = await library.search(need, 5)
+            assert answer.results[0].score > 0
+            assert answer.fit != "match", (need, answer)
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 20])
 async def test_no_more_results_than_asked_for(home: Path, limit: int) -> None:
     async with opened(home) as library:

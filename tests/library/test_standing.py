@@ -10,7 +10,7 @@ import pytest
 from alita_mcp.errors import ToolNotFound, ToolQuarantined, ToolUnavailable, UsageError
 from alita_mcp.library.files import VERSION_FILES
 from alita_mcp.library.library import Library
-from alita_mcp.values import Grants
+from alita_mcp.values import Grants, Lock
 from tests.library.factory import accepted, events, opened, publish_six, simple
 
 
@@ -208,9 +208,9 @@ async def test_grants_hold_for_one_digest_only(home: Path) -> None:
 async def test_evidence_of_another_sandbox_belongs_to_its_version(home: Path) -> None:
     async with opened(home) as library:
         await two_versions(library)
-        await library.raise_evidence("slugify", 2, "docker")
-        await library.raise_evidence("slugify", 2, "docker")
-        await library.raise_evidence("slugify", 9, "docker")
+        await library.raise_evidence("slugify", 2, "docker", Lock())
+        await library.raise_evidence("slugify", 2, "docker", Lock())
+        await library.raise_evidence("slugify", 9, "docker", Lock())
         assert library.evidence("slugify", 2) == ("docker", "scripted") == library.entry("slugify").sandboxes
         assert library.evidence("slugify", 1) == ("scripted",)
         assert library.evidence("slugify", 9) == library.evidence("unknown", 1) == ()

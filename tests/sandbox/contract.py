@@ -17,11 +17,15 @@ import pytest
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
 from alita_mcp.values import Limits
-from tests.sandbox.hostile import HOSTILE, Hostile
+from tests.sandbox.hostile import Hostile
+from tests.sandbox.hostile_endings import ENDINGS
+from tests.sandbox.hostile_isolation import ISOLATION
+from tests.sandbox.hostile_resources import RESOURCES
+from tests.sandbox.hostile_tampering import TAMPERING
 from tests.sandbox.leftovers import Leftovers, nothing_left
 
 WAIT_SECONDS = 120
-SHORT = Limits(wall_seconds=2)
+HOSTILE = (*RESOURCES, *ENDINGS, *TAMPERING, *ISOLATION)
 
 
 class Call(NamedTuple):
@@ -30,12 +34,14 @@ class Call(NamedTuple):
     name: str
     code: str
     expected: Callable[[RunResult], bool]
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     limits: Limits = Limits()
 
 
 def ok(value: Any) -> Callable[[RunResult], bool]:
-    return lambda result: result.status == "ok" and result.value == value and type(result.value) is type(value)
+    return lambda result: (
+        result.status == "ok" and result.value == value and type(result.value) is type(value)
+    )
 
 
 def ends(*statuses: str) -> Callable[[RunResult], bool]:
@@ -44,7 +50,10 @@ def ends(*statuses: str) -> Callable[[RunResult], bool]:
 
 def fails(kind: str, message: str = "") -> Callable[[RunResult], bool]:
     return lambda result: (
-        result.status == "error" and result.error_type == kind and message in result.message and bool(result.trace)
+        result.status == "error"
+        and result.error_type == kind
+        and message in result.message
+        and bool(result.trace)
     )
 
 
@@ -99,7 +108,9 @@ class SandboxContract:
     """Subclasses give the fixtures `sandbox` and `left`."""
 
     @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
-    async def test_a_call_ends_in_the_result_that_the_seam_promises(self, sandbox: Sandbox, call: Call) -> None:
+    async def test_a_call_ends_in_the_result_that_the_seam_promises(
+        self, sandbox: Sandbox, call: Call
+    ) -> None:
         with anyio.fail_after(WAIT_SECONDS):
             job = Job(code=call.code, function="f", arguments=call.arguments, limits=call.limits)
             result = await sandbox.run(job)
@@ -127,7 +138,9 @@ class SandboxContract:
                     tasks.start_soon(square, number)
         assert results == {number: number * number for number in range(12)}
 
-    async def test_a_cancelled_call_is_killed_and_leaves_nothing(self, sandbox: Sandbox, left: Leftovers) -> None:
+    async def test_a_cancelled_call_is_killed_and_leaves_nothing(
+        self, sandbox: Sandbox, left: Leftovers
+    ) -> None:
         code = "def f():\n    while True:\n        pass\n"
         with anyio.fail_after(WAIT_SECONDS):
             with anyio.move_on_after(1.5):
@@ -184,16 +197,19 @@ class ConfinedContract(SandboxContract):
             await nothing_left(left, host.pid)
 
     async def test_a_memory_limit_too_small_for_python_is_refused(self, sandbox: Sandbox) -> None:
-        job = Job(code="def f(): return 1\n", function="f", arguments={}, limits=Limits(memory_bytes=16 << 20))
+        job = Job(
+            code="def f(): return 1\n", function="f", arguments={}, limits=Limits(memory_bytes=16 << 20)
+        )
         try:
-            result = await sandbox.run(job)
+            outcome = (await sandbox.run(job)).status
         except SandboxRefused as refused:
-            assert str(16 << 20) in refused.message
-        else:
-            assert result.status in {"ok", "memory"}
+            outcome = refused.message
+        assert outcome in {"ok", "memory"} or str(16 << 20) in outcome
 
     @pytest.mark.parametrize(("seed", "other"), [(0, 1), (1, 4_294_967_295)])
-    async def test_the_hash_seed_decides_the_order_of_sets(self, sandbox: Sandbox, seed: int, other: int) -> None:
+    async def test_the_hash_seed_decides_the_order_of_sets(
+        self, sandbox: Sandbox, seed: int, other: int
+    ) -> None:
         code = "def f():\n    return [hash(word) for word in ('a', 'b', 'c')]\n"
         first, again, different = [
             (await sandbox.run(Job(code=code, function="f", arguments={}, hash_seed=number))).value
@@ -240,7 +256,9 @@ class ConfinedContract(SandboxContract):
         assert result.value == {"sum": {"x": 4, "y": 6}, "kinds": ["Point", "Point"]}
 
     async def test_the_module_is_called_tool(self, sandbox: Sandbox) -> None:
-        code = "import sys\nNAME = __name__\ndef f():\n    return [NAME, sys.modules['tool'].NAME, __file__]\n"
+        code = (
+            "import sys\nNAME = __name__\ndef f():\n    return [NAME, sys.modules['tool'].NAME, __file__]\n"
+        )
         result = await sandbox.run(Job(code=code, function="f", arguments={}))
         assert result.value == ["tool", "tool", "tool.py"]
 
@@ -274,7 +292,8 @@ def f():
         repr(birthday + datetime.timedelta(days=366)), repr(birthday - T(2019, 1, 1)),
         repr(birthday.date()), repr(T.strptime("2021-03-04", "%Y-%m-%d")), repr(T.fromisoformat("2021-03-04")),
         repr(T.combine(D(2020, 1, 1), datetime.time(3))), birthday == copy.deepcopy(birthday),
-        pickle.loads(pickle.dumps(birthday)) == birthday, birthday.isoformat(), hash(birthday) == hash(copy.copy(birthday)),
+        pickle.loads(pickle.dumps(birthday)) == birthday, birthday.isoformat(),
+        hash(birthday) == hash(copy.copy(birthday)),
         time.strftime("%Y", time.gmtime(0)), time.ctime(0), sorted([T(2021, 1, 1), birthday])[0] == birthday,
     ]
     class Own(T):

@@ -53,7 +53,9 @@ class EnvironmentContract:
     def builds(self, sandbox: IsolatedSandbox) -> Builds:
         return Builds(sandbox)
 
-    async def test_an_environment_is_found_once_it_is_stored(self, sandbox: IsolatedSandbox, digest: str) -> None:
+    async def test_an_environment_is_found_once_it_is_stored(
+        self, sandbox: IsolatedSandbox, digest: str
+    ) -> None:
         assert await sandbox.has_environment(digest) is None
         location = await sandbox.store_environment(digest, tar_of(HELLO, folder("empty")))
         assert await sandbox.has_environment(digest) == location
@@ -61,6 +63,19 @@ class EnvironmentContract:
         environment = Environment(digest=digest, location=location)
         result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
         assert result.value == [42, "1", None, "OSError"], result
+
+    async def test_a_location_that_the_back_end_did_not_name_is_not_mounted(
+        self, sandbox: IsolatedSandbox, digest: str
+    ) -> None:
+        environment = Environment(digest=digest, location="/etc")
+        job = Job(
+            code="import os\ndef f(): return os.listdir('/opt/alita-packages')", function="f", arguments={}
+        )
+        try:
+            seen = (await sandbox.run(job.model_copy(update={"environment": environment}))).value
+        except SandboxError as refused:
+            seen = refused.message
+        assert seen == [] or "not here" in seen
 
     async def test_two_builders_of_one_environment_agree(self, sandbox: IsolatedSandbox, digest: str) -> None:
         locations: list[str] = []
@@ -75,12 +90,16 @@ class EnvironmentContract:
         assert set(locations) == {await sandbox.has_environment(digest)}
         assert len(locations) == 3
 
-    async def test_bytes_that_are_no_tar_are_no_environment(self, sandbox: IsolatedSandbox, digest: str) -> None:
+    async def test_bytes_that_are_no_tar_are_no_environment(
+        self, sandbox: IsolatedSandbox, digest: str
+    ) -> None:
         with pytest.raises(SandboxError):
             await sandbox.store_environment(digest, b"no tar " * 1000)
         assert await sandbox.has_environment(digest) is None
 
-    @pytest.mark.parametrize("entry", [link("l", "/etc/passwd"), folder("../up"), folder("/abs")], ids=range(3))
+    @pytest.mark.parametrize(
+        "entry", [link("l", "/etc/passwd"), folder("../up"), folder("/abs")], ids=range(3)
+    )
     async def test_a_tar_that_leads_elsewhere_is_no_environment(
         self, sandbox: IsolatedSandbox, digest: str, entry: tarfile.TarInfo
     ) -> None:
@@ -127,6 +146,10 @@ class EnvironmentContract:
             await builds.run(program)
         assert failed.value.exit_code == exit_code
         assert failed.value.output[-1] == line
+
+    async def test_a_builder_ends_when_its_program_does_whatever_it_left_behind(self, builds: Builds) -> None:
+        program = "import os, sys, time\nif os.fork() == 0:\n    time.sleep(600)\nopen(sys.argv[2], 'w').write('x')\n"
+        assert await builds.run(program, wall_seconds=100) == b"x"
 
     async def test_a_builder_keeps_to_its_limits(self, builds: Builds) -> None:
         with pytest.raises(BuilderFailed, match="took more than 1 s"):

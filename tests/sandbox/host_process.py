@@ -30,7 +30,13 @@ async def keep_busy(kind: str, home: Path) -> None:
         print(line, flush=True)
 
     await sandbox.run_builder(
-        PROGRAM, b"", hosts=frozenset(), wall_seconds=600, memory_bytes=128 << 20, scratch_bytes=1 << 20, on_line=tell
+        PROGRAM,
+        b"",
+        hosts=frozenset(),
+        wall_seconds=600,
+        memory_bytes=128 << 20,
+        scratch_bytes=1 << 20,
+        on_line=tell,
     )
 
 

@@ -34,7 +34,11 @@ class Played:
     """A transport; the answers follow once an order has arrived, each with the right token unless `token` is given."""
 
     def __init__(
-        self, *answers: Answer | bytes, hello: Any = FACTS, token: bytes | None = None, out_of_memory: bool = False
+        self,
+        *answers: Answer | bytes,
+        hello: Any = FACTS,
+        token: bytes | None = None,
+        out_of_memory: bool = False,
     ) -> None:
         self.sent = b""
         self.complaints = "it said so"
@@ -66,7 +70,10 @@ class Played:
             yield answer if isinstance(answer, bytes) else encode(*answer, token)
 
 
-async def greeted(played: Played, limits: Limits = Limits(), demands: Demands = DEMANDS) -> Worker:
+USUAL = Limits()
+
+
+async def greeted(played: Played, limits: Limits = USUAL, demands: Demands = DEMANDS) -> Worker:
     worker = Worker(played, limits, Confinement(demands=demands))
     await worker.greet(egress=False)
     return worker

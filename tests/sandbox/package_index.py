@@ -24,6 +24,7 @@ class Index:
         self.requests: list[str] = []
         self.files: dict[str, bytes] = {}
         self.hashes: dict[str, str] = {}
+        self.hash_name = "sha256"
         self.status = 200
         """Another status makes every page fail with it."""
         self.url = ""
@@ -40,7 +41,8 @@ class Index:
     def page(self, project: str) -> bytes | None:
         names = [name for name in self.files if _project(name) == project]
         links = [
-            f'<a href="/files/{quote(name)}#sha256={self.hashes[name]}">{name}</a><br>' for name in names
+            f'<a href="/files/{quote(name)}#{self.hash_name}={self.hashes[name]}">{name}</a><br>'
+            for name in names
         ]
         return f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode() if names else None
 

@@ -18,7 +18,7 @@ from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.bubblewrap_command import USER, Interpreter, bwrap_command
 from alita_mcp.sandbox.cgroup import Cgroups
 from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.seam import Environment, Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
@@ -63,9 +63,10 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
         location = await sandbox.store_environment(digest, tar_of(HELLO))
-        home.chmod(0o700)
-        async with sandbox.open_worker(Limits()):
-            pass
+        await anyio.Path(home).chmod(0o700)
+        job = Job(code="import hello\ndef f():\n    return hello.X\n", function="f", arguments={})
+        environment = Environment(digest=digest, location=location)
+        assert (await sandbox.run(job.model_copy(update={"environment": environment}))).value == 41
         assert location.startswith(str(home / "environments"))
 
 
@@ -73,7 +74,9 @@ class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
     async def test_what_a_killed_builder_left_is_removed(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
-        ours, theirs = (home / "environments" / f".partial-{owner}-1" for owner in (Owner.this_process(), GONE))
+        ours, theirs = (
+            home / "environments" / f".partial-{owner}-1" for owner in (Owner.this_process(), GONE)
+        )
         ours.mkdir(parents=True)
         theirs.mkdir()
         await sandbox.store_environment(digest, tar_of(HELLO))
@@ -82,7 +85,7 @@ class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
     async def test_a_disk_that_refuses_is_an_error_of_the_sandbox(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
-        home.mkdir()
+        await anyio.Path(home).mkdir()
         (home / "environments").write_text("in the way")
         with pytest.raises(SandboxError, match="cannot be stored"):
             await sandbox.store_environment(digest, tar_of(HELLO))
@@ -105,21 +108,21 @@ def program(folder: Path, name: str, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "instead", "weakness"),
+    ("changed", "weakness"),
     [
-        (["--remount-ro", "/"], [], "writable"),
-        (["--unshare-all"], ["--unshare-all", "--share-net"], "interfaces"),
-        (["--cap-drop", "ALL"], ["--cap-add", "ALL"], "capabilities"),
-        (["--size", str(64 << 20)], [], "scratch"),
-        (["--uid", str(USER)], ["--uid", "0"], "uid 0"),
+        ((["--remount-ro", "/"], []), "writable"),
+        ((["--unshare-all"], ["--unshare-all", "--share-net"]), "interfaces"),
+        ((["--cap-drop", "ALL"], ["--cap-add", "ALL"]), "capabilities"),
+        ((["--size", str(64 << 20)], []), "scratch"),
+        ((["--uid", str(USER)], ["--uid", "0"]), "uid 0"),
     ],
     ids=range(5),
 )
 async def test_a_bubblewrap_weaker_than_asked_is_refused(
     bubblewrap: None, settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch,
-    words: list[str], instead: list[str], weakness: str,
+    changed: tuple[list[str], list[str]], weakness: str,
 ) -> None:  # fmt: skip
-    program(programs, "bwrap", OTHER_WORDS.format(real=shutil.which("bwrap"), words=words, instead=instead))
+    program(programs, "bwrap", OTHER_WORDS.format(shutil.which("bwrap"), *changed))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
         await BubblewrapSandbox(settings).run(ADD)
@@ -128,16 +131,18 @@ async def test_a_bubblewrap_weaker_than_asked_is_refused(
 
 OTHER_WORDS = """#!/usr/bin/python3
 import os, sys
-given, words = sys.argv[1:], {words!r}
+given, words = sys.argv[1:], {1!r}
 for at in range(len(given) - len(words), -1, -1):
     if given[at:at + len(words)] == words:
-        given[at:at + len(words)] = {instead!r}
+        given[at:at + len(words)] = {2!r}
         break
-os.execv({real!r}, [{real!r}] + given)
+os.execv({0!r}, [{0!r}] + given)
 """
 
 
-async def test_nothing_runs_without_bubblewrap(settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_runs_without_bubblewrap(
+    settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(programs))
     sandbox = BubblewrapSandbox(settings)
     with pytest.raises(SandboxUnavailable, match="not installed"):
@@ -172,6 +177,32 @@ async def test_without_control_groups_it_refuses_unless_weak_limits_are_accepted
         assert (await weak.run(ADD)).value == 42
         report = await weak.probe()
     assert report.isolates, report
+
+
+@pytest.mark.parametrize("honest", [True, False])
+async def test_the_users_systemd_may_make_the_group_and_is_believed_when_the_kernel_shows_it(
+    bubblewrap: None,
+    settings: Settings,
+    tmp_path: Path,
+    programs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    honest: bool,
+) -> None:
+    program(programs, "systemd-run", '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    (tmp_path / "own").write_text("0::/\n")
+    (group,) = Cgroups(tmp_path / "root").group_of(os.getpid()).folders
+    group.mkdir(parents=True)
+    (tmp_path / "root/cgroup.controllers").write_text("memory pids")
+    (group / "pids.max").write_text("64")
+    (group / "memory.max").write_text(str(256 << 20) if honest else "max")
+    sandbox = BubblewrapSandbox(settings, Cgroups(tmp_path / "root", tmp_path / "own", manager=tmp_path))
+    with anyio.fail_after(WAIT_SECONDS):
+        if honest:
+            assert (await sandbox.run(ADD)).value == 42
+        else:
+            with pytest.raises(SandboxError, match="systemd put no limits"):
+                await sandbox.run(ADD)
 
 
 async def test_a_folder_of_another_interpreter_is_mounted_as_it_is() -> None:

@@ -16,7 +16,7 @@ import pytest
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.builder import BuilderFailed
 from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.docker_engine import OWNER_LABEL
+from alita_mcp.sandbox.docker_engine import OWNER_LABEL, Engine
 from alita_mcp.sandbox.docker_volumes import volume_name
 from alita_mcp.sandbox.owner import Owner
 from alita_mcp.sandbox.seam import Environment, Job
@@ -25,6 +25,7 @@ from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
 from tests.sandbox.contract_environments import EnvironmentContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
+from tests.sandbox.registry import running_registry
 from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.docker
@@ -56,7 +57,9 @@ class TestDocker(DockerFixtures, ConfinedContract):
 
 
 class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
-    async def test_a_volume_without_its_marker_is_filled_again(self, sandbox: DockerSandbox, digest: str) -> None:
+    async def test_a_volume_without_its_marker_is_filled_again(
+        self, sandbox: DockerSandbox, digest: str
+    ) -> None:
         run(["docker", "volume", "create", volume_name(digest)])
         assert await sandbox.has_environment(digest) is None
         assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
@@ -67,7 +70,18 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
     ) -> None:
         await sandbox.run(ADD)
         holder = f"{volume_name(digest)}-filling"
-        run(["docker", "create", "--name", holder, "--label", f"{OWNER_LABEL}={GONE}", settings.docker_image, "true"])
+        run(
+            [
+                "docker",
+                "create",
+                "--name",
+                holder,
+                "--label",
+                f"{OWNER_LABEL}={GONE}",
+                settings.docker_image,
+                "true",
+            ]
+        )
         with anyio.fail_after(WAIT_SECONDS):
             assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
@@ -123,15 +137,37 @@ async def test_a_frozen_container_is_killed_by_the_outer_clock(docker_sandbox: D
     program = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
     with anyio.fail_after(WAIT_SECONDS), pytest.raises(BuilderFailed, match="was killed"):
         await docker_sandbox.run_builder(
-            program, b"", hosts=frozenset(), wall_seconds=3, memory_bytes=64 << 20, scratch_bytes=1 << 20, on_line=freeze
-        )  # fmt: skip
+            program,
+            b"",
+            hosts=frozenset(),
+            wall_seconds=3,
+            memory_bytes=64 << 20,
+            scratch_bytes=1 << 20,
+            on_line=freeze,
+        )
     await nothing_left(docker_leftovers, Owner.this_process().pid)
 
 
-async def test_a_start_removes_what_a_crash_left_and_nothing_else(docker_engine: None, settings: Settings) -> None:
-    names = {f"alita-test-{uuid.uuid4().hex}": owner for owner in (GONE, Owner.this_process(), "elsewhere-1-1", "odd")}
+async def test_a_start_removes_what_a_crash_left_and_nothing_else(
+    docker_engine: None, settings: Settings
+) -> None:
+    names = {
+        f"alita-test-{uuid.uuid4().hex}": owner
+        for owner in (GONE, Owner.this_process(), "elsewhere-1-1", "odd")
+    }
     for name, owner in names.items():
-        run(["docker", "create", "--name", name, "--label", f"{OWNER_LABEL}={owner}", settings.docker_image, "true"])
+        run(
+            [
+                "docker",
+                "create",
+                "--name",
+                name,
+                "--label",
+                f"{OWNER_LABEL}={owner}",
+                settings.docker_image,
+                "true",
+            ]
+        )
     try:
         sandbox = DockerSandbox(settings)
         with anyio.fail_after(WAIT_SECONDS):
@@ -155,7 +191,38 @@ async def test_an_image_that_cannot_be_had_names_the_setting(docker_engine: None
     await sandbox.aclose()
 
 
-async def test_an_image_without_python_is_an_error_of_the_sandbox(docker_engine: None, settings: Settings) -> None:
+async def test_an_image_that_is_not_here_is_pulled_once_with_progress(
+    docker_engine: None, home: Path
+) -> None:
+    lines: list[str] = []
+
+    async def tell(line: str) -> None:
+        lines.append(line)
+
+    with running_registry() as registry:
+        image = f"{registry}/small"
+        engine = Engine(image)
+        try:
+            with anyio.fail_after(WAIT_SECONDS):
+                await engine.ensure_image(tell)
+                told = list(lines)
+                await engine.ensure_image(tell)
+                # it holds no Python: the sandbox fails, and says nothing about the tool
+                sandbox = DockerSandbox(Settings(home=home, docker_image=image))
+                with pytest.raises(SandboxError, match="python3"):
+                    await sandbox.run(ADD)
+                await sandbox.aclose()
+        finally:
+            await engine.aclose()
+            run(["docker", "rmi", "--force", image])
+    assert told[0] == f"pulling {image}"
+    assert told[-1].endswith("layers")
+    assert lines == told
+
+
+async def test_an_image_without_python_is_an_error_of_the_sandbox(
+    docker_engine: None, settings: Settings
+) -> None:
     sandbox = Weakened(settings, entrypoint=["/no/such/python3"])
     with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="no/such/python3"):
         await sandbox.run(ADD)
@@ -166,7 +233,10 @@ async def test_an_old_python_says_so(docker_engine: None, settings: Settings) ->
     words = Weakened(settings).parameters(Limits(), None)["entrypoint"]
     older = [word.replace("< (3, 11)", "< (9, 0)") for word in words]
     sandbox = Weakened(settings, entrypoint=older)
-    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=r"Python 3\.11 or newer is needed"):
+    with (
+        anyio.fail_after(WAIT_SECONDS),
+        pytest.raises(SandboxError, match=r"Python 3\.11 or newer is needed"),
+    ):
         await sandbox.run(ADD)
     await sandbox.aclose()
 
@@ -188,9 +258,11 @@ async def test_no_more_containers_run_at_once_than_are_allowed(docker_engine: No
     seen = []
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
-            tasks.start_soon(sandbox.run, ADD.model_copy(update={"code": "import time\ndef f(a, b): time.sleep(.3)"}))
+            tasks.start_soon(
+                sandbox.run, ADD.model_copy(update={"code": "import time\ndef f(a, b): time.sleep(.3)"})
+            )
         for _ in range(15):
-            seen.append(len(await anyio.to_thread.run_sync(docker_leftovers, Owner.this_process().pid)))
+            seen += [len(await anyio.to_thread.run_sync(docker_leftovers, Owner.this_process().pid))]
     await sandbox.aclose()
     assert max(seen) == 1
 

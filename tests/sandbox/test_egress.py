@@ -69,7 +69,9 @@ class Site(BaseHTTPRequestHandler):
             self.close_connection = True
         else:
             self.server.seen.append(self.path)  # type: ignore[attr-defined]
-            self._answer(json.dumps([self.path, self.headers.get("Host"), self.headers.get("X-Own")]).encode())
+            self._answer(
+                json.dumps([self.path, self.headers.get("Host"), self.headers.get("X-Own")]).encode()
+            )
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
@@ -140,7 +142,9 @@ answer(raw(f"GET {HERE}/first HTTP/1.1\r\nHost: evil.example\r\n\r\n{second}", s
         assert "evil.example" not in text
         assert site.seen == ["/first"]  # type: ignore[attr-defined]
 
-    async def test_a_tunnel_carries_both_ways(self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer) -> None:
+    async def test_a_tunnel_carries_both_ways(
+        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+    ) -> None:
         text = await self.ask(sandbox, site, r"""
 request = f"GET /through HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n".encode()
 answer(raw(f"CONNECT 127.0.0.1:{PORT} HTTP/1.1\r\n\r\n", request))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import ssl
@@ -169,6 +170,18 @@ async def test_a_file_that_was_replaced_after_locking_is_not_installed(
     with pytest.raises(PackagesRejected, match="swapped does not have the hash of the lock"):
         await builder.prepare(lock, Told())
     assert back_end.environments == {}
+
+
+async def test_a_package_without_a_sha256_hash_cannot_be_locked(
+    builder: EnvironmentBuilder, index: Index
+) -> None:
+    index.hash_name = "md5"
+    filename, content = wheel("weak", "1", {})
+    index.hashes[filename] = hashlib.md5(content).hexdigest()
+    index.add(filename, content)
+
+    with pytest.raises(PackagesRejected, match="no SHA-256 hash of weak"):
+        await resolve(builder, "weak")
 
 
 @pytest.mark.parametrize("status", [500, 403])

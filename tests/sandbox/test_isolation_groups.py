@@ -15,8 +15,6 @@ from alita_mcp.sandbox.cgroup import (
     CgroupMissing,
     Cgroups,
     Setting,
-    limits_of,
-    scope_command,
     write_setting,
 )
 from alita_mcp.sandbox.owner import Owner
@@ -80,7 +78,7 @@ def test_v1_needs_memory_and_processes_and_takes_cpu_where_it_is(tmp_path: Path)
 
 
 def test_a_limit_that_does_not_hold_is_no_limit() -> None:
-    with pytest.raises(CgroupMissing, match="pids.max is None after it was set to 9"):
+    with pytest.raises(CgroupMissing, match=r"pids\.max is None after it was set to 9"):
         write_setting(Path("/dev/null"), Setting("pids.max", "9"))
 
 
@@ -103,7 +101,7 @@ async def test_removing_a_group_kills_what_is_in_it_first() -> None:
         group = Cgroups().create(LIMITS)
     except CgroupMissing as missing:
         pytest.skip(f"no control group can be made here: {missing}")
-    with subprocess.Popen(["sleep", "600"]) as process:
+    with subprocess.Popen(["sleep", "600"]) as process:  # noqa: ASYNC220 - returns at once
         group.admit(process.pid)
         with anyio.fail_after(60):
             await group.remove()
@@ -112,8 +110,9 @@ async def test_removing_a_group_kills_what_is_in_it_first() -> None:
 
 
 def test_limits_of_a_process_are_read_from_its_group(tmp_path: Path) -> None:
-    assert limits_of(os.getpid(), tmp_path) == (None, None)
-    assert limits_of(2**22 - 1, tmp_path) == (None, None)
+    groups = Cgroups(tmp_path, tmp_path / "own")
+    assert groups.group_of(os.getpid()).limits() == (None, None)
+    assert groups.group_of(2**22 - 1).limits() == (None, None)
     path = next(
         line.removeprefix("0::/")
         for line in Path("/proc/self/cgroup").read_text().splitlines()
@@ -122,14 +121,25 @@ def test_limits_of_a_process_are_read_from_its_group(tmp_path: Path) -> None:
     (tmp_path / path).mkdir(parents=True, exist_ok=True)
     (tmp_path / path / "memory.max").write_text("1000\n")
     (tmp_path / path / "pids.max").write_text("max\n")
-    assert limits_of(os.getpid(), tmp_path) == (1000, None)
+    assert groups.group_of(os.getpid()).limits() == (1000, None)
 
 
-def test_a_scope_of_systemd_carries_the_limits() -> None:
-    words = scope_command(LIMITS)
-    assert words[:3] == ["systemd-run", "--user", "--scope"]
-    assert {"--property=MemoryMax=67108864", "--property=TasksMax=9", "--property=MemorySwapMax=0"} <= set(words)
+def test_a_scope_of_systemd_carries_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "systemd-run"
+    program.touch(0o755)
+    v2(tmp_path / "root", "a", "a")
+    asked = Cgroups(tmp_path / "root", tmp_path / "root/own", manager=tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = asked.scope_command(LIMITS)
+    assert words is not None
+    assert words[:3] == [str(program), "--user", "--scope"]
+    assert {"--property=MemoryMax=67108864", "--property=TasksMax=9", "--property=MemorySwapMax=0"} <= set(
+        words
+    )
     assert words[-1] == "--"
+    program.unlink()
+    assert asked.scope_command(LIMITS) is None
+    assert Cgroups(tmp_path, tmp_path / "own", manager=tmp_path).scope_command(LIMITS) is None
 
 
 def test_an_owner_is_gone_only_when_that_is_sure() -> None:

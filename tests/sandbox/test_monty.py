@@ -315,6 +315,19 @@ async def test_a_call_past_its_time_ends_and_names_the_limit(monty: MontySandbox
     assert (result.status, result.message) == ("timeout", "took more than 0.4 s (wall_seconds)")
 
 
+async def test_work_and_sleep_count_together(monty: MontySandbox) -> None:
+    code = (
+        "import time\n"
+        "def tool():\n"
+        "    started = time.time()\n"
+        "    while time.time() < started + 0.7:\n"
+        "        pass\n"
+        "    time.sleep(0.7)\n"
+    )
+
+    assert (await run(monty, code, Limits(wall_seconds=1))).status == "timeout"
+
+
 async def test_the_cpu_limit_is_named_when_it_is_the_smaller_one(monty: MontySandbox) -> None:
     limits = Limits(wall_seconds=60, cpu_seconds=0.3)
 

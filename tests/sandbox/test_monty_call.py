@@ -9,7 +9,6 @@ import time
 import pytest
 
 from alita_mcp.sandbox.monty_call import Ending, Flood, Output, World
-from alita_mcp.sandbox.monty_source import Source, read_source
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.values import Limits
 
@@ -19,9 +18,7 @@ NOT_HANDLED = object()
 
 @pytest.fixture
 def ending() -> Ending:
-    source = read_source("")
-    assert isinstance(source, Source)
-    return Ending(JOB, source, Output(JOB.limits.output_bytes))
+    return Ending(JOB, Output(JOB.limits.output_bytes))
 
 
 def test_output_is_kept_per_stream_and_counted_in_all() -> None:

@@ -23,18 +23,17 @@ from alita_mcp.sandbox.seam import Job
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
 from alita_mcp.sandbox.wire import WorkerLost
 from alita_mcp.values import Limits
-from tests.sandbox.in_memory import DEMANDS, FACTS, Answer, Played, greeted, result
+from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 
-JOB = Job(code="def f(): return 1\n", function="f", arguments={}, limits=Limits(result_bytes=1000, output_bytes=10))
+JOB = Job(
+    code="def f(): return 1\n", function="f", arguments={}, limits=Limits(result_bytes=1000, output_bytes=10)
+)
 TOKENS = st.binary(min_size=0, max_size=frames.TOKEN_BYTES)
 FRAMES = st.builds(Frame, st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=300))
+TEXT = st.text(st.characters(codec="utf-8"))
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
     max_leaves=20,
 )
 
@@ -66,7 +65,10 @@ def test_any_bytes_are_frames_or_an_error(noise: bytes) -> None:
         decoded = list(Decoder().feed(noise))
     except FrameError:
         return
-    assert b"".join(encode(*frame) for frame in decoded) == noise[: sum(9 + len(frame.payload) for frame in decoded)]
+    assert (
+        b"".join(encode(*frame) for frame in decoded)
+        == noise[: sum(9 + len(frame.payload) for frame in decoded)]
+    )
 
 
 def test_frames_have_bounds() -> None:
@@ -85,7 +87,9 @@ def test_strict_json_keeps_every_json_value(value: Any) -> None:
     assert decode_strict(encode_strict(value, 1 << 20)) == value
 
 
-@given(data=st.binary(max_size=60) | st.text("[]{}\":,0123456789.eE-+ NaInfty\\u", max_size=60).map(str.encode))
+@given(
+    data=st.binary(max_size=60) | st.text('[]{}":,0123456789.eE-+ NaInfty\\u', max_size=60).map(str.encode)
+)
 def test_any_bytes_are_strict_json_or_an_error(data: bytes) -> None:
     try:
         value = decode_strict(data)
@@ -113,7 +117,18 @@ def test_what_is_no_json_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"NaN", b"[Infinity]", b"1e999", b"[" * 70 + b"]" * 70, b"[" * 100_000, b"\xff", b'"\\ud800"', b"1" * 5000, b""],
+    "data",
+    [
+        b"NaN",
+        b"[Infinity]",
+        b"1e999",
+        b"[" * 70 + b"]" * 70,
+        b"[" * 100_000,
+        b"\xff",
+        b'"\\ud800"',
+        b"1" * 5000,
+        b"",
+    ],
     ids=range(9),
 )
 def test_hostile_json_is_refused(data: bytes) -> None:
@@ -131,6 +146,13 @@ def test_the_limits_of_strict_json_are_where_they_are_said_to_be() -> None:
         encode_strict([nested], 1 << 20)
     with pytest.raises(NotJson, match="result_bytes"):
         encode_strict("x" * 99, 100)
+    allowed = sys.get_int_max_str_digits()
+    try:
+        sys.set_int_max_str_digits(640)
+        with pytest.raises(NotJson, match="640"):
+            encode_strict(10**1000, 1 << 20)
+    finally:
+        sys.set_int_max_str_digits(allowed)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +260,9 @@ async def test_a_result_is_checked_again_outside(answers: list[Answer], status: 
 
 
 @pytest.mark.parametrize(
-    "answers", [[result(status="crashed", signal=9)], [result(status="load_failed", signal=9)], [b""]], ids=range(3)
+    "answers",
+    [[result(status="crashed", signal=9)], [result(status="load_failed", signal=9)], [b""]],
+    ids=range(3),
 )
 async def test_the_back_end_can_tell_that_memory_ran_out(answers: list[Answer]) -> None:
     worker = await greeted(Played(*answers, out_of_memory=True), JOB.limits)

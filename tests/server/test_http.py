@@ -22,6 +22,9 @@ from mcp.server.streamable_http import EventMessage
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp_types import JSONRPCNotification
 from pydantic import SecretStr
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
@@ -434,3 +437,30 @@ async def test_requests_under_way_are_given_a_moment_to_finish() -> None:
             await anyio.wait_all_tasks_blocked()
             finish.set()
     assert sent[0]["status"] == 204
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [({}, 200), ({"host": "evil.example"}, 421), ({"origin": "http://evil.example"}, 403)],
+)
+async def test_pages_stand_behind_the_same_host_and_origin_checks(
+    settings: Settings, headers: dict[str, str], status: int
+) -> None:
+    async def hello(_request: Request) -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    async with listening(settings, pages=[Route("/ui", hello)]) as url, httpx.AsyncClient() as client:
+        assert (await client.get(url.replace("/mcp", "/ui"), headers=headers)).status_code == status
+
+
+async def test_pages_need_the_token_where_there_is_one(settings: Settings) -> None:
+    async def hello(_request: Request) -> PlainTextResponse:
+        return PlainTextResponse("hello")
+
+    async with (
+        listening(with_token(settings), pages=[Route("/ui", hello)]) as url,
+        httpx.AsyncClient() as client,
+    ):
+        page = url.replace("/mcp", "/ui")
+        assert (await client.get(page)).status_code == 401
+        assert (await client.get(page, headers={"authorization": f"Bearer {TOKEN}"})).status_code == 200

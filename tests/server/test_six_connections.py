@@ -22,7 +22,6 @@ from tests.server.connections import (
     connected,
     http_process,
     request_for,
-    stdio_server,
 )
 from tests.server.processes import busy_since, gone, processor_seconds
 
@@ -39,24 +38,26 @@ async def uses(connection: Connection, name: str, mark: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)
-async def test_the_maker_hears_of_its_new_tool_and_calls_it_natively(tmp_path: Path, kind: str) -> None:
+async def test_the_maker_sees_the_stages_hears_of_its_tool_and_calls_it_natively(
+    tmp_path: Path, kind: str
+) -> None:
+    told: list[tuple[float, str]] = []
+
+    async def on_progress(done: float, _total: float | None, message: str | None) -> None:
+        told.append((done, message or ""))
+
     async with connected(kind, tmp_path / "home") as connection:
         capabilities = connection.client.server_capabilities
         assert capabilities.tools
         assert capabilities.tools.list_changed is True
         assert SHOUT["name"] not in [tool.name for tool in await connection.tools()]
-        made = await connection.make(SHOUT)
+        made = await connection.make(SHOUT, progress_callback=on_progress)
         assert made["status"] == "created"
         await uses(connection, "shout_it", "!")
-
-
-@pytest.mark.parametrize("kind", CONNECTIONS)
-async def test_a_tool_made_by_another_process_is_announced_and_callable(tmp_path: Path, kind: str) -> None:
-    home = tmp_path / "home"
-    async with connected(kind, home) as listener, client_of(stdio_server(home), "modern") as maker:
-        await listener.tools()
-        assert (await maker.make(SHOUT))["status"] == "created"
-        await uses(listener, "shout_it", "!")
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    stages = [message for _, message in told]
+    assert "static" in stages
+    assert "examples" in stages
 
 
 @pytest.mark.parametrize("maker_era", ERAS)
@@ -72,7 +73,9 @@ async def test_all_clients_of_one_http_server_hear_of_a_tool_that_any_of_them_ma
             await uses(client, "shout_it", "!")
 
 
-async def test_six_clients_on_six_servers_make_a_tool_each_and_all_hear_of_all(tmp_path: Path) -> None:
+async def test_six_clients_of_six_servers_on_one_library_hear_of_every_tool_that_any_of_them_makes(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     marks = dict(zip(CONNECTIONS, "!?.;:,", strict=True))
     async with AsyncExitStack() as stack:
@@ -82,21 +85,6 @@ async def test_six_clients_on_six_servers_make_a_tool_each_and_all_hear_of_all(t
             assert (await clients[kind].make(request_for(name, marks[kind])))["status"] == "created"
             for client in clients.values():
                 await uses(client, name, marks[kind])
-
-
-@pytest.mark.parametrize("kind", CONNECTIONS)
-async def test_the_stages_of_a_synthesis_arrive_as_progress(tmp_path: Path, kind: str) -> None:
-    told: list[tuple[float, str]] = []
-
-    async def on_progress(done: float, _total: float | None, message: str | None) -> None:
-        told.append((done, message or ""))
-
-    async with connected(kind, tmp_path / "home") as connection:
-        assert (await connection.make(SHOUT, progress_callback=on_progress))["status"] == "created"
-    assert [done for done, _ in told] == sorted({done for done, _ in told})
-    stages = " ".join(message for _, message in told)
-    assert "static" in stages
-    assert "examples" in stages
 
 
 @pytest.mark.parametrize("kind", CONNECTIONS)

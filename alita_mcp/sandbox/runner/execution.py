@@ -67,6 +67,11 @@ class Execution:
         for fd in self._pipes.values():
             self._loop.change(fd, 0 if paused else READABLE)
 
+    def collect(self) -> None:
+        """Takes what the child said before it died."""
+        while self._channel is not None and self._read_channel():
+            continue
+
     def stop(self) -> None:
         """Kills everything but this process, takes what is left in the pipes and reaps."""
         try:
@@ -112,7 +117,7 @@ class Execution:
     def _listen(self, channel: socket.socket, pipes: dict[int, int]) -> None:
         channel.setblocking(False)
         self._channel, self._pipes = channel, pipes
-        self._loop.watch(channel.fileno(), lambda _events: self._read_channel())
+        self._loop.watch(channel.fileno(), self._on_channel)
         for stream, fd in pipes.items():
             os.set_blocking(fd, False)
             self._loop.watch(fd, lambda _events, stream=stream: self._on_pipe(stream))  # type: ignore[misc]
@@ -147,6 +152,9 @@ class Execution:
             lower_limit(resource.RLIMIT_NPROC, limits["processes"])
         prefer_for_oom(1000)
 
+    def _on_channel(self, _events: int) -> None:
+        self._read_channel()
+
     def _on_pipe(self, stream: int) -> None:
         if not self._read_pipe(stream):
             self._close_pipe(stream)
@@ -166,13 +174,14 @@ class Execution:
             self._loop.forget(fd)
             os.close(fd)
 
-    def _read_channel(self) -> None:
+    def _read_channel(self) -> bool:
+        """Reads once; True while there may be more."""
         if self._channel is None:
-            return
+            return False
         try:
             data = self._channel.recv(1 << 18)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         self._message += data
@@ -180,7 +189,7 @@ class Execution:
             kind, length = HEADER.unpack_from(self._message)
             if length > self._largest_message:
                 self.on_message(b"?", b"")
-                return
+                return False
             if len(self._message) < HEADER.size + length:
                 break
             payload = bytes(self._message[HEADER.size : HEADER.size + length])
@@ -188,6 +197,7 @@ class Execution:
             self.on_message(kind, payload)
         if not data and self._channel is not None:
             self.on_end()
+        return bool(data)
 
     def _close_channel(self) -> None:
         if self._channel is not None:

@@ -151,8 +151,13 @@ class Supervisor:
             os.read(wake, 4096)
         except BlockingIOError:
             pass
-        while self._execution is not None and self._execution.reap():
+        execution = self._execution
+        while execution is not None and execution.reap():
             continue
+        if execution is not None and execution.status is not None and not self._finished:
+            # children that it left behind may keep its end of the channel open for ever
+            execution.collect()
+            self._on_channel_closed()
 
     def _finish(self, head: dict[str, Any], result: Iterable[bytes] = ()) -> None:
         execution = self._execution

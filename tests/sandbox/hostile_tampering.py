@@ -1,0 +1,229 @@
+"""Programs that attack the supervisor and its channel."""
+
+from __future__ import annotations
+
+from tests.sandbox.hostile import FORGE, SHORT, TRY, Hostile, all_denied, all_refused, ends, gives
+
+TAMPERING = (
+    Hostile(
+        "frames_on_every_descriptor",
+        """
+import os, struct
+def f():
+    frame = struct.pack('>BII', 7, 0, 15) + b'{"status":"ok"}'
+    for fd in range(1024):
+        if fd == 3:
+            continue
+        try:
+            os.write(fd, frame)
+        except OSError:
+            pass
+    return 5
+""",
+        gives(lambda v: v == 5),
+    ),
+    Hostile(
+        "garbage_on_the_channel",
+        r"""
+import os
+def f():
+    os.write(3, b'\xff' * 100)
+    while True:
+        pass
+""",
+        ends("crashed"),
+    ),
+    Hostile(
+        "unknown_message",
+        """
+import os, struct
+def f():
+    os.write(3, struct.pack('>cI', b'Z', 0))
+    while True:
+        pass
+""",
+        ends("crashed"),
+    ),
+    Hostile(
+        "half_a_message",
+        """
+import os, struct, time
+def f():
+    os.write(3, struct.pack('>cI', b'R', 1000))
+    time.sleep(1e5)
+""",
+        ends("timeout"),
+        {},
+        SHORT,
+    ),
+    Hostile(
+        "forged_nan",
+        FORGE
+        + """
+def f():
+    forge({'status': 'ok'}, b'{"a": NaN}')
+    os._exit(0)
+""",
+        ends("bad_result"),
+    ),
+    Hostile(
+        "forged_depth",
+        FORGE
+        + """
+def f():
+    forge({'status': 'ok'}, b'[' * 200000 + b']' * 200000)
+""",
+        ends("bad_result"),
+    ),
+    Hostile(
+        "forged_size",
+        FORGE
+        + """
+def f():
+    forge({'status': 'ok'}, b'"' + b'x' * ((1 << 20) + 500) + b'"')
+""",
+        ends("bad_result"),
+    ),
+    Hostile(
+        "forged_head",
+        FORGE
+        + """
+def f():
+    forge({'status': 'ok', 'trace': 'x' * 60000, 'seconds': 'x'}, b'1')
+""",
+        ends("ok", "crashed"),
+    ),
+    Hostile(
+        "forged_status",
+        FORGE
+        + """
+def f():
+    forge({'status': 'timeout'}, b'1')
+""",
+        ends("crashed"),
+    ),
+    Hostile(
+        "forged_array_for_a_head",
+        FORGE
+        + """
+def f():
+    forge([1], b'1')
+""",
+        ends("crashed"),
+    ),
+    Hostile(
+        "forged_surrogates",
+        FORGE
+        + r"""
+def f():
+    forge({'status': 'error', 'message': '\ud800'}, b'')
+""",
+        ends("error"),
+    ),
+    Hostile(
+        "json_replaced",
+        """
+import json
+def f():
+    json.dumps = lambda *a, **k: '{"pwned": 1}'
+    return 5
+""",
+        ends("ok"),
+    ),
+    Hostile(
+        "caller_emptied",
+        """
+import sys
+def f():
+    names = sys._getframe(1).f_globals
+    for name in list(names):
+        if name != '__builtins__':
+            names[name] = None
+    return 5
+""",
+        ends("ok", "crashed", "error", "bad_result"),
+    ),
+    Hostile(
+        "builtins_poisoned",
+        """
+import builtins
+def f():
+    builtins.len = lambda x: 0
+    builtins.isinstance = lambda *a: True
+    builtins.open = None
+    return 'abc'
+""",
+        ends("ok", "bad_result", "error", "crashed", "timeout"),
+    ),
+    Hostile(
+        "supervisor_signalled",
+        """
+import os
+def f():
+    for number in range(1, 65):
+        if number != 17:
+            try:
+                os.kill(1, number)
+            except OSError:
+                pass
+    return 5
+""",
+        gives(lambda v: v == 5),
+    ),
+    Hostile(
+        "supervisor_opened",
+        TRY
+        + """
+def f():
+    return [
+        t(lambda: open('/proc/1/mem', 'rb')),
+        t(lambda: open('/proc/1/environ', 'rb').read()),
+        t(lambda: os.listdir('/proc/1/fd')),
+        t(lambda: os.open('/proc/1/fd/1', os.O_WRONLY)),
+        t(lambda: open('/proc/1/maps').read()),
+        t(lambda: open('/proc/1/oom_score_adj', 'w').write('1000'))]
+""",
+        gives(all_refused),
+    ),
+    Hostile(
+        "supervisor_limited",
+        TRY
+        + """
+import resource
+def f():
+    return [t(lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (3, 3)))]
+""",
+        gives(all_refused),
+    ),
+    Hostile(
+        "supervisor_traced",
+        TRY
+        + """
+def f():
+    return [sc(101, 16, 1, 0, 0), sc(310, 1, 0, 0, 0, 0, 0),
+            sc(311, 1, 0, 0, 0, 0, 0), sc(438, 0, 1, 0)]
+""",
+        gives(all_denied),
+    ),
+    Hostile(
+        "token_searched",
+        """
+def f():
+    import re
+    data = b''
+    for line in open('/proc/self/maps'):
+        area, _, rest = line.partition(' ')
+        if rest.startswith('rw'):
+            start, end = [int(part, 16) for part in area.split('-')]
+            try:
+                with open('/proc/self/mem', 'rb', 0) as memory:
+                    memory.seek(start)
+                    data += memory.read(end - start)
+            except OSError:
+                pass
+    pattern = bytes([34]) + b'token' + rb'": "[0-9a-f]{32}'
+    return [len(data) > 100000, len(re.findall(pattern, data))]
+""",
+        gives(lambda v: v == [True, 0]),
+    ),
+)
