@@ -117,10 +117,15 @@ class Cgroups:
     def sweep(self) -> None:
         """Removes empty groups of processes that are gone."""
         for parent in self._parents():
-            for folder in parent.glob("alita-*"):
+            # beside ours too: a later process seldom starts in the very group of the one that was killed
+            for folder in (*parent.glob("alita-*"), *self._beside(parent)):
                 owner = Owner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
                 if owner is not None and owner.is_gone():
                     _removed(folder)
+
+    def _beside(self, parent: Path) -> list[Path]:
+        inside = parent.parent != self._root and parent.parent.is_relative_to(self._root)
+        return list(parent.parent.glob("*/alita-*")) if inside else []
 
     def _plan(self, limits: Limits) -> list[tuple[Path, tuple[Setting, ...]]]:
         if self._is_v2():

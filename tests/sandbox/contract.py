@@ -22,7 +22,7 @@ from tests.sandbox.hostile_endings import ENDINGS
 from tests.sandbox.hostile_isolation import ISOLATION
 from tests.sandbox.hostile_resources import RESOURCES
 from tests.sandbox.hostile_tampering import TAMPERING
-from tests.sandbox.leftovers import Leftovers, nothing_left
+from tests.sandbox.leftovers import Leftovers, busy_host, nothing_left
 
 WAIT_SECONDS = 120
 HOSTILE = (*RESOURCES, *ENDINGS, *TAMPERING, *ISOLATION)
@@ -187,11 +187,8 @@ class ConfinedContract(SandboxContract):
     async def test_a_host_process_that_is_killed_leaves_nothing_running(
         self, sandbox: Sandbox, left: Leftovers, tmp_path: Path
     ) -> None:
-        command = [sys.executable, "-m", "tests.sandbox.host_process", sandbox.kind, str(tmp_path / "other")]
         with anyio.fail_after(WAIT_SECONDS):
-            async with await anyio.open_process(command, stderr=None) as host:
-                assert host.stdout is not None
-                assert b"ready" in await host.stdout.receive()
+            async with await busy_host(sandbox.kind, tmp_path / "other") as host:
                 assert left(host.pid) != []
                 host.kill()
             await nothing_left(left, host.pid)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+from anyio.abc import Process
 
 Leftovers = Callable[[int], list[str]]
 """Containers, control groups or processes of the process with this number."""
@@ -29,6 +31,15 @@ def bubblewrap_leftovers(pid: int) -> list[str]:
 
 def control_groups(pid: int) -> list[Path]:
     return [path for path in Path("/sys/fs/cgroup").rglob(f"alita-*-{pid}-*") if path.is_dir()]
+
+
+async def busy_host(kind: str, home: Path) -> Process:
+    """A process of its own whose sandbox runs daemons already; to be killed."""
+    command = [sys.executable, "-m", "tests.sandbox.host_process", kind, str(home)]
+    host = await anyio.open_process(command, stderr=None)
+    assert host.stdout is not None
+    assert b"ready" in await host.stdout.receive()
+    return host
 
 
 async def nothing_left(left: Leftovers, pid: int) -> None:

@@ -23,7 +23,13 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
 from tests.sandbox.contract_environments import EnvironmentContract
-from tests.sandbox.leftovers import Leftovers, bubblewrap_leftovers, control_groups
+from tests.sandbox.leftovers import (
+    Leftovers,
+    bubblewrap_leftovers,
+    busy_host,
+    control_groups,
+    nothing_left,
+)
 from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.bubblewrap
@@ -58,6 +64,17 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
         async with sandbox.open_worker(Limits()):
             assert control_groups(os.getpid()) != []
         assert control_groups(os.getpid()) == []
+
+    async def test_the_group_of_a_host_process_that_was_killed_is_removed_later(
+        self, settings: Settings, bubblewrap: None, tmp_path: Path
+    ) -> None:
+        with anyio.fail_after(WAIT_SECONDS):
+            async with await busy_host("bubblewrap", tmp_path / "other") as host:
+                host.kill()
+            await nothing_left(bubblewrap_leftovers, host.pid)
+            assert control_groups(host.pid) != []
+            await BubblewrapSandbox(settings).run(ADD)
+        assert control_groups(host.pid) == []
 
     async def test_an_environment_is_seen_although_its_home_is_private(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str

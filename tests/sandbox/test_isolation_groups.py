@@ -91,6 +91,14 @@ def test_only_empty_groups_of_processes_that_are_gone_are_swept(tmp_path: Path) 
     assert [name for name in names if not (tmp_path / "a" / name).exists()] == [f"alita-{GONE}-1"]
 
 
+def test_groups_of_processes_that_were_started_beside_us_are_swept_too(tmp_path: Path) -> None:
+    groups = v2(tmp_path, "slice/ours", "slice/ours")
+    left = tmp_path / "slice/theirs" / f"alita-{GONE}-1"
+    left.mkdir(parents=True)
+    groups.sweep()
+    assert not left.exists()
+
+
 def test_a_process_that_is_gone_cannot_be_put_under_limits(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="under its limits"):
         Cgroup((tmp_path / "no",)).admit(1)
