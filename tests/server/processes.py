@@ -92,9 +92,11 @@ class Peer:
         """Waits until a line of stderr contains `word`; returns that line."""
         with anyio.fail_after(PATIENCE_S):
             while True:
+                ended = self.process.returncode is not None
                 for line in self.stderr.splitlines():
                     if word in line:
                         return line
+                assert not ended, f"ended without saying {word!r}: {self.stderr[-2_000:]}"
                 await anyio.sleep(0.02)
 
     async def ended(self) -> int:
