@@ -153,7 +153,7 @@ class EnvironmentContract:
 
     async def test_a_builder_keeps_to_its_limits(self, builds: Builds) -> None:
         with pytest.raises(BuilderFailed, match="took more than 1 s"):
-            await builds.run("while True: pass\n", wall_seconds=1)
+            await builds.run("import time\ntime.sleep(600)\n", wall_seconds=1)
         with pytest.raises(BuilderFailed, match="bytes of memory"):
             await builds.run("x = b'x' * (700 << 20)\n")
         with pytest.raises(BuilderFailed) as failed:
