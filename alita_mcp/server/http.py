@@ -201,7 +201,9 @@ def _routes(
         return JSONResponse({"status": "ok", "version": __version__})
 
     fixed = [Route("/mcp", endpoint=StreamableHTTPASGIApp(sessions)), Route("/healthz", health)]
-    guarded = [Route(page.path, endpoint=_SameHost(page.app, security)) for page in pages]
+    guarded = [
+        Route(page.path, endpoint=_SameHost(page.app, security), methods=page.methods) for page in pages
+    ]
     return Starlette(routes=[*fixed, *guarded])
 
 

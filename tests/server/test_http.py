@@ -450,7 +450,9 @@ async def test_pages_stand_behind_the_same_host_and_origin_checks(
         return PlainTextResponse("hello")
 
     async with listening(settings, pages=[Route("/ui", hello)]) as url, httpx.AsyncClient() as client:
-        assert (await client.get(url.replace("/mcp", "/ui"), headers=headers)).status_code == status
+        page = url.replace("/mcp", "/ui")
+        assert (await client.get(page, headers=headers)).status_code == status
+        assert (await client.post(page)).status_code == 405
 
 
 async def test_pages_need_the_token_where_there_is_one(settings: Settings) -> None:
