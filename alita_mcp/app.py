@@ -280,6 +280,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         stack.push_async_callback(_close_sandbox, chosen)
+        await stack.enter_async_context(_tended(chosen))
         jobs = await stack.enter_async_context(open_jobs())
         author = model or _configured_model(settings)
         toolsmith = Toolsmith(library, chosen, settings, admit, author)
@@ -288,6 +289,14 @@ async def open_app(
 
 def _configured_model(settings: Settings) -> LanguageModel | None:
     return LitellmModel(settings.model, settings) if settings.model else None
+
+
+@asynccontextmanager
+async def _tended(sandbox: Sandbox) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(sandbox.tend)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 async def _close_sandbox(sandbox: Sandbox) -> None:

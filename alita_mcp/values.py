@@ -83,6 +83,21 @@ class Limits(Value):
     output_bytes: int = Field(default=64 << 10, ge=0)
     """How much of stdout and of stderr is kept; sixteen times as much in all ends the call."""
     result_bytes: int = Field(default=1 << 20, ge=1)
+    json_depth: int = Field(default=64, ge=1, le=64)
+    """How deep arrays and objects of the result may be nested."""
+    open_files: int = Field(default=256, ge=16, le=1024)
+    scratch_files: int = Field(default=4096, ge=16)
+    """How many files and folders the scratch directory holds."""
+    broker_calls: int = Field(default=200, ge=0)
+    """How often one call may ask a door of `alita_tool` and open a connection."""
+    network_bytes: int = Field(default=32 << 20, ge=0)
+    """How many bytes one call may send and receive over the network, together."""
+
+    def decisive(self) -> dict[str, Any]:
+        """The limits as a digest holds them: those that came later only where a tool sets them."""
+        later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
+        unset = {name for name in later if getattr(self, name) == type(self).model_fields[name].default}
+        return self.model_dump(mode="json", exclude=unset)
 
 
 class Draft(Value):

@@ -75,7 +75,7 @@ def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Exam
         "lock": {"text": lock.text, "python": lock.python},
         "packages": list(manifest.packages),
         "grants": manifest.grants.model_dump(mode="json"),
-        "limits": manifest.limits.model_dump(mode="json"),
+        "limits": manifest.limits.decisive(),
         "examples": [example.as_json() for example in examples],
     }
     return _sha256(json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())

@@ -9,7 +9,7 @@ from importlib import import_module
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 
@@ -74,6 +74,7 @@ class LazySandbox:
         self._chosen: Sandbox | None = None
         self._closed = False
         self._choosing = anyio.Lock()
+        self._is_chosen = anyio.Event()
 
     @property
     def kind(self) -> str:
@@ -92,6 +93,7 @@ class LazySandbox:
                 raise SandboxError("The sandbox is closed.")
             if self._chosen is None:
                 self._chosen = await open_sandbox(self._settings)
+                self._is_chosen.set()
             return self._chosen
 
     async def probe(self) -> ProbeReport:
@@ -106,9 +108,14 @@ class LazySandbox:
         """The chosen back end's own."""
         return await (await self.chosen()).prepare(lock, progress)
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """The chosen back end's own."""
-        return await (await self.chosen()).run(job)
+        return await (await self.chosen()).run(job, broker)
+
+    async def tend(self) -> None:
+        """The chosen back end's own, once there is one."""
+        await self._is_chosen.wait()
+        await (await self.chosen()).tend()
 
     async def aclose(self) -> None:
         """Closes the back end if one was chosen."""

@@ -12,7 +12,7 @@ from alita_mcp.sandbox.builder import OnLine, build
 from alita_mcp.sandbox.calls import call
 from alita_mcp.sandbox.environments import EnvironmentBuilder
 from alita_mcp.sandbox.probes import probe_isolation
-from alita_mcp.sandbox.seam import Environment, Job, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.wire import Confinement, Transport, Worker
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
@@ -73,7 +73,7 @@ class IsolatedSandbox(ABC):
             await worker.greet(egress=egress)
             yield worker
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002
         """Runs one call in a worker of its own; see the seam."""
         async with self.open_worker(job.limits, job.environment) as worker:
             return await call(worker, job)
@@ -115,6 +115,10 @@ class IsolatedSandbox(ABC):
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; see the seam."""
         return await self._environments.prepare(lock, progress)
+
+    async def tend(self) -> None:
+        """Looks after what is kept between calls, until it is cancelled."""
+        await anyio.sleep_forever()
 
     @abstractmethod
     async def aclose(self) -> None:

@@ -20,7 +20,7 @@ from alita_mcp.sandbox.monty_guard import Guard
 from alita_mcp.sandbox.monty_harness import ARGUMENTS, FIELDS, SHAPES, call_program
 from alita_mcp.sandbox.monty_probes import probe_report
 from alita_mcp.sandbox.monty_source import Broken, Source, read_source
-from alita_mcp.sandbox.seam import Environment, Job, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
@@ -33,6 +33,7 @@ GRACE_SECONDS = 1.0
 """How long after its time the interpreter may take to notice, before its process is killed."""
 CALLS_PER_WORKER = 200
 """Workers are renewed, so that nothing lasts that an error of the interpreter might leave behind."""
+_NO_GRANTS = "The embedded interpreter (monty) offers pure computation: grants need Docker or bubblewrap."
 _NO_PACKAGES = "The embedded interpreter (monty) runs no packages: packages need Docker or bubblewrap."
 
 
@@ -63,8 +64,10 @@ class MontySandbox:
         """Refuses: there are no packages here."""
         raise SandboxRefused(_NO_PACKAGES, hint=ANOTHER_SANDBOX)
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - refuses grants
         """Runs one call; its hash seed has no meaning here: hashes are constant and sets keep their order."""
+        if not job.grants.is_pure:
+            raise SandboxRefused(_NO_GRANTS, hint=ANOTHER_SANDBOX)
         if job.environment is not None:
             raise SandboxRefused(_NO_PACKAGES, hint=ANOTHER_SANDBOX)
         _check_arguments(job.arguments)
@@ -81,6 +84,9 @@ class MontySandbox:
         async with self._session(job) as session:
             ending = Ending(job, output)
             return await _Call(job, source, session, output, ending).run()
+
+    async def tend(self) -> None:
+        """Nothing to look after: idle workers hold nothing of a tool."""
 
     async def aclose(self) -> None:
         """Ends all workers."""

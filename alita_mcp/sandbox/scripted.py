@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.values import Lock
 
 Answers = Callable[[Job], RunResult]
@@ -63,10 +63,13 @@ class ScriptedSandbox:
         await progress(f"installing {len(lock.requirements)} packages")
         return Environment(digest="scripted", location="nowhere")
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
         """The script's answer."""
         self.jobs.append(job)
         return self._answer(job)
+
+    async def tend(self) -> None:
+        """Nothing is kept."""
 
     async def aclose(self) -> None:
         """Only remembers that it was closed."""

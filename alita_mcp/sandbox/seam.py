@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
+from anyio.abc import ByteStream
 from pydantic import Field
 
-from alita_mcp.values import Limits, Lock, Value
+from alita_mcp.values import Grants, Limits, Lock, Value
 
 RunStatus = Literal[
     "ok", "error", "load_failed", "bad_result", "timeout", "memory", "output_flood", "crashed"
@@ -27,6 +28,45 @@ class Environment(Value):
     """Opaque to everyone but its back end: a folder, a volume."""
 
 
+class Gate(Protocol):
+    """Decides where the connections of a sandbox may go; the sandbox itself has no network."""
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """A connection to a host that may be reached.
+
+        Raises:
+            GateClosed: it may not be reached, or did not answer.
+        """
+        ...
+
+
+class GateClosed(Exception):
+    """A connection that is not made; `status` is the HTTP status that the tool's client sees."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Broker(Protocol):
+    """Answers what one call asks for beyond computing, under the grants of its version; one for each call."""
+
+    @property
+    def gate(self) -> Gate | None:
+        """Where its connections may go; None: nowhere."""
+        ...
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        """The JSON value that a door of `alita_tool` gives: `complete`, `call_tool`, `secret`, `workspace.read`.
+
+        Raises:
+            PermissionError: the grant is missing; the message names it.
+            OSError, ValueError, TimeoutError, RuntimeError: raised in the tool under the same name.
+        """
+        ...
+
+
 class Job(Value):
     """One call of one function, in a process of its own."""
 
@@ -39,6 +79,10 @@ class Job(Value):
     """PYTHONHASHSEED inside."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
+    grants: Grants = Grants()
+    """What the version was granted; the broker that comes with the job answers for it."""
+    fresh: bool = False
+    """Whether the call needs a worker that nothing ran in before and nothing will run in after."""
 
 
 class RunResult(Value):
@@ -119,13 +163,18 @@ class Sandbox(Protocol):
         """The environment for a lock, built at most once per digest; errors as `resolve`."""
         ...
 
-    async def run(self, job: Job) -> RunResult:
-        """Runs one call.
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs one call; without a broker every door of `alita_tool` names the grant that is missing.
 
         Raises:
             SandboxRefused: the job needs what this back end does not offer.
+            SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed to start or broke its protocol.
         """
+        ...
+
+    async def tend(self) -> None:
+        """Looks after what is kept between calls (idle workers, unused environments) until it is cancelled."""
         ...
 
     async def aclose(self) -> None:
