@@ -1,8 +1,7 @@
-"""The composition root: settings in, opened parts and the flows that clients and people use out."""
+"""All opened parts of one process: settings in, the flows that clients and people use out."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
@@ -10,40 +9,24 @@ from typing import Any, Literal
 import anyio
 
 from alita_mcp.agent.react import Solution, solve
-from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
+from alita_mcp.app.calls import Calls, RunAnswer
+from alita_mcp.app.hands import Hands
+from alita_mcp.errors import SandboxError, UsageError
 from alita_mcp.library.library import Library, open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.search_answer import SearchAnswer
 from alita_mcp.models.litellm import LitellmModel
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import Jobs, OnStage, open_jobs
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
-from alita_mcp.values import CatalogueEntry, Manifest, StoredVersion, Value
-from alita_mcp.verification.arguments import validate_arguments, validate_result
-from alita_mcp.verification.verify import verify
+from alita_mcp.values import CatalogueEntry
 
 ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
-
-
-class RunAnswer(Value):
-    """What one call of one version gave."""
-
-    manifest: Manifest
-    result: RunResult
-    sandbox: str
-
-    @property
-    def structured(self) -> dict[str, Any] | None:
-        """The value as the output schema has it, or None when the call failed."""
-        if not self.result.ok:
-            return None
-        value = self.result.value
-        return {"result": value} if self.manifest.wraps_result else value
 
 
 class App:
@@ -65,8 +48,7 @@ class App:
         self.toolsmith = toolsmith
         self._model = model
         self._promotion = Promotion(settings.promoted, verified_only=settings.promote == "verified")
-        self._environments: dict[str, Environment] = {}
-        self._proving: dict[str, anyio.Lock] = {}
+        self._calls = Calls(library, sandbox)
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
@@ -104,80 +86,8 @@ class App:
         return await self.jobs.answer(self.jobs.find(job_id), self.settings.answer_within_s, on_stage)
 
     async def run(self, name: str, arguments: dict[str, Any], version: int | None = None) -> RunAnswer:
-        """Calls a tool in the sandbox.
-
-        Raises:
-            ToolNotFound: no tool or version of that name; carries the nearest names.
-            ToolUnavailable: disabled, deleted, quarantined, or not proved in this sandbox.
-            InvalidArguments: the arguments do not fit the input schema.
-            SandboxError: the sandbox failed, not the tool.
-        """
-        await self.library.callable_entry(name)
-        stored = await self.library.read(name, version)
-        validate_arguments(stored.manifest.input_schema, arguments)
-        sandbox = await self._proved_sandbox(stored)
-        started = time.monotonic()
-        result = await self._execute(stored, arguments, sandbox)
-        await self.library.record_call(
-            name,
-            stored.manifest.version,
-            ok=result.ok,
-            status=result.status,
-            seconds=round(time.monotonic() - started, 4),
-            sandbox=sandbox.kind,
-        )
-        return RunAnswer(manifest=stored.manifest, result=result, sandbox=sandbox.kind)
-
-    async def _execute(self, stored: StoredVersion, arguments: dict[str, Any], sandbox: Sandbox) -> RunResult:
-        manifest = stored.manifest
-        result = await sandbox.run(
-            Job(
-                code=stored.code,
-                function=manifest.name,
-                arguments=arguments,
-                environment=await self._environment(stored, sandbox),
-                limits=manifest.limits,
-            )
-        )
-        if not result.ok:
-            return result
-        wrong = validate_result(
-            manifest.output_schema, {"result": result.value} if manifest.wraps_result else result.value
-        )
-        if wrong is None:
-            return result
-        return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
-
-    async def _environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
-        manifest = stored.manifest
-        lock = self.library.lock_in(manifest.name, manifest.version, sandbox.kind) or stored.lock
-        if not lock.requirements:
-            return None
-        key = f"{sandbox.kind} {manifest.digest}"
-        if key not in self._environments:
-            self._environments[key] = await sandbox.prepare(lock, _silent)
-        return self._environments[key]
-
-    async def _proved_sandbox(self, stored: StoredVersion) -> Sandbox:
-        """The sandbox, once the version's gates have passed in its kind: else they run here first."""
-        sandbox = await self.sandbox.chosen() if isinstance(self.sandbox, LazySandbox) else self.sandbox
-        manifest = stored.manifest
-        if sandbox.kind in self.library.evidence(manifest.name, manifest.version):
-            return sandbox
-        async with self._proving.setdefault(manifest.digest, anyio.Lock()):
-            if sandbox.kind in self.library.evidence(manifest.name, manifest.version):
-                return sandbox
-            verdict = await verify(stored.draft, sandbox, _silent)
-            failure = verdict.report.failure
-            if failure is not None:
-                raise ToolUnavailable(
-                    f"{manifest.name!r} v{manifest.version} fails its gates in the {sandbox.kind} sandbox: "
-                    f"{failure.message}",
-                    hint=failure.fix,
-                )
-            lock = verdict.lock or stored.lock
-            await self.library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
-        return sandbox
+        """Calls a tool in the sandbox; see `Calls.run`."""
+        return await self._calls.run(name, arguments, version)
 
     async def solve(self, task: str, on_step: OnStage) -> Solution:
         """Lets the manager agent work on a task with the library's tools.
@@ -188,7 +98,7 @@ class App:
         """
         if self._model is None:
             raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
-        solution = await solve(task, self._model, _Hands(self, on_step), on_step)
+        solution = await solve(task, self._model, Hands(self, on_step), on_step)
         await self.library.record("task", None, {"task": task[:500], "solved": solution.solved})
         return solution
 
@@ -235,40 +145,6 @@ class App:
             "state": entry.state,
             "pinned": entry.pinned,
         }
-
-
-class _Hands:
-    """What the manager agent can do: the same flows as clients use, answers as plain JSON."""
-
-    def __init__(self, app: App, on_stage: OnStage) -> None:
-        self._app = app
-        self._on_stage = on_stage
-
-    async def search(self, query: str) -> Any:
-        """Tools for a need."""
-        return (await self._app.search(query)).model_dump(mode="json")
-
-    async def run(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """A tool's result, or what went wrong in it."""
-        answer = await self._app.run(tool, arguments)
-        failed = answer.result.model_dump(mode="json", include={"status", "error_type", "message"})
-        return answer.structured if answer.result.ok else failed
-
-    async def build(self, description: str) -> Any:
-        """A new tool, written by the model and proved like any other."""
-        request = SynthesisRequest(description=description[:8_000])
-        return (await self._app.toolsmith.make(request, self._on_stage)).model_dump(mode="json")
-
-    async def read_page(self, url: str) -> Any:
-        """A page of the public web as text."""
-        from alita_mcp.research.pages import open_page_reader
-
-        async with open_page_reader() as reader:
-            return (await reader.read(url)).model_dump(mode="json")
-
-
-async def _silent(_line: str) -> None:
-    return None
 
 
 @asynccontextmanager
