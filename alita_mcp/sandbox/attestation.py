@@ -74,7 +74,7 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
         (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
         (not strange, f"it has network interfaces ({', '.join(sorted(strange))})"),
         (found.root_read_only, "its root file system is writable"),
-        (found.core_limit == 0 or not demanded.engine_filter, "it may dump core"),
+        (found.core_limit in {0, 1} or not demanded.engine_filter, "it may dump core"),
         (
             _within(found.scratch_bytes, demanded.scratch_bytes),
             f"its scratch holds {found.scratch_bytes} bytes",

@@ -98,8 +98,14 @@ class BubblewrapSandbox(IsolatedSandbox):
         """The folder of an environment that was stored completely."""
         return self._folders.find(digest)
 
-    async def aclose(self) -> None:
-        """Nothing is open between calls."""
+    async def stored_environments(self) -> frozenset[str]:
+        """All folders: nobody but this home puts any there."""
+        return await anyio.to_thread.run_sync(self._folders.names)
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes the folder of an environment."""
+        await anyio.to_thread.run_sync(self._folders.drop, digest)
+        return True
 
     def _packages(self, environment: Environment | None) -> str:
         """The folder of an environment; never one that somebody else named, because it is mounted."""

@@ -13,6 +13,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.calls import Head, ran_out_of_memory, read_head
 from alita_mcp.sandbox.egress import Egress
 from alita_mcp.sandbox.frames import Kind
+from alita_mcp.sandbox.gate import AllowList
 from alita_mcp.sandbox.wire import GRACE_SECONDS, Worker
 
 PROXY = "http://127.0.0.1:3128"
@@ -77,7 +78,7 @@ async def build(
     try:
         async with anyio.create_task_group() as tasks:
             lines = Lines(on_line)
-            with closing(Egress(worker, hosts, tasks)) as egress:
+            with closing(Egress(worker, AllowList(hosts), tasks)) as egress:
                 head, result = await _follow(worker, egress, lines, (program, payload))
                 tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
@@ -99,8 +100,8 @@ async def _follow(
     chunks: list[bytes] = []
     received = 0
     with anyio.move_on_after(worker.limits.wall_seconds + GRACE_SECONDS):
-        words = {"options": options, "variables": variables, "live": True}
-        await worker.order(Kind.BUILD, "build", words, payload)
+        words = worker.terms() | {"options": options, "variables": variables}
+        await worker.order(Kind.BUILD, words, payload)
         while True:
             frame = await worker.next_frame()
             if frame.kind == Kind.RESULT:

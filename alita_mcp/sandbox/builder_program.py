@@ -1,78 +1,107 @@
-"""Runs inside the builder sandbox: a request of the host's in, a lock's raw material or an environment's files out.
+"""Runs inside the builder sandbox: a request of the host's in, a lock's raw material, files or a program out.
 
-Standard library only, and complete in itself: the host sends this file as text. The payload is a zip that holds pip,
-the request and the certificates; the result is one line of JSON, followed by a tar where an environment was built.
-Nothing of the packages is executed: wheels are unpacked, their modules are compiled.
+Standard library only, and complete in itself: the host sends this file as text. The payload is the request as JSON;
+the result is one line of JSON, followed by a tar where an environment was built, or by the wheel that was fetched.
+Nothing of the packages is executed: uv unpacks wheels, their modules are compiled.
 """
 
 from __future__ import annotations
 
+import base64
 import compileall
-import contextlib
+import hashlib
 import json
 import os
 import py_compile
 import re
+import subprocess
 import sys
 import tarfile
-import zipfile
+import tomllib
+import urllib.request
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote, urljoin, urlsplit
 
 MAX_NOTES = 60
-_NOTE = re.compile(
-    r"ERROR: |Could not fetch URL|No sources permitted|none of the wheel's tags|Retrying \(|There was a problem"
-    r"|The conflict is caused by|depends on|The user requested|different python version"
-)
-_STAMP = re.compile(r"^\S+ (?=\S)")
+MAX_NOTE = 500
+MAX_PAGE = 32 << 20
+MAX_WHEEL = 128 << 20
+MAX_FILES = 40_000
+"""Of an environment, before its modules are compiled: each costs the kernel memory that no size limit counts."""
+_LOG = re.compile(r"(?:DEBUG|TRACE|INFO|WARN) ")
+_STEPS = {
+    "compile": re.compile(r"DEBUG Selecting: (?P<name>[A-Za-z0-9._-]+)=="),
+    "install": re.compile(r"Sending fresh GET request for: \S+/(?P<name>[A-Za-z0-9._]+)-[^/]+\.whl"),
+}
+_UNSAFE = re.compile(r"WARN Skipping unsafe file name: (.*)")
 
 
 def main(payload: str, result: str) -> None:
     """Does what the request in the payload says and writes the result file."""
     work = Path(payload).parent
-    with zipfile.ZipFile(payload) as archive:
-        request = json.loads(archive.read("request.json"))
-        if "ca.pem" in archive.namelist():
-            archive.extract("ca.pem", work)
-    sys.path.insert(0, payload)
-    os.environ.update(PIP_CONFIG_FILE=os.devnull, HOME=str(work), TMPDIR=str(work))  # noqa: TID251 - the sandbox's own
+    request = json.loads(Path(payload).read_bytes())
+    if request["authorities"]:
+        (work / "ca.pem").write_text(request["authorities"], "utf-8")
+    tasks = {"fetch": _fetch, "resolve": _resolve, "install": _install}
     with Path(result).open("wb") as file:
-        if request["task"] == "resolve":
-            _say(file, _resolve(request, work))
-        else:
-            _install(request, work, file)
+        tasks[request["task"]](request, work, file)
 
 
-def _resolve(request: dict[str, Any], work: Path) -> dict[str, Any]:
-    report = work / "report.json"
-    options = ["--dry-run", "--ignore-installed", "--report", str(report), "--", *request["packages"]]
-    if status := _pip([*_options(request, work), *options]):
-        return {"status": status, "notes": _notes(work)}
-    items = json.loads(report.read_text("utf-8"))["install"]
-    packages = [_package(item) for item in items]
+def _resolve(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
+    wanted, found = work / "requirements.in", work / "pylock.toml"
+    wanted.write_text("\n".join(request["packages"]) + "\n", "utf-8")
+    options = ["--generate-hashes", "--format", "pylock.toml", "--output-file", str(found), str(wanted)]
+    if notes := _uv(request, work, "compile", *options):
+        _say(file, {"status": 1, "notes": notes})
+        return
+    packages = [_package(item) for item in tomllib.loads(found.read_text("utf-8")).get("packages", [])]
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
-        return {
-            "status": 1,
-            "notes": [f"ERROR: the index tells no SHA-256 hash of {', '.join(unproved)}"[:500]],
-        }
-    return {"status": 0, "packages": packages}
+        note = f"error: The index tells no SHA-256 hash of {', '.join(unproved)}"
+        _say(file, {"status": 1, "notes": [note[:MAX_NOTE]]})
+        return
+    _say(file, {"status": 0, "packages": packages})
+
+
+def _package(item: dict[str, Any]) -> dict[str, Any]:
+    """A package with the hashes of all its wheels that fit this Python; uv names no others."""
+    hashes = {wheel["hashes"].get("sha256", "") for wheel in item.get("wheels", [])}
+    return {"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})}
 
 
 def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     target = work / "target"
     target.mkdir()
     lock = work / "requirements.lock"
-    lock.write_text("\n".join(request["requirements"]), "utf-8")
-    options = ["--no-deps", "--require-hashes", "--no-compile", "--target", str(target), "-r", str(lock)]
-    status = _pip([*_options(request, work), *options]) if request["requirements"] else 0
-    if status:
-        _say(file, {"status": status, "notes": _notes(work)})
+    lock.write_text("\n".join(request["requirements"]) + "\n", "utf-8")
+    # hard links: the cache lies beside the target, and a copy would need the room twice
+    options = [
+        "--no-deps",
+        "--require-hashes",
+        "--link-mode",
+        "hardlink",
+        "--target",
+        str(target),
+        "-r",
+        str(lock),
+    ]
+    notes = _uv(request, work, "install", *options) if request["requirements"] else []
+    if notes:
+        _say(file, {"status": 1, "notes": notes})
         return
+    (target / ".lock").unlink(missing_ok=True)
+    count = sum(len(files) for _, _, files in os.walk(target))
+    if count > MAX_FILES:
+        _say(file, {"status": 1, "notes": [f"error: {count} files are more than {MAX_FILES}"]})
+        return
+    _tell("compiling modules")
     compileall.compile_dir(
         str(target),
         maxlevels=100,
         quiet=2,
+        force=True,  # a wheel may bring compiled modules that say another thing than their sources
         stripdir=str(target),
         prependdir=request["place"],
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,  # no times in it: same bytes every time
@@ -81,43 +110,129 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     _pack(file, target)
 
 
-def _options(request: dict[str, Any], work: Path) -> list[str]:
-    options = [
-        "install", "--isolated", "--no-input", "--disable-pip-version-check", "--no-cache-dir", "--no-color",
-        "--progress-bar", "off", "--only-binary", ":all:", "--retries", "2", "--timeout", "20",
-        "--log", str(work / "pip.log"), "--index-url", request["index_url"],
+def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> list[str]:
+    """Runs `uv pip`; what it complains about, empty when all went well."""
+    argv = [
+        request["uv"], "pip", command, "--verbose", "--no-config", "--no-cache", "--no-sources", "--color", "never",
+        "--no-python-downloads", "--python", sys.executable, "--only-binary", ":all:",
+        "--default-index", request["index_url"], *options,
     ]  # fmt: skip
-    if request["proxy"]:
-        options += ["--proxy", request["proxy"]]
-    if request["trusted_host"]:
-        options += ["--trusted-host", request["trusted_host"]]
-    if (work / "ca.pem").exists():
-        options += ["--cert", str(work / "ca.pem")]
-    return options
-
-
-def _pip(arguments: list[str]) -> int:
-    from pip._internal.cli.main import main as pip
-
     try:
-        return int(pip(arguments))
-    except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else 2
+        process = subprocess.Popen(
+            argv, cwd=work, env=_environment(request, work), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
+        )  # fmt: skip
+    except OSError as problem:
+        return [f"error: uv cannot be started: {problem}"]
+    notes: list[str] = []
+    for line in process.stderr or ():
+        _take(line.rstrip("\n"), command, notes)
+    status = process.wait()
+    unsafe = [note for note in notes if note.startswith("unsafe: ")]
+    if status == 0:
+        return unsafe
+    complaints = notes or [f"error: uv ended with status {status} and gave no reason"]
+    return (
+        complaints
+        if len(complaints) <= MAX_NOTES
+        else complaints[: MAX_NOTES // 2] + complaints[-MAX_NOTES // 2 :]
+    )
 
 
-def _notes(work: Path) -> list[str]:
-    """The lines of pip's log that tell why it failed: the first ones and the last ones."""
-    with contextlib.suppress(OSError):
-        lines = (work / "pip.log").read_text("utf-8", "replace").splitlines()
-        notes = [_STAMP.sub("", line).strip()[:500] for line in lines if _NOTE.search(line)]
-        return notes if len(notes) <= MAX_NOTES else notes[: MAX_NOTES // 2] + notes[-MAX_NOTES // 2 :]
-    return []
+def _take(line: str, command: str, notes: list[str]) -> None:
+    """One line of uv's: progress goes to the host at once, a complaint is kept, all else is dropped."""
+    if unsafe := _UNSAFE.match(line):
+        notes.append(f"unsafe: {unsafe[1]}"[:MAX_NOTE])
+    elif step := _STEPS[command].search(line):
+        _tell(f"{'resolving' if command == 'compile' else 'fetching'} {step['name']}")
+    elif line.strip() and not _LOG.match(line) and (notes or line.startswith("error: ")):
+        notes.append(line[:MAX_NOTE])
+        del notes[1000:]
 
 
-def _package(item: dict[str, Any]) -> dict[str, str]:
-    metadata = item["metadata"]
-    sha256 = item["download_info"]["archive_info"]["hashes"].get("sha256", "")
-    return {"name": metadata["name"], "version": metadata["version"], "sha256": sha256}
+def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
+    """All that uv sees of the world: one proxy, one set of authorities, and bounds."""
+    environment = {
+        "PATH": os.defpath, "HOME": str(work), "TMPDIR": str(work), "LANG": "C.UTF-8", "UV_NO_WRAP": "1",
+        "UV_HTTP_TIMEOUT": str(request["fetch_seconds"]), "UV_HTTP_RETRIES": "2",
+        # each is a thread or a connection, of which a sandbox has few
+        "UV_CONCURRENT_DOWNLOADS": "8", "UV_CONCURRENT_INSTALLS": "2", "TOKIO_WORKER_THREADS": "2",
+        "RAYON_NUM_THREADS": "2",
+    }  # fmt: skip
+    if request["proxy"]:
+        environment |= dict.fromkeys(
+            ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), request["proxy"]
+        )
+    if (work / "ca.pem").exists():
+        environment["SSL_CERT_FILE"] = str(work / "ca.pem")
+    return environment
+
+
+def _fetch(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
+    """One file of the index by its exact name and hash: uv itself, where the host has none that fits."""
+    try:
+        wheel = _wheel_of(request, work)
+    except OSError as problem:
+        _say(
+            file,
+            {"status": 1, "notes": [f"error: Failed to fetch: {request['filename']}: {problem}"[:MAX_NOTE]]},
+        )
+        return
+    found = hashlib.sha256(wheel).hexdigest()
+    if not wheel or found != request["sha256"]:
+        what = f"Hash mismatch for {request['filename']}: {found}" if wheel else f"no {request['filename']}"
+        _say(file, {"status": 1, "notes": [f"error: {what}"]})
+        return
+    _say(file, {"status": 0})
+    file.write(wheel)
+
+
+def _wheel_of(request: dict[str, Any], work: Path) -> bytes:
+    """The bytes of the file, empty where the index does not have it."""
+    proxies = {scheme: request["proxy"] for scheme in ("http", "https") if request["proxy"]}
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler(proxies)]
+    if (work / "ca.pem").exists():
+        import ssl
+
+        context = ssl.create_default_context(cafile=str(work / "ca.pem"))
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    opener = urllib.request.build_opener(*handlers)
+    page, headers = _without_user(f"{request['index_url'].rstrip('/')}/{request['project']}/")
+
+    def get(url: str, limit: int) -> bytes:
+        same = urlsplit(url).netloc == urlsplit(page).netloc
+        wanted = urllib.request.Request(url, headers=headers if same else {})  # noqa: S310 - by the proxy alone
+        with opener.open(wanted, timeout=request["fetch_seconds"]) as answer:
+            return bytes(answer.read(limit))
+
+    links = _Links(request["filename"])
+    links.feed(get(page, MAX_PAGE).decode("utf-8", "replace"))
+    return get(urljoin(page, links.target), MAX_WHEEL) if links.target else b""
+
+
+def _without_user(url: str) -> tuple[str, dict[str, str]]:
+    """The URL as servers see it, and the header that carries its user and password."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    word = base64.b64encode(unquote(user).encode()).decode()
+    return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {word}"}
+
+
+class _Links(HTMLParser):
+    """Finds the link to one file on a project's page."""
+
+    def __init__(self, filename: str) -> None:
+        super().__init__()
+        self.target = ""
+        self._filename = filename
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Looks at each link."""
+        target = dict(attrs).get("href") or ""
+        if tag == "a" and urlsplit(target).path.rpartition("/")[2] == self._filename:
+            self.target = target
 
 
 def _pack(file: BinaryIO, target: Path) -> None:
@@ -137,10 +252,16 @@ def _add(archive: tarfile.TarFile, path: Path, target: Path) -> None:
         entry.type, entry.mode = tarfile.DIRTYPE, 0o755
         archive.addfile(entry)
     elif path.is_file():
-        entry.size, entry.mode = path.stat().st_size, 0o644
+        entry.size, entry.mode = path.stat().st_size, 0o755 if path.stat().st_mode & 0o100 else 0o644
         with path.open("rb") as file:
             archive.addfile(entry, file)
         path.unlink()
+
+
+def _tell(line: str) -> None:
+    """Progress: the host reads what is written, line by line."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _say(file: BinaryIO, message: dict[str, Any]) -> None:

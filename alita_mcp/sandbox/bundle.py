@@ -9,10 +9,18 @@ from typing import Any
 
 _PACKAGES = ("alita_mcp", "alita_mcp.sandbox", "alita_mcp.sandbox.runner")
 _SUPERVISOR = (
-    "frames", "runner.facts", "runner.hardening", "runner.loop", "runner.execution", "runner.tunnel",
-    "runner.supervisor",
+    "frames", "runner.facts", "runner.hardening", "runner.loop", "runner.reaper", "runner.spawn",
+    "runner.child_process", "runner.scratch", "runner.tunnel", "runner.zygote_link", "runner.warm",
+    "runner.building", "runner.supervisor",
 )  # fmt: skip
-_CHILD = ("strict_json", "runner.clock", "runner.grants", "runner.shapes", "runner.call", "runner.build")
+_PROGRAMS = {
+    "zygote": (
+        "strict_json", "runner.clock", "runner.failures", "runner.mirror", "runner.workspace", "runner.grants",
+        "runner.shapes", "runner.call", "runner.zygote",
+    ),
+    "build": ("runner.build",),
+}  # fmt: skip
+"""What the supervisor starts beside itself, by the name that an order gives; the last module is entered."""
 
 
 @cache
@@ -28,25 +36,19 @@ def command(python: str) -> tuple[str, ...]:
 
 def supervisor_bundle(token: bytes, *, egress: bool) -> bytes:
     """The first bytes on the wire."""
-    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "child": _child_bundle()}
-    text = json.dumps(
-        _bundle(_SUPERVISOR) | {"entry": _name("runner.supervisor"), "options": options}
-    ).encode()
+    options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "programs": _programs()}
+    text = json.dumps(_bundle(_SUPERVISOR) | {"options": options}).encode()
     return b"%d\n" % len(text) + text
 
 
-def child_entry(module: str) -> str:
-    """Name of the module in the child's bundle whose `main` is entered: `call` or `build`."""
-    return _name(f"runner.{module}")
-
-
 @cache
-def _child_bundle() -> str:
-    return json.dumps(_bundle(_CHILD))
+def _programs() -> dict[str, Any]:
+    return {name: _bundle(modules) for name, modules in _PROGRAMS.items()}
 
 
 def _bundle(modules: tuple[str, ...]) -> dict[str, Any]:
-    return {"packages": _PACKAGES, "modules": [(_name(module), _source(module)) for module in modules]}
+    sources = [(_name(module), _source(module)) for module in modules]
+    return {"packages": _PACKAGES, "modules": sources, "entry": _name(modules[-1])}
 
 
 def _name(module: str) -> str:

@@ -1,9 +1,10 @@
-"""One call in a worker: a job in, a result out, whatever the code did."""
+"""One call in a worker: a job in, a result out, whatever the code did; the first one imports the code."""
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from typing import Any
 
 import anyio
@@ -11,13 +12,20 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.frames import Frame, Kind
-from alita_mcp.sandbox.seam import Job, RunResult, RunStatus
+from alita_mcp.sandbox.proxy import PROXY_VARIABLES
+from alita_mcp.sandbox.seam import Broker, Job, RunResult, RunStatus
+from alita_mcp.sandbox.serving import Serving
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict
-from alita_mcp.sandbox.wire import GRACE_SECONDS, PACKAGES, Worker, WorkerLost
+from alita_mcp.sandbox.wire import GRACE_SECONDS, PACKAGES, Worker, WorkerLost, WorkerStale
 from alita_mcp.values import Limits, Value
 
 HEADER_BYTES = 64 << 10
 """A child that forges its message can add this much to a result before the supervisor stops it."""
+_TOLD = {
+    "result_bytes", "json_depth", "open_files", "scratch_bytes", "scratch_files", "processes",
+}  # fmt: skip
+"""Limits that the process itself names or keeps."""
+_ASKED = {Kind.ASK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 _SIGKILL = 9
 _MAX_TRACE = 10
 
@@ -32,30 +40,40 @@ class Head(Value):
     seconds: float = Field(ge=0)
     signal: int = 0
     exit_code: int = 0
+    single_use: str = ""
+    """Of LOADED: what the import left that two calls would share."""
 
 
 class Outcome:
     """Collects what arrives during a call."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, last: Kind) -> None:
         self.head: Head | None = None
         self.result = bytearray()
         self.output = {1: bytearray(), 2: bytearray()}
         self._limits = limits
+        self._last = last
 
-    def take(self, frame: Frame) -> bool:
-        """Takes a frame; True when it was the last one.
+    def take(self, frame: Frame, serving: Serving | None = None) -> bool:
+        """Takes a frame; True when it was the last one. What is part of no result is for `serving`.
 
         Raises:
+            WorkerStale: the worker ended before the call began.
             SandboxError: a frame that does not belong here, or more than the supervisor may send.
         """
-        if frame.kind == Kind.RESULT:
+        if frame.kind == Kind.CLEAN and self._last == Kind.RESULT:
+            self.head = _end_before_the_call(frame.payload)
+            return True
+        if frame.kind == self._last:
             self.head = read_head(frame.payload)
             return True
-        if frame.kind == Kind.CHUNK:
+        if frame.kind == Kind.CHUNK and self._last == Kind.RESULT:
             target, limit = self.result, self._limits.result_bytes + HEADER_BYTES
         elif frame.kind == Kind.OUTPUT and frame.stream in self.output:
             target, limit = self.output[frame.stream], self._limits.output_bytes
+        elif serving is not None and frame.kind in _ASKED:
+            serving.take(frame)
+            return False
         else:
             raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
         target += frame.payload
@@ -76,26 +94,37 @@ def read_head(payload: bytes) -> Head:
         raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
 
 
-async def call(worker: Worker, job: Job) -> RunResult:
-    """Runs the job's call; whatever the code does ends in a RunResult.
+def _end_before_the_call(payload: bytes) -> Head:
+    """The content of a CLEAN frame where a result is expected: the loaded code died while it waited for a call.
 
     Raises:
+        WorkerStale: another worker may have more luck.
+    """
+    if b'"memory": true' in payload:
+        return Head(status="memory", seconds=0)
+    raise WorkerStale("The kept sandbox ended before the call began.")
+
+
+async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunResult:
+    """Runs the job's call; whatever the code does ends in a RunResult. The worker is this code's or nobody's yet.
+
+    Raises:
+        WorkerStale: the worker was of no use any more; nothing of this call reached it.
         SandboxRefused: the code and arguments are too large or not JSON.
         SandboxError: the sandbox died or broke its protocol.
     """
-    payload = _payload(job)
-    options = {
-        "result_bytes": job.limits.result_bytes,
-        "packages": PACKAGES if job.environment else "",
-        "clock_offset_s": job.clock_offset_s,
-    }
-    words = {"options": options, "variables": {"PYTHONHASHSEED": str(job.hash_seed)}, "live": False}
-    outcome = Outcome(job.limits)
+    arguments = _arguments(job)
+    await worker.settle()
+    outcome = Outcome(job.limits, Kind.RESULT)
     try:
         with anyio.fail_after(job.limits.wall_seconds + GRACE_SECONDS):
-            await worker.order(Kind.CALL, "call", words, payload)
-            while not outcome.take(await worker.next_frame()):
-                continue
+            if not worker.loaded:
+                outcome = await _load(worker, job)
+            if worker.loaded:
+                outcome = Outcome(job.limits, Kind.RESULT)
+                await worker.order(Kind.CALL, {}, arguments)
+                await _converse(worker, outcome, job, broker)
+                worker.owes_clean = True
     except TimeoutError:
         return _overdue(job.limits)
     except WorkerLost:
@@ -104,6 +133,49 @@ async def call(worker: Worker, job: Job) -> RunResult:
             raise
         return _memory(job.limits, outcome, 0.0)
     return await _result(worker, outcome, job.limits)
+
+
+async def _load(worker: Worker, job: Job) -> Outcome:
+    """Has the code imported; where that fails, the outcome says how."""
+    limits = job.limits
+    variables = {"PYTHONHASHSEED": str(job.hash_seed)}
+    if job.grants.network:
+        variables |= PROXY_VARIABLES
+    options = {
+        "function": job.function,
+        "limits": limits.model_dump(include=_TOLD),
+        "packages": PACKAGES if job.environment else "",
+        "clock_offset_s": job.clock_offset_s,
+        "grants": job.grants.model_dump(mode="json"),
+    }
+    calls = 0 if job.grants.is_pure else limits.broker_calls
+    words = worker.terms() | {"variables": variables, "options": options, "broker_calls": calls}
+    await worker.order(Kind.LOAD, words, json.dumps(job.code).encode())
+    outcome = Outcome(limits, Kind.LOADED)
+    while not outcome.take(await worker.next_frame()):
+        continue
+    worker.loaded = outcome.head is not None and outcome.head.status == "ok"
+    if outcome.head is not None and outcome.head.single_use:
+        worker.single_use = outcome.head.single_use
+    return outcome
+
+
+async def _converse(worker: Worker, outcome: Outcome, job: Job, broker: Broker | None) -> None:
+    """Takes frames up to the result; with grants, also what the call asks for."""
+    if job.grants.is_pure:
+        while not outcome.take(await worker.next_frame()):
+            continue
+        return
+    try:
+        async with anyio.create_task_group() as tasks:
+            with closing(Serving(worker, broker, tasks, calls=job.limits.broker_calls)) as serving:
+                while not outcome.take(await worker.next_frame(), serving):
+                    continue
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group
+        raise
 
 
 async def ran_out_of_memory(worker: Worker, head: Head) -> bool:
@@ -137,7 +209,7 @@ def _value(data: bytes, limits: Limits) -> Any:
         raise NotJson(
             f"the result has {len(data)} bytes, more than the limit of {limits.result_bytes} (result_bytes)"
         )
-    return decode_strict(data)
+    return decode_strict(data, limits.json_depth)
 
 
 def _memory(limits: Limits, outcome: Outcome, seconds: float, head: Head | None = None) -> RunResult:
@@ -161,10 +233,9 @@ def _overdue(limits: Limits) -> RunResult:
     )
 
 
-def _payload(job: Job) -> bytes:
-    order = {"code": job.code, "function": job.function, "arguments": job.arguments}
+def _arguments(job: Job) -> bytes:
     try:
-        return json.dumps(order, allow_nan=False).encode()
+        return json.dumps(job.arguments, allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as problem:
         raise SandboxRefused(f"The arguments are not JSON: {problem}.") from problem
 

@@ -63,6 +63,15 @@ async def probe_all(settings: Settings) -> tuple[ProbeReport, ...]:
     return tuple(reports[name] for name in names)
 
 
+def load_sandbox(name: str, settings: Settings) -> Sandbox:
+    """The back end of that name or import string, as it is: nothing was proved about it yet.
+
+    Raises:
+        SandboxUnavailable: there is no such back end, or it cannot be made.
+    """
+    return _load(name)(settings)
+
+
 class LazySandbox:
     """A sandbox that is chosen when it is first needed, once, and then stays the same.
 
@@ -80,6 +89,12 @@ class LazySandbox:
     def kind(self) -> str:
         """The chosen back end's kind, `unchosen` before the first use."""
         return self._chosen.kind if self._chosen else UNCHOSEN
+
+    @property
+    def expected_kind(self) -> str:
+        """The kind that calls will run in: known before the first use where the settings name a back end of ours."""
+        named = self._settings.sandbox
+        return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
     async def chosen(self) -> Sandbox:
         """The back end; the first caller waits for the probes, and when it is cancelled the next one goes on.

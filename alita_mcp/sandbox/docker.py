@@ -1,4 +1,4 @@
-"""The docker back end: a container per call, nothing mounted from the host, frames over the attached stdio."""
+"""The docker back end: a container for each worker, nothing mounted from the host, frames over attached stdio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from alita_mcp.sandbox.attestation import Demands
 from alita_mcp.sandbox.bundle import command
 from alita_mcp.sandbox.docker_engine import OWNER_LABEL, START_DOCKER, Engine
 from alita_mcp.sandbox.docker_transport import running_container
-from alita_mcp.sandbox.docker_volumes import has_volume, store_volume, volume_name
+from alita_mcp.sandbox.docker_volumes import drop_volume, has_volume, store_volume, volume_name
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Environment, Progress
 from alita_mcp.sandbox.wire import PACKAGES, Confinement, Transport
@@ -46,9 +46,10 @@ class DockerSandbox(IsolatedSandbox):
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
         """A container that waits for its supervisor."""
         await self._engine.ensure_image()
-        parameters = self.parameters(limits, environment)
+        runtime = await self._engine.runtime(self.settings.docker_runtime)
+        parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)
         async with running_container(self._engine, parameters) as transport:
-            yield transport, confinement(limits)
+            yield transport, confinement(limits, runtime)
 
     def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
         """What `containers.create` gets; each line takes something away from the container."""
@@ -72,10 +73,10 @@ class DockerSandbox(IsolatedSandbox):
             "pids_limit": limits.processes,
             "ipc_mode": "private",
             "tmpfs": {
-                "/tmp": f"{_TMPFS},size={scratch},nr_inodes={scratch_files(limits)}",  # noqa: S108
+                "/tmp": f"{_TMPFS},size={scratch},nr_inodes={limits.scratch_files}",  # noqa: S108
                 "/dev/shm": f"{_TMPFS},size={_SHARED_MEMORY},nr_inodes=1024",  # noqa: S108
             },
-            "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+            "ulimits": [Ulimit(name="core", soft=1, hard=1)],
             "log_config": LogConfig(type="none"),  # a flood of output would fill the engine's disk otherwise
             "stdin_open": True,
             "tty": False,
@@ -97,27 +98,51 @@ class DockerSandbox(IsolatedSandbox):
         await self._engine.ensure_image()
         return await has_volume(self._engine, digest)
 
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes the volume of an environment."""
+        return await drop_volume(self._engine, digest)
+
     async def aclose(self) -> None:
-        """Closes the connection to the engine."""
+        """Ends every container and closes the connection to the engine."""
+        await super().aclose()
         await self._engine.aclose()
 
 
 _TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
 
 
-def scratch_files(limits: Limits) -> int:
-    """How many files fit in /tmp; each costs the kernel memory that no size limit counts."""
-    return max(4096, limits.scratch_bytes >> 14)
+FEWEST_SENTRY_THREADS = 512
+"""gVisor's own threads count towards the limit of processes; with fewer it falls over."""
 
 
-def confinement(limits: Limits) -> Confinement:
-    """What a container must attest for these limits."""
+def runtime_parameters(runtime: str, limits: Limits) -> dict[str, Any]:
+    """What `containers.create` gets besides for a runtime; empty: the engine's own default."""
+    if not runtime:
+        return {}
+    if not is_gvisor(runtime):
+        return {"runtime": runtime}
+    return {"runtime": runtime, "pids_limit": max(limits.processes, FEWEST_SENTRY_THREADS)}
+
+
+def is_gvisor(runtime: str) -> bool:
+    """Whether a runtime of that name gives the container a kernel of its own in user space."""
+    return "runsc" in runtime or "gvisor" in runtime
+
+
+def confinement(limits: Limits, runtime: str = "") -> Confinement:
+    """What a container must attest for these limits.
+
+    Under gVisor the host's control groups and filters lie outside of what the container sees, so they cannot be
+    attested; the processes inside are then counted by a resource limit of gVisor's kernel.
+    """
+    inside_sees = not is_gvisor(runtime)
     return Confinement(
         demands=Demands(
-            memory_bytes=limits.memory_bytes,
-            processes=limits.processes,
+            memory_bytes=limits.memory_bytes if inside_sees else None,
+            processes=limits.processes if inside_sees else None,
             scratch_bytes=max(limits.scratch_bytes, _PAGE),
-            scratch_files=scratch_files(limits),
-            engine_filter=True,
-        )
+            scratch_files=limits.scratch_files if inside_sees else None,
+            engine_filter=inside_sees,
+        ),
+        processes=None if inside_sees else limits.processes,
     )

@@ -18,6 +18,7 @@ from alita_mcp.sandbox.seam import Progress
 
 OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
+GVISOR = "runsc"
 _TIMEOUT_SECONDS = 120
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -30,7 +31,9 @@ class Engine:
         self.image = image
         self.owner = Owner.this_process()
         self._client: Any = None
+        self._address = ""
         self._image_is_here = False
+        self._has_gvisor: bool | None = None
         self._opening = anyio.Lock()
         self._pulling = anyio.Lock()
         self._threads: anyio.CapacityLimiter | None = None
@@ -44,9 +47,9 @@ class Engine:
         """
         async with self._opening:
             if self._client is None:
-                self._client = await self._in_thread(_open_client)
+                self._address, self._client = await self._in_thread(_open_client)
                 await self._in_thread(self._reap)
-        return await self._in_thread(lambda: action(self._client))
+        return await self._in_thread(lambda: self._ask(action))
 
     async def blocking(self, action: Callable[[], T]) -> T:
         """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
@@ -63,11 +66,23 @@ class Engine:
                 await self._pull(progress or _to_log)
             self._image_is_here = True
 
+    async def runtime(self, wanted: str) -> str:
+        """Name of the runtime for containers; empty: the engine's default. `auto` is gVisor where the engine has it."""
+        if wanted not in {"", "auto"}:
+            return wanted
+        if self._has_gvisor is None:
+            self._has_gvisor = GVISOR in await self.call(lambda client: client.info().get("Runtimes") or {})
+        return GVISOR if self._has_gvisor else ""
+
     async def aclose(self) -> None:
         """Closes the connection."""
         client, self._client = self._client, None
         if client is not None:
             await self._in_thread(client.close)
+
+    def _ask(self, action: Callable[[Any], T]) -> T:
+        _try_socket(self._address)
+        return action(self._client)
 
     def _has_image(self, client: Any) -> bool:
         import docker.errors
@@ -108,11 +123,16 @@ class Engine:
 
     def _reap(self) -> None:
         """Removes containers of our owners that are gone: what a crash between create and start left."""
+        import docker.errors
+
         # the low-level listing: the other one inspects each container, and fails when one is removed meanwhile
         for container in self._client.api.containers(all=True, filters={"label": OWNER_LABEL}):
             owner = Owner.parse(container["Labels"].get(OWNER_LABEL, ""))
             if owner is not None and owner.is_gone():
-                remove_container(self._client, container["Id"])
+                try:
+                    remove_container(self._client, container["Id"])
+                except docker.errors.APIError as stuck:
+                    _log.warning("a container of an earlier process cannot be removed: %s", stuck)
 
 
 def remove_container(client: Any, name: str) -> None:
@@ -128,7 +148,8 @@ def remove_container(client: Any, name: str) -> None:
             raise
 
 
-def _open_client() -> Any:
+def _open_client() -> tuple[str, Any]:
+    """Where the engine listens, and a client that it answered."""
     import docker
     from docker.context import ContextAPI
 
@@ -137,18 +158,19 @@ def _open_client() -> Any:
         context = ContextAPI.get_current_context()
         if context is not None and context.Host:
             arguments = {"base_url": context.Host, "tls": context.TLSConfig}
-    _try_socket(arguments.get("base_url") or "unix:///var/run/docker.sock")
+    address = arguments.get("base_url") or "unix:///var/run/docker.sock"
+    _try_socket(address)
     client = docker.DockerClient(**arguments, timeout=_TIMEOUT_SECONDS)
     try:
         client.ping()
     except BaseException:
         client.close()
         raise
-    return client
+    return address, client
 
 
 def _try_socket(url: str) -> None:
-    """Fails early where no engine listens: the client itself would leak a socket for each try."""
+    """Fails before the client tries where no engine listens: the client leaks a socket for each such try."""
     if not url.startswith("unix://") or not hasattr(socket, "AF_UNIX"):
         return
     try:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import struct
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.sandbox.docker_engine import Engine, remove_container
+from alita_mcp.sandbox.duplex import duplex_of
 from alita_mcp.sandbox.wire import WorkerLost
 
 MAX_COMPLAINTS = 4_000
@@ -29,8 +29,7 @@ class DockerTransport:
         self._engine = engine
         self._name = name
         self._attached = attached
-        self._socket = getattr(attached, "_sock", attached)
-        self._socket.settimeout(None)
+        self._duplex = duplex_of(attached, engine.blocking)
         self._since = since
         self._buffer = bytearray()
         self._complaints = bytearray()
@@ -40,10 +39,15 @@ class DockerTransport:
         """What the container wrote to stderr, cut."""
         return self._complaints.decode("utf-8", "replace")
 
+    @property
+    def is_whole(self) -> bool:
+        """False once bytes that were to be sent are lost."""
+        return self._duplex.is_whole
+
     async def send(self, data: bytes) -> None:
         """Writes all of it."""
         try:
-            await self._engine.blocking(partial(self._socket.sendall, data))
+            await self._duplex.send(data)
         except OSError as broken:
             raise WorkerLost(f"The container takes no input: {broken}. {self.complaints}".strip()) from broken
 
@@ -52,13 +56,14 @@ class DockerTransport:
         while True:
             if out := self._demultiplex():
                 return out
-            try:
-                data: bytes = await self._engine.blocking(partial(self._socket.recv, 1 << 18))
-            except OSError:
-                data = b""
+            data = await self._duplex.receive()
             if not data:
                 return b""
             self._buffer += data
+
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be received."""
+        return not self._buffer and self._duplex.is_silent()
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
         """Whether the engine reported an OOM kill; what kills PID 1 can only be the kernel or ourselves.
@@ -79,10 +84,8 @@ class DockerTransport:
 
     def close(self) -> None:
         """Wakes whoever reads and closes."""
-        with suppress(OSError, AttributeError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._attached.close()
-        self._socket.close()
+        self._duplex.close()
+        close_attached(self._attached)
 
     def _demultiplex(self) -> bytes:
         out = bytearray()
@@ -113,23 +116,22 @@ async def running_container(engine: Engine, parameters: dict[str, Any]) -> Async
     """
     name = f"alita-{uuid.uuid4().hex}"
 
-    def start(client: Any) -> DockerTransport:
+    def start(client: Any) -> tuple[Any, str]:
         # never detach=True: that clears StdinOnce, and the container would outlive this process
         container = client.containers.create(name=name, **parameters)
         attached = client.api.attach_socket(
             container.id, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
-        transport = DockerTransport(engine, name, attached, container.attrs["Created"])
         try:
             container.start()
         except BaseException:
-            transport.close()
+            close_attached(attached)
             raise
-        return transport
+        return attached, container.attrs["Created"]
 
     transport: DockerTransport | None = None
     try:
-        transport = await engine.call(start)
+        transport = DockerTransport(engine, name, *await engine.call(start))
         yield transport
     finally:
         # by name: a cancelled start may have created it without telling us
@@ -137,3 +139,10 @@ async def running_container(engine: Engine, parameters: dict[str, Any]) -> Async
             if transport is not None:
                 transport.close()
             await engine.call(partial(remove_container, name=name))
+
+
+def close_attached(attached: Any) -> None:
+    """Closes an attach stream for good: the object that the client gives keeps its socket open."""
+    below = getattr(attached, "_sock", attached)
+    attached.close()
+    below.close()

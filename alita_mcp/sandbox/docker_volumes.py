@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import tarfile
 from functools import partial
 from typing import Any
@@ -14,12 +13,13 @@ import anyio.to_thread
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker_engine import OWNER_LABEL, Engine, remove_container
 from alita_mcp.sandbox.environment_tar import plain_tar
+from alita_mcp.sandbox.locks import digest_name
 from alita_mcp.sandbox.owner import Owner
 from alita_mcp.sandbox.wire import PACKAGES
 
 MARKER = ".alita-complete"
 FILL_SECONDS = 600.0
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}")
+_LABEL = "alita.environment"
 
 
 def volume_name(digest: str) -> str:
@@ -28,10 +28,7 @@ def volume_name(digest: str) -> str:
     Raises:
         SandboxError: the digest cannot be a name.
     """
-    name = digest.replace(":", "-")
-    if not _NAME.fullmatch(name):
-        raise SandboxError(f"{digest!r} is no digest of an environment.")
-    return f"alita-env-{name}"
+    return f"alita-env-{digest_name(digest)}"
 
 
 async def has_volume(engine: Engine, digest: str) -> str | None:
@@ -57,10 +54,19 @@ async def store_volume(engine: Engine, digest: str, tar: bytes) -> str:
     raise SandboxError(f"Another process has been filling {volume} for {FILL_SECONDS:g} s.")
 
 
+async def drop_volume(engine: Engine, digest: str) -> bool:
+    """Removes the volume, whole or half; False when a container has it.
+
+    Raises:
+        SandboxError: the engine refused, or the volume of that name is not ours.
+    """
+    return await engine.call(partial(_drop, volume=volume_name(digest)))
+
+
 async def _fill(engine: Engine, volume: str, tar: bytes) -> bool:
     """Fills it while holding the container of that name, which only one process can; False when another has it."""
     holder = f"{volume}-filling"
-    held = False
+    held = filled = False
 
     def take(client: Any) -> bool:
         return _create(client, engine, volume, holder) or _drop_if_abandoned(client, holder)
@@ -70,15 +76,21 @@ async def _fill(engine: Engine, volume: str, tar: bytes) -> bool:
         container.put_archive(PACKAGES, tar)
         container.put_archive(PACKAGES, _marker())
 
+    def let_go(client: Any) -> None:
+        remove_container(client, holder)
+        if not filled:
+            _drop(client, volume)
+
     try:
         held = await engine.call(take)
         if held:
             await engine.call(fill)
+            filled = True
         return held
     finally:
         if held:
             with anyio.CancelScope(shield=True):
-                await engine.call(partial(remove_container, name=holder))
+                await engine.call(let_go)
 
 
 def _is_complete(client: Any, engine: Engine, volume: str) -> bool:
@@ -104,7 +116,7 @@ def _create(client: Any, engine: Engine, volume: str, holder: str) -> bool:
     import docker.errors
 
     try:
-        client.volumes.create(volume, labels={"alita.environment": volume})
+        client.volumes.create(volume, labels={_LABEL: volume})
         client.api.create_container(
             engine.image,
             ["true"],
@@ -112,6 +124,22 @@ def _create(client: Any, engine: Engine, volume: str, holder: str) -> bool:
             host_config=_mount(client, volume),
             labels={OWNER_LABEL: str(engine.owner)},
         )
+    except docker.errors.APIError as refused:
+        if refused.status_code == 409:
+            return False
+        raise
+    return True
+
+
+def _drop(client: Any, volume: str) -> bool:
+    import docker.errors
+
+    try:
+        if _LABEL not in (client.api.inspect_volume(volume)["Labels"] or {}):
+            raise SandboxError(f"The volume {volume} is not one of ours.")
+        client.api.remove_volume(volume)
+    except docker.errors.NotFound:
+        return True
     except docker.errors.APIError as refused:
         if refused.status_code == 409:
             return False

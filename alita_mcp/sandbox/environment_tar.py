@@ -10,6 +10,7 @@ from typing import IO
 
 from alita_mcp.errors import SandboxError
 
+MAX_ENTRIES = 200_000
 FOLDER_MODE, FILE_MODE, PROGRAM_MODE = 0o755, 0o644, 0o755
 
 
@@ -19,11 +20,13 @@ def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | Non
     Not `tarfile`'s own filter: Python before 3.11.4 has none, and an environment needs no links.
 
     Raises:
-        SandboxError: no tar, a link or a device, or a path that leads elsewhere.
+        SandboxError: no tar, too many files, a link or a device, or a path that leads elsewhere.
     """
     try:
         with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
-            for member in archive:
+            for number, member in enumerate(archive):
+                if number >= MAX_ENTRIES:
+                    raise SandboxError(f"The environment holds more than {MAX_ENTRIES} files.")
                 yield _plain(member), archive.extractfile(member) if member.isreg() else None
     except (tarfile.TarError, EOFError) as broken:
         raise SandboxError(f"The environment is no tar: {broken}.") from broken

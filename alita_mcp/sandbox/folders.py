@@ -9,10 +9,12 @@ from pathlib import Path
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.environment_tar import FOLDER_MODE, plain_entries
+from alita_mcp.sandbox.locks import digest_name
 from alita_mcp.sandbox.owner import Owner
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}")
 _PARTIAL = ".partial-"
+_MADE = re.compile(r"[0-9a-f]{64}")
+"""What `environment_digest` gives; a folder of another name was put there by somebody else."""
 
 
 class Folders:
@@ -34,7 +36,7 @@ class Folders:
         """
         folder = self._place(digest)
         self._sweep()
-        partial = self._root / f"{_PARTIAL}{Owner.this_process()}-{uuid.uuid4().hex[:8]}"
+        partial = self._partial()
         try:
             partial.mkdir(parents=True)
             unpack(tar, partial)
@@ -48,11 +50,33 @@ class Folders:
             shutil.rmtree(partial, ignore_errors=True)
         return str(folder)
 
+    def names(self) -> frozenset[str]:
+        """The digests of all that is here, once what killed builders left behind is gone."""
+        self._sweep()
+        names = (folder.name for folder in self._root.glob("*") if folder.is_dir())
+        return frozenset(name for name in names if _MADE.fullmatch(name))
+
+    def drop(self, digest: str) -> None:
+        """Removes a folder; from the first instant nobody finds it any more.
+
+        Raises:
+            SandboxError: the disk refuses.
+        """
+        folder = self._place(digest)
+        doomed = self._partial()
+        try:
+            folder.rename(doomed)
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            raise SandboxError(f"The environment {folder} cannot be removed: {problem}.") from problem
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _partial(self) -> Path:
+        return self._root / f"{_PARTIAL}{Owner.this_process()}-{uuid.uuid4().hex[:8]}"
+
     def _place(self, digest: str) -> Path:
-        name = digest.replace(":", "-")
-        if not _NAME.fullmatch(name):
-            raise SandboxError(f"{digest!r} is no digest of an environment.")
-        return self._root / name
+        return self._root / digest_name(digest)
 
     def _sweep(self) -> None:
         """Removes what builders that were killed left behind."""

@@ -27,9 +27,9 @@ class Kind(IntEnum):
     HELLO = 1
     """Inside → host: the attestation, JSON."""
     PAYLOAD = 2
-    """Host → inside: a piece of what the next CALL or BUILD works on."""
+    """Host → inside: a piece of what the next LOAD, CALL or BUILD works on."""
     CALL = 3
-    """Host → inside: call a function; JSON."""
+    """Host → inside: call the loaded function with the arguments of the PAYLOAD before; JSON."""
     BUILD = 4
     """Host → inside: run a builder program; JSON."""
     OUTPUT = 5
@@ -37,7 +37,7 @@ class Kind(IntEnum):
     CHUNK = 6
     """Inside → host: a piece of the result."""
     RESULT = 7
-    """Inside → host: how it ended, JSON; always the last frame of a call."""
+    """Inside → host: how a call or a build ended, JSON."""
     OPEN = 8
     """Inside → host: somebody connected to the proxy; the stream number is new."""
     DATA = 9
@@ -48,6 +48,16 @@ class Kind(IntEnum):
     """Both ways: the stream is gone."""
     CREDIT = 12
     """Both ways: the receiver consumed so many bytes of a stream."""
+    LOAD = 13
+    """Host → inside: import the code of the PAYLOAD before once, for all calls that follow; JSON."""
+    LOADED = 14
+    """Inside → host: how that went, JSON."""
+    CLEAN = 15
+    """Inside → host, after RESULT: whether nothing is left of the call, JSON; until then no other call may come."""
+    ASK = 16
+    """Inside → host, during a call: a question at a door of `alita_tool`, JSON; the stream counts them from 1."""
+    ANSWER = 17
+    """Host → inside: the answer to the ASK of that number, JSON."""
 
 
 class Frame(NamedTuple):

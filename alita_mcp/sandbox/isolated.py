@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 import anyio
 
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.bounds import Bounds, PoolFigures
 from alita_mcp.sandbox.builder import OnLine, build
-from alita_mcp.sandbox.calls import call
 from alita_mcp.sandbox.environments import EnvironmentBuilder
+from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey, key_of
+from alita_mcp.sandbox.pool import Pool
 from alita_mcp.sandbox.probes import probe_isolation
 from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wire import Confinement, Transport, Worker
+from alita_mcp.sandbox.wire import Confinement, Transport, Worker, WorkerStale
 from alita_mcp.settings import Settings
-from alita_mcp.values import Limits, Lock
+from alita_mcp.values import Grants, Limits, Lock
 
 MAX_BUILD_SECONDS = 600.0
+FEWEST_PROCESSES = 5
+"""The back end's own, the supervisor, the process that imported the code, and two while a call's own is forked."""
+DEEPEST = 8
+"""Calls of any depth may wait for a build, and a build waits for none."""
+_TRIES = 3
 
 
 class IsolatedSandbox(ABC):
-    """A sandbox whose workers are processes of the machine's kernel; one process per call."""
+    """A sandbox whose workers are kept between calls; each call is a process of its own in one of them."""
 
     kind: str
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._slots = anyio.Semaphore(settings.max_workers)
+        self._pool: Pool[WorkerKey, KeptWorker] = Pool(self._start, _bounds(settings))
         self._python_tag = ""
         self._environments = EnvironmentBuilder(self, settings)
 
@@ -41,6 +49,8 @@ class IsolatedSandbox(ABC):
         self, limits: Limits, environment: Environment | None
     ) -> AbstractAsyncContextManager[tuple[Transport, Confinement]]:
         """Starts a confined supervisor; at the end it and all that it started are gone, shielded from cancellation.
+
+        Another task may end it than the one that began it: no cancel scope and no task group stays open.
 
         Raises:
             SandboxUnavailable: what it takes is not there.
@@ -60,27 +70,63 @@ class IsolatedSandbox(ABC):
         """The location of an environment that was stored completely, or None."""
 
     @abstractmethod
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes an environment, whole or half; False when a sandbox has it open.
+
+        Raises:
+            SandboxError: it cannot be removed.
+        """
+
+    async def stored_environments(self) -> frozenset[str]:
+        """Digests of what lies in a place that is this home's alone; empty where the place is shared."""
+        return frozenset()
+
+    @abstractmethod
     def hint(self) -> str:
         """The command that makes this back end work where it does not."""
 
     @asynccontextmanager
     async def open_worker(
-        self, limits: Limits, environment: Environment | None = None, *, egress: bool = False
+        self,
+        limits: Limits,
+        environment: Environment | None = None,
+        *,
+        egress: bool = False,
+        depth: int = 0,
     ) -> AsyncIterator[Worker]:
-        """A worker that attested what was asked for; waits while `max_workers` others run."""
-        async with self._slots, self.boot(limits, environment) as (transport, confinement):
-            worker = Worker(transport, limits, confinement)
-            await worker.greet(egress=egress)
-            yield worker
+        """A worker of its own that attested what was asked for; waits while as many others run as may."""
+        key = WorkerKey(limits, environment, egress)
+        place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
+        async with place as kept:
+            yield kept.worker
 
-    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002
-        """Runs one call in a worker of its own; see the seam."""
-        async with self.open_worker(job.limits, job.environment) as worker:
-            return await call(worker, job)
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs one call in a kept worker; see the seam."""
+        if job.limits.processes < FEWEST_PROCESSES:
+            raise SandboxRefused(
+                f"A limit of {job.limits.processes} processes is too small: a sandbox takes {FEWEST_PROCESSES}."
+            )
+        if broker is None and not job.grants.is_pure:
+            job = job.model_copy(update={"grants": Grants()})
+        key = key_of(job)
+        for attempt in range(_TRIES):
+            fresh = job.fresh or attempt == _TRIES - 1
+            place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)
+            try:
+                async with place as kept:
+                    return await kept.call(job, broker)
+            except WorkerStale:
+                if fresh:
+                    raise
+        raise AssertionError  # the last attempt raises or returns
+
+    def figures(self) -> PoolFigures:
+        """What the kept workers do and did."""
+        return self._pool.figures()
 
     async def run_builder(  # noqa: PLR0913 - each is a limit or the work itself
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: OnLine,
+        scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         """What a program of ours wrote to its result file; see `builder.build`.
 
@@ -93,8 +139,9 @@ class IsolatedSandbox(ABC):
             cpu_seconds=seconds,
             memory_bytes=memory_bytes + scratch_bytes,
             scratch_bytes=scratch_bytes,
+            scratch_files=max(4096, scratch_bytes >> 14),
         )
-        async with self.open_worker(limits, egress=True) as worker:
+        async with self.open_worker(limits, environment, egress=True, depth=DEEPEST) as worker:
             return await build(worker, program, payload, hosts, on_line)
 
     async def python_tag(self) -> str:
@@ -117,9 +164,30 @@ class IsolatedSandbox(ABC):
         return await self._environments.prepare(lock, progress)
 
     async def tend(self) -> None:
-        """Looks after what is kept between calls, until it is cancelled."""
-        await anyio.sleep_forever()
+        """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._environments.tend)
+            await self._pool.tend()
 
-    @abstractmethod
     async def aclose(self) -> None:
-        """Closes connections; no sandbox lives longer than its call."""
+        """Ends every worker."""
+        await self._pool.aclose()
+
+    async def _start(self, key: WorkerKey) -> KeptWorker:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._environments.held(key.environment))
+            transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
+            worker = Worker(transport, key.limits, confinement)
+            await worker.greet(egress=key.egress)
+            return KeptWorker(worker, stack.pop_all())
+
+
+def _bounds(settings: Settings) -> Bounds:
+    return Bounds(
+        workers=settings.max_workers,
+        per_key=settings.calls_per_tool,
+        waiting=settings.max_waiting,
+        idle_seconds=settings.idle_seconds,
+        calls=settings.calls_per_worker,
+        memory_bytes=settings.max_sandbox_memory_mb << 20,
+    )

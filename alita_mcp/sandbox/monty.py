@@ -231,7 +231,7 @@ def _check_arguments(arguments: dict[str, Any]) -> None:
     try:
         encode_strict(arguments, MAX_ARGUMENTS_BYTES)
     except NotJson as problem:
-        reason = str(problem).replace("the result", "they", 1)
+        reason = str(problem).replace("the result is", "they are", 1)
         raise SandboxRefused(f"The arguments cannot enter the sandbox: {reason}.") from problem
 
 

@@ -103,7 +103,7 @@ class Ending:
         match answer:
             case ["value", str(text)] if len(text.encode()) <= self._job.limits.result_bytes:
                 try:
-                    return self.result("ok", value=decode_strict(text.encode()))
+                    return self.result("ok", value=decode_strict(text.encode(), self._job.limits.json_depth))
                 except NotJson as problem:
                     return self.result("bad_result", message=str(problem))
             case ["problem", str(problem)]:

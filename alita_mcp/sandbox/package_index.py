@@ -19,8 +19,6 @@ class PackageIndex(Value):
     url: str
     hosts: frozenset[str]
     """`name:port` of all that may be reached; files must lie with the index, but for pip's own default."""
-    trusted_host: str = ""
-    """Named to pip when the index is plain HTTP, which the settings then ask for in so many words."""
 
 
 def package_index(settings: Settings) -> PackageIndex:
@@ -38,12 +36,11 @@ def package_index(settings: Settings) -> PackageIndex:
         port = 0
     if not parts.hostname or not port:
         raise UsageError("ALITA_PACKAGE_INDEX is not the http(s) URL of a package index.")
-    host = f"{parts.hostname}:{port}"
-    trusted = host if parts.scheme == "http" else ""
-    return PackageIndex(url=settings.package_index, hosts=frozenset({host}), trusted_host=trusted)
+    return PackageIndex(url=settings.package_index, hosts=frozenset({f"{parts.hostname}:{port}"}))
 
 
 def _default_index() -> PackageIndex:
+    # the one place that knows both of its hosts; uv's own default is the same, but only its binary knows
     from pip._internal.models.index import PyPI
 
     return PackageIndex(

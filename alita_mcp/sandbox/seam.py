@@ -83,6 +83,8 @@ class Job(Value):
     """What the version was granted; the broker that comes with the job answers for it."""
     fresh: bool = False
     """Whether the call needs a worker that nothing ran in before and nothing will run in after."""
+    depth: int = Field(default=0, ge=0)
+    """How many calls led to this one; each of them waits in its own worker until this one ends."""
 
 
 class RunResult(Value):

@@ -1,4 +1,4 @@
-"""The host's end of the wire: a transport in, a worker out that has attested itself and takes one order.
+"""The host's end of the wire: a transport in, a worker out that has attested itself and takes orders.
 
 Everything from inside is hostile until checked: the token, the frames, their sizes, their order.
 """
@@ -14,7 +14,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.attestation import Attestation, Demands, is_old_python, read_attestation, weaknesses
-from alita_mcp.sandbox.bundle import child_entry, supervisor_bundle
+from alita_mcp.sandbox.bundle import supervisor_bundle
 from alita_mcp.sandbox.frames import TOKEN_BYTES, Decoder, Frame, FrameError, Kind, encode, pieces
 from alita_mcp.values import Limits, Value
 
@@ -22,25 +22,43 @@ START_SECONDS = 60.0
 """How long a sandbox may take from its start to its attestation; machines under load are slow."""
 GRACE_SECONDS = 5.0
 """How much later than the supervisor's clock the host's own clock ends a call."""
+CLEAN_SECONDS = 15.0
+"""How long removing what a call left may take; then the worker is given up."""
+CLEAN = b'{"clean": true}'
 MAX_ORDER_BYTES = 64 << 20
 PACKAGES = "/opt/alita-packages"
 """Where a sandbox sees its environment."""
-OPEN_FILES = 256
 
 
 class WorkerLost(SandboxError):
     """The supervisor is gone without a result."""
 
 
+class WorkerStale(SandboxError):
+    """A kept worker turned out to be of no use any more before anything of the call reached it: take another."""
+
+
 class Transport(Protocol):
     """The stdin and stdout of a supervisor; opened and killed by the context manager that gave it."""
 
     async def send(self, data: bytes) -> None:
-        """Writes all of it; raises WorkerLost when nobody reads any more."""
+        """Writes all of it; raises WorkerLost when nobody reads any more.
+
+        What a cancelled call did not write goes out before the next one's bytes, or `is_whole` turns False.
+        """
         ...
 
     async def receive(self) -> bytes:
         """The next bytes; empty when the supervisor is gone."""
+        ...
+
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be received, the end included, as far as that can be told without waiting."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """False once bytes that were to be sent are lost."""
         ...
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
@@ -64,11 +82,16 @@ class Confinement(Value):
 
 
 class Worker:
-    """A booted sandbox that waits for its one order."""
+    """A booted sandbox that waits for orders."""
 
     def __init__(self, transport: Transport, limits: Limits, confinement: Confinement) -> None:
         self.limits = limits
         self.transport = transport
+        self.loaded = False
+        self.single_use = ""
+        """What the import left that two calls would share; empty: nothing."""
+        self.owes_clean = False
+        """Whether a call was answered and what it left is still being removed."""
         self._confinement = confinement
         self._token = os.urandom(TOKEN_BYTES)
         self._decoder = Decoder(self._token)
@@ -79,7 +102,7 @@ class Worker:
     @property
     def attestation(self) -> Attestation:
         """What the supervisor found; there since `greet`."""
-        assert self._attestation is not None  # noqa: S101 - open_worker greets before it hands the worker out
+        assert self._attestation is not None  # noqa: S101 - whoever opens a worker greets it first
         return self._attestation
 
     async def greet(self, *, egress: bool) -> None:
@@ -110,8 +133,25 @@ class Worker:
         if weak := weaknesses(found, self._confinement.demands):
             raise SandboxError(f"The sandbox is weaker than it must be: {'; '.join(weak)}.")
 
-    async def order(self, kind: Kind, entry: str, words: dict[str, Any], payload: bytes) -> None:
-        """Sends the one order, CALL or BUILD, with what it works on; `entry` is the child's module.
+    def terms(self) -> dict[str, Any]:
+        """The part of an order that says what the processes may use."""
+        limits = self.limits
+        rlimits = {
+            "cpu_seconds": limits.cpu_seconds,
+            "files": limits.open_files,
+            "file_bytes": limits.scratch_bytes,
+            "data_bytes": self._confinement.data_bytes,
+            "processes": self._confinement.processes,
+        }
+        return {
+            "wall_seconds": limits.wall_seconds,
+            "output_bytes": limits.output_bytes,
+            "result_bytes": limits.result_bytes,
+            "rlimits": rlimits,
+        }
+
+    async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
+        """Sends an order, LOAD, CALL or BUILD, with what it works on.
 
         Raises:
             SandboxRefused: the payload is too large.
@@ -120,17 +160,11 @@ class Worker:
             raise SandboxRefused(
                 f"{len(payload)} bytes of input are more than the {MAX_ORDER_BYTES} that fit."
             )
-        for piece in pieces(payload):
-            await self.send(Kind.PAYLOAD, 0, piece)
-        limits = self.limits.model_dump(exclude={"memory_bytes", "processes", "scratch_bytes"})
-        rlimits = {
-            "files": OPEN_FILES,
-            "file_bytes": self.limits.scratch_bytes,
-            "data_bytes": self._confinement.data_bytes,
-            "processes": self._confinement.processes,
-        }
-        order = limits | words | {"entry": child_entry(entry), "rlimits": rlimits}
-        await self.send(kind, 0, json.dumps(order).encode())
+        *before, last = [encode(Kind.PAYLOAD, 0, piece) for piece in pieces(payload)] or [b""]
+        async with self._sending:
+            for frame in before:
+                await self.transport.send(frame)
+            await self.transport.send(last + encode(kind, 0, json.dumps(words).encode()))
 
     async def send(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
         """Sends one frame; the frames of several tasks never mix."""
@@ -153,3 +187,21 @@ class Worker:
             except FrameError as broken:
                 raise SandboxError(f"The sandbox broke its protocol: {broken}.") from broken
         return self._arrived.popleft()
+
+    async def settle(self) -> None:
+        """Waits until nothing is left of the call before.
+
+        Raises:
+            WorkerStale: it cannot be cleaned, is gone or says what it should not.
+        """
+        try:
+            if self.owes_clean:
+                with anyio.fail_after(CLEAN_SECONDS):
+                    frame = await self.next_frame()
+                if frame.kind != Kind.CLEAN or frame.payload != CLEAN:
+                    raise WorkerStale("The sandbox could not be cleaned.")
+                self.owes_clean = False
+        except (SandboxError, TimeoutError) as broken:
+            raise WorkerStale(f"The kept sandbox is of no use any more: {broken}") from broken
+        if self._arrived or not self.transport.is_silent():
+            raise WorkerStale("The kept sandbox ended or spoke without being asked.")

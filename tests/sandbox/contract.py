@@ -28,6 +28,9 @@ WAIT_SECONDS = 120
 HOSTILE = (*RESOURCES, *ENDINGS, *TAMPERING, *ISOLATION)
 
 
+ADDS = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
+
+
 class Call(NamedTuple):
     """One program, how it is called and what must come of it; the function is always `f`."""
 
@@ -171,13 +174,15 @@ class ConfinedContract(SandboxContract):
                 Job(code=program.code, function="f", arguments=program.arguments, limits=program.limits)
             )
             assert program.expected(result), result
+            assert (await sandbox.run(ADDS)).value == 42
+            await sandbox.aclose()
             await nothing_left(left, os.getpid())
 
     @pytest.mark.parametrize("delay", [0, 0.02, 0.1, 0.3])
     async def test_cancelling_while_it_starts_leaves_nothing(
         self, sandbox: Sandbox, left: Leftovers, delay: float
     ) -> None:
-        await sandbox.run(Job(code="def f(): return 1\n", function="f", arguments={}))
+        await sandbox.run(ADDS.model_copy(update={"fresh": True}))
         with anyio.fail_after(WAIT_SECONDS):
             with anyio.move_on_after(delay):
                 job = Job(code="def f():\n    while True:\n        pass\n", function="f", arguments={})
@@ -198,7 +203,8 @@ class ConfinedContract(SandboxContract):
             code="def f(): return 1\n", function="f", arguments={}, limits=Limits(memory_bytes=16 << 20)
         )
         try:
-            outcome = (await sandbox.run(job)).status
+            result = await sandbox.run(job)
+            outcome = result.status if result.status in {"ok", "memory"} else str(result)
         except SandboxRefused as refused:
             outcome = refused.message
         assert outcome in {"ok", "memory"} or str(16 << 20) in outcome

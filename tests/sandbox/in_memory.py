@@ -41,7 +41,10 @@ class Played:
         out_of_memory: bool = False,
     ) -> None:
         self.sent = b""
+        self.writes = 0
         self.complaints = "it said so"
+        self.talkative = False
+        """Whether something waits to be received between calls."""
         self._answers = answers
         self._hello = hello
         self._token = token
@@ -50,12 +53,20 @@ class Played:
 
     async def send(self, data: bytes) -> None:
         self.sent += data
+        self.writes += 1
 
     async def receive(self) -> bytes:
         reply = next(self._replies, b"")
         if reply == b"hang":
             await anyio.sleep_forever()
         return reply
+
+    def is_silent(self) -> bool:
+        return not self.talkative
+
+    @property
+    def is_whole(self) -> bool:
+        return True
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
         return self._out_of_memory

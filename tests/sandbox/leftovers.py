@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 import anyio
@@ -15,8 +18,17 @@ Leftovers = Callable[[int], list[str]]
 
 
 def docker_leftovers(pid: int) -> list[str]:
+    return _containers(pid, "--all")
+
+
+def docker_running(pid: int) -> list[str]:
+    """Without those that were never started: nobody but the next process can remove what a killed one made."""
+    return _containers(pid)
+
+
+def _containers(pid: int, *words: str) -> list[str]:
     listing = subprocess.run(
-        ["docker", "ps", "--all", "--format", '{{.Names}} {{.Label "alita.owner"}}'],
+        ["docker", "ps", *words, "--format", '{{.Names}} {{.Label "alita.owner"}}'],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     return [line for line in listing.stdout.splitlines() if f"-{pid}-" in line]
@@ -24,13 +36,24 @@ def docker_leftovers(pid: int) -> list[str]:
 
 def bubblewrap_leftovers(pid: int) -> list[str]:
     """Processes in the control groups that a process made."""
-    groups = [path for path in Path("/sys/fs/cgroup").rglob(f"alita-*-{pid}-*") if path.is_dir()]
-    members = [path / "cgroup.procs" for path in groups]
-    return [number for file in members if file.exists() for number in file.read_text().split()]
+    found = set()
+    for group in control_groups(pid):
+        with suppress(OSError):  # it may be removed while we look
+            found |= set((group / "cgroup.procs").read_text().split())
+    return sorted(found)
 
 
 def control_groups(pid: int) -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup").rglob(f"alita-*-{pid}-*") if path.is_dir()]
+    folders = [
+        Path(folder) for folder, _, _ in os.walk("/sys/fs/cgroup")
+    ]  # unlike glob, patient with what vanishes
+    return [folder for folder in folders if fnmatch(folder.name, f"alita-*-{pid}-*")]
+
+
+def mounts_of_ours() -> set[str]:
+    """Mount points of this machine that carry our name."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    return {line.split()[4] for line in lines if "alita" in line}
 
 
 async def busy_host(kind: str, home: Path) -> Process:

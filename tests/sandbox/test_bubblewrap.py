@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -23,6 +24,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
 from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import (
     Leftovers,
     bubblewrap_leftovers,
@@ -51,6 +53,10 @@ class BubblewrapFixtures:
         return f"sha256:{uuid.uuid4().hex}"
 
 
+class TestBubblewrapKeeps(BubblewrapFixtures, KeptContract):
+    pass
+
+
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_its_processes_are_nobodys_outside(self, sandbox: BubblewrapSandbox) -> None:
         async with sandbox.open_worker(Limits()):
@@ -73,7 +79,8 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
                 host.kill()
             await nothing_left(bubblewrap_leftovers, host.pid)
             assert control_groups(host.pid) != []
-            await BubblewrapSandbox(settings).run(ADD)
+            async with aclosing(BubblewrapSandbox(settings)) as later:
+                await later.run(ADD)
         assert control_groups(host.pid) == []
 
     async def test_an_environment_is_seen_although_its_home_is_private(

@@ -24,6 +24,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
 from tests.sandbox.contract_environments import EnvironmentContract
+from tests.sandbox.contract_kept import KeptContract
 from tests.sandbox.leftovers import Leftovers, docker_leftovers, nothing_left
 from tests.sandbox.registry import running_registry
 from tests.sandbox.tars import HELLO, tar_of
@@ -36,7 +37,8 @@ GONE = Owner.this_process()._replace(pid=2**22 - 1)
 
 class DockerFixtures:
     @pytest.fixture
-    def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
+    def sandbox(self, digest: str, docker_sandbox: DockerSandbox) -> DockerSandbox:
+        # the digest first: its volume can be removed only after the containers that are kept with it
         return docker_sandbox
 
     @pytest.fixture
@@ -50,6 +52,10 @@ class DockerFixtures:
         subprocess.run(
             ["docker", "volume", "rm", "--force", volume_name(digest)], check=True, capture_output=True
         )
+
+
+class TestDockerKeeps(DockerFixtures, KeptContract):
+    pass
 
 
 class TestDocker(DockerFixtures, ConfinedContract):

@@ -6,6 +6,7 @@ import ast
 import json
 import math
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from alita_mcp.sandbox.attestation import Demands
 from alita_mcp.sandbox.builder import BuilderFailed, build
 from alita_mcp.sandbox.calls import call
 from alita_mcp.sandbox.frames import MAX_PAYLOAD, Decoder, Frame, FrameError, Kind, encode
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.kept_worker import KeptWorker, key_of
+from alita_mcp.sandbox.seam import Environment, Job
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
-from alita_mcp.sandbox.wire import WorkerLost
-from alita_mcp.values import Limits
+from alita_mcp.sandbox.wire import WorkerLost, WorkerStale
+from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 
 JOB = Job(
@@ -30,6 +32,7 @@ JOB = Job(
 )
 TOKENS = st.binary(min_size=0, max_size=frames.TOKEN_BYTES)
 FRAMES = st.builds(Frame, st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=300))
+LOADED = (Kind.LOADED, 0, b'{"status": "ok", "seconds": 0.1}')
 TEXT = st.text(st.characters(codec="utf-8"))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -144,6 +147,11 @@ def test_the_limits_of_strict_json_are_where_they_are_said_to_be() -> None:
     assert decode_strict(encode_strict(nested, 1 << 20)) == nested
     with pytest.raises(NotJson, match="deeper"):
         encode_strict([nested], 1 << 20)
+    with pytest.raises(NotJson, match=r"limit of 2 \(json_depth\)"):
+        encode_strict([[[1]]], 1 << 20, 2)
+    with pytest.raises(NotJson, match=r"limit of 2 \(json_depth\)"):
+        decode_strict(b"[[[1]]]", 2)
+    assert decode_strict(encode_strict([[1]], 1 << 20, 2), 2) == [[1]]
     with pytest.raises(NotJson, match="result_bytes"):
         encode_strict("x" * 99, 100)
     allowed = sys.get_int_max_str_digits()
@@ -227,16 +235,19 @@ async def test_a_wrong_token_ends_it() -> None:
         [(Kind.OUTPUT, 1, b"x" * 11)],
         [(Kind.CHUNK, 0, b"x" * 500_000)],
         [(Kind.RESULT, 0, b"not json")],
+        [(Kind.LOADED, 0, b"{}")],
+        [(Kind.CLEAN, 0, b"{}")],
+        [(Kind.ASK, 1, b"{}")],
         [(Kind.RESULT, 0, b"[" * 100_000)],
         [result(status="new")],
         [result(status="ok", seconds="long")],
         [b"\x00" * 40],
         [b""],
     ],
-    ids=range(11),
+    ids=range(14),
 )
 async def test_a_sandbox_that_breaks_the_protocol_is_an_error_of_the_sandbox(answers: list[Answer]) -> None:
-    worker = await greeted(Played(*answers), JOB.limits)
+    worker = await greeted(Played(LOADED, *answers), JOB.limits)
     with pytest.raises(SandboxError):
         await call(worker, JOB)
 
@@ -253,7 +264,7 @@ async def test_a_sandbox_that_breaks_the_protocol_is_an_error_of_the_sandbox(ans
     ],
 )
 async def test_a_result_is_checked_again_outside(answers: list[Answer], status: str, message: str) -> None:
-    worker = await greeted(Played(*answers), JOB.limits)
+    worker = await greeted(Played(LOADED, *answers), JOB.limits)
     answer = await call(worker, JOB)
     assert answer.status == status
     assert message in answer.message
@@ -265,7 +276,7 @@ async def test_a_result_is_checked_again_outside(answers: list[Answer], status: 
     ids=range(3),
 )
 async def test_the_back_end_can_tell_that_memory_ran_out(answers: list[Answer]) -> None:
-    worker = await greeted(Played(*answers, out_of_memory=True), JOB.limits)
+    worker = await greeted(Played(LOADED, *answers, out_of_memory=True), JOB.limits)
     answer = await call(worker, JOB)
     assert answer.status == "memory"
     assert str(JOB.limits.memory_bytes) in answer.message
@@ -273,7 +284,7 @@ async def test_the_back_end_can_tell_that_memory_ran_out(answers: list[Answer]) 
 
 async def test_the_outer_clock_ends_a_call_that_the_inner_one_does_not() -> None:
     job = JOB.model_copy(update={"limits": Limits(wall_seconds=0.01)})
-    worker = await greeted(Played(b"hang"), job.limits)
+    worker = await greeted(Played(LOADED, b"hang"), job.limits)
     answer = await call(worker, job)
     assert answer.status == "timeout"
     assert "from outside" in answer.message
@@ -319,7 +330,9 @@ async def test_an_error_of_the_listener_ends_the_builder_as_it_is() -> None:
 
 def test_what_goes_inside_needs_the_standard_library_and_itself_only() -> None:
     modules = json.loads(bundle.supervisor_bundle(b"", egress=True).partition(b"\n")[2])
-    inside = modules["modules"] + json.loads(modules["options"]["child"])["modules"]
+    inside = modules["modules"] + [
+        it for one in modules["options"]["programs"].values() for it in one["modules"]
+    ]
     names = {name for name, _ in inside}
     assert len(names) >= 12
     imported = {
@@ -337,6 +350,110 @@ def test_what_goes_inside_needs_the_standard_library_and_itself_only() -> None:
 def test_every_file_of_the_runner_is_delivered() -> None:
     folder = Path(bundle.__file__).parent / "runner"
     modules = json.loads(bundle.supervisor_bundle(b"", egress=False).partition(b"\n")[2])
-    child = json.loads(modules["options"]["child"])
-    delivered = {name.rpartition(".")[2] for name, _ in modules["modules"] + child["modules"]}
+    programs = [it for one in modules["options"]["programs"].values() for it in one["modules"]]
+    delivered = {name.rpartition(".")[2] for name, _ in modules["modules"] + programs}
     assert {path.stem for path in folder.glob("*.py")} - {"__init__", "boot"} <= delivered
+
+
+CLEAN = (Kind.CLEAN, 0, b'{"clean": true}')
+
+
+async def test_a_worker_takes_the_next_call_once_it_is_clean() -> None:
+    played = Played(
+        LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"), CLEAN, (Kind.CHUNK, 0, b"2"), result(status="ok")
+    )
+    worker = await greeted(played, JOB.limits)
+    assert [(await call(worker, JOB)).value for _ in range(2)] == [1, 2]
+    assert worker.owes_clean
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (Kind.CLEAN, 0, b'{"clean": false}'),
+        (Kind.CLEAN, 0, b"garbage"),
+        (Kind.CHUNK, 0, b"1"),
+        b"\x00" * 40,
+        b"",
+    ],
+    ids=range(5),
+)
+async def test_a_worker_that_was_not_cleaned_takes_no_call(said: Answer | bytes) -> None:
+    worker = await greeted(Played(LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"), said), JOB.limits)
+    assert (await call(worker, JOB)).ok
+    with pytest.raises(WorkerStale):
+        await call(worker, JOB)
+
+
+async def test_a_worker_that_speaks_between_calls_takes_none() -> None:
+    played = Played(LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"), CLEAN)
+    worker = await greeted(played, JOB.limits)
+    assert (await call(worker, JOB)).ok
+    played.talkative = True
+    with pytest.raises(WorkerStale, match="without being asked"):
+        await call(worker, JOB)
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [(Kind.CHUNK, 0, b"1"), LOADED],
+        [(Kind.ASK, 1, b"{}")],
+        [result(status="ok")],
+        [(Kind.LOADED, 0, b"[]")],
+        [(Kind.LOADED, 0, b'{"status": "ok"}')],
+    ],
+    ids=range(5),
+)
+async def test_a_sandbox_that_breaks_the_protocol_while_it_loads_is_an_error(answers: list[Answer]) -> None:
+    worker = await greeted(Played(*answers), JOB.limits)
+    with pytest.raises(SandboxError, match="protocol"):
+        await call(worker, JOB)
+
+
+async def test_what_cannot_be_shared_is_told_when_the_code_is_loaded() -> None:
+    loaded = (Kind.LOADED, 0, b'{"status": "ok", "seconds": 0.1, "single_use": "threads"}')
+    worker = await greeted(Played(loaded, (Kind.CHUNK, 0, b"1"), result(status="ok")), JOB.limits)
+    assert (await call(worker, JOB)).ok
+    assert worker.single_use == "threads"
+
+
+async def test_a_load_that_fails_is_the_codes_and_shows_its_output() -> None:
+    failed = (Kind.LOADED, 0, b'{"status": "load_failed", "error_type": "KeyError", "seconds": 0.1}')
+    worker = await greeted(Played((Kind.OUTPUT, 1, b"hello"), failed), JOB.limits)
+    answer = await call(worker, JOB)
+    assert (answer.status, answer.error_type, answer.stdout) == ("load_failed", "KeyError", "hello")
+    assert not worker.loaded
+
+
+async def test_arguments_and_call_travel_in_one_write() -> None:
+    played = Played(LOADED, (Kind.CHUNK, 0, b"1"), result(status="ok"))
+    worker = await greeted(played, JOB.limits)
+    await call(worker, JOB)
+    assert played.writes == 3  # the supervisor, LOAD, CALL
+
+
+class Stubborn(AsyncExitStack):
+    async def aclose(self) -> None:
+        raise OSError("no")
+
+
+async def test_a_worker_that_does_not_end_as_it_should_is_logged_and_not_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    kept = KeptWorker(await greeted(Played()), Stubborn())
+    assert kept.usable
+    await kept.aclose()
+    assert not kept.usable
+    assert "did not end" in caplog.text
+
+
+def test_workers_are_shared_only_by_jobs_that_agree_in_everything_but_arguments() -> None:
+    changes: tuple[dict[str, Any], ...] = (
+        {"code": "def f(): return 2\n"}, {"function": "g"}, {"limits": Limits(wall_seconds=1)}, {"hash_seed": 1},
+        {"clock_offset_s": 1}, {"grants": Grants(model=True)}, {"grants": Grants(network=("a.example",))},
+        {"environment": Environment(digest="sha256:1", location="x")},
+    )  # fmt: skip
+    assert key_of(JOB) == key_of(JOB.model_copy(update={"arguments": {"a": 1}, "fresh": True}))
+    keys = {key_of(JOB), *(key_of(JOB.model_copy(update=change)) for change in changes)}
+    assert len(keys) == 1 + len(changes)

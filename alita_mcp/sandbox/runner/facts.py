@@ -28,10 +28,15 @@ def facts() -> dict[str, object]:
         "core_limit": resource.getrlimit(resource.RLIMIT_CORE)[1],
         "machine": os.uname().machine,
         "python": sys.version.split()[0],
-        "python_tag": "cp{}{}-{}".format(
-            *sys.version_info[:2], sysconfig.get_platform().replace("-", "_").replace(".", "_")
-        ),
+        "python_tag": _python_tag(),
     }
+
+
+def _python_tag() -> str:
+    """Version and platform; programs and wheels for glibc do not run beside a Python that was built on musl."""
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    musl = "_musl" if "musl" in getattr(sys.implementation, "_multiarch", "") else ""
+    return f"cp{sys.version_info[0]}{sys.version_info[1]}-{platform}{musl}"
 
 
 def oom_kills() -> int | None:

@@ -1,36 +1,106 @@
-"""`alita_tool` as a tool sees it: every door says which grant it lacks."""
+"""`alita_tool` as a tool sees it: grants and a way to ask the host in, the module out.
+
+A door without its grant says so at once; the host checks every question again, whatever this module lets through.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.sandbox.runner.mirror import ROOT, Mirror
+from alita_mcp.sandbox.runner.workspace import watch_files, workspace_path
+
+if TYPE_CHECKING:
+    from pathlib import PosixPath
+
+Ask = Callable[[str, dict[str, Any]], Any]
+ERRORS: dict[str, type[Exception]] = {
+    error.__name__: error
+    for error in (
+        PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, ValueError,
+        TimeoutError, RuntimeError, OSError, LookupError,
+    )
+}  # fmt: skip
+"""What an error of the host may be inside; any other is a RuntimeError."""
+_GRANTS = {"complete": "model", "call_tool": "tools", "secret": "secrets", "workspace": "workspace"}
+_mirrors: list[Mirror] = []
 
 
-class _AlitaTool(ModuleType):
-    """The rights a tool may be granted; `workspace` is a path where it is granted."""
+def lacks(door: str, what: str = "") -> str:
+    """What a tool's author reads about a door without its grant; `what` is the single thing that lacks it."""
+    name = door.partition(".")[0]
+    if name not in _GRANTS:
+        return f"alita_tool has no door {door[:100]!r}"
+    grant = f"{_GRANTS[name]!r}: {what[:100]!r}" if what else repr(_GRANTS[name])
+    return f"alita_tool.{name} needs the grant {grant}, which this tool does not have"
 
-    def complete(self, *_arguments: Any, **_options: Any) -> NoReturn:
-        """A completion by the configured model."""
-        _refuse("complete", "model")
 
-    def call_tool(self, *_names: Any, **_arguments: Any) -> NoReturn:
-        """The result of another tool of the library."""
-        _refuse("call_tool", "tools")
+class AlitaTool(ModuleType):
+    """The rights a tool may be granted: `complete`, `call_tool`, `secret` and `workspace`."""
 
-    def secret(self, *_names: Any) -> NoReturn:
-        """A secret by name."""
-        _refuse("secret", "secrets")
+    def __init__(self, grants: dict[str, Any], ask: Ask) -> None:
+        super().__init__("alita_tool", type(self).__doc__)
+        self._grants = grants
+        self._ask = ask
+        self._workspace: PosixPath | None = None
+
+    def complete(
+        self,
+        prompt: str,
+        system: str | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> str:
+        """A completion by the configured model; needs the grant `model`."""
+        if not self._grants.get("model"):
+            raise PermissionError(lacks("complete"))
+        words = {"prompt": prompt, "system": system, "max_tokens": max_tokens, "temperature": temperature}
+        text: str = self._ask("complete", words)
+        return text
+
+    def call_tool(self, name: str, /, **arguments: Any) -> Any:
+        """The result of another tool of the library; needs the grant `tools` with its name."""
+        self._check("call_tool", "tools", name)
+        return self._ask("call_tool", {"name": name, "arguments": arguments})
+
+    def secret(self, name: str) -> str:
+        """A secret by name; needs the grant `secrets` with that name."""
+        self._check("secret", "secrets", name)
+        value: str = self._ask("secret", {"name": name})
+        return value
 
     @property
-    def workspace(self) -> NoReturn:
-        """The folder that the tool may use."""
-        _refuse("workspace", "workspace")
+    def workspace(self) -> PosixPath:
+        """The folder that the tool may read, or read and write, as a `pathlib.Path`; needs the grant `workspace`."""
+        if self._grants.get("workspace", "none") == "none":
+            raise PermissionError(lacks("workspace"))
+        if self._workspace is None:
+            self._workspace = workspace_path(_mirrors[-1])
+        return self._workspace
+
+    def _check(self, door: str, grant: str, name: str) -> None:
+        granted = self._grants.get(grant, ())
+        if name not in granted:
+            raise PermissionError(lacks(door, str(name) if granted else ""))
 
 
-def module() -> ModuleType:
-    """The module for `sys.modules["alita_tool"]`."""
-    return _AlitaTool("alita_tool", _AlitaTool.__doc__)
+def module(grants: dict[str, Any] | None = None, ask: Ask | None = None, *, root: str = ROOT) -> ModuleType:
+    """The module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
+    grants, ask = grants or {}, ask or _nobody_answers
+    if grants.get("workspace", "none") != "none":
+        mirror = Mirror(ask, writable=grants["workspace"] == "write", root=root)
+        _mirrors[:] = [mirror]
+        watch_files(mirror)
+    return AlitaTool(grants, ask)
 
 
-def _refuse(door: str, grant: str) -> NoReturn:
-    raise PermissionError(f"alita_tool.{door} needs the grant {grant!r}, which this tool does not have")
+def finish() -> None:
+    """Keeps what the tool changed in its workspace; called after its function returned a value."""
+    for mirror in _mirrors:
+        mirror.finish()
+
+
+def _nobody_answers(door: str, _words: dict[str, Any]) -> Any:
+    raise PermissionError(lacks(door))

@@ -34,7 +34,11 @@ _DENIED: dict[str, tuple[int, int | None]] = {
     "sysfs": (139, None), "personality": (135, 92), "mq_open": (240, 180), "shmget": (29, 194),
     "semget": (64, 190), "msgget": (68, 186),
 }  # fmt: skip
-_CLONE, _CLONE3, _SOCKET, _PRLIMIT = (56, 220), (435, 435), (41, 198), (302, 261)
+_CLONE, _CLONE3, _SOCKET, _PRCTL = (56, 220), (435, 435), (41, 198), (157, 167)
+_OF_ONESELF = ((302, 261), (142, 118), (144, 119), (203, 122), (314, 274))
+"""prlimit64, sched_setparam, …scheduler, …affinity, …attr: the first argument is a process, and 0 the caller."""
+_PRIORITIES = (((141, 140), 0), ((251, 30), 1))
+"""setpriority and ioprio_set with the number that says that a process is meant; the second argument is which."""
 _NAMESPACES = 0x7E020000
 """Every CLONE_NEW… flag."""
 _FAMILIES = (1, 2, 10, 16)
@@ -42,7 +46,7 @@ _FAMILIES = (1, 2, 10, 16)
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
 _Instruction = tuple[int, int, int, int]
 
 
@@ -78,24 +82,51 @@ def _conditional_rules(column: int) -> list[_Instruction]:
         (_EQUAL, len(_FAMILIES) - position, 0, family) for position, family in enumerate(_FAMILIES)
     ]
     return [
-        # prlimit64 of oneself only
-        (_EQUAL, 0, 4, _PRLIMIT[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, 0, 1, 0),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        *_own_rules(column),
         # clone without new namespaces
         (_EQUAL, 0, 4, _CLONE[column]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
         (_ANY_BIT, 0, 1, _NAMESPACES),
         (_RETURN, 0, 0, _ERRNO | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
+        # what is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox
+        (_EQUAL, 0, 6, _PRCTL[column]),
+        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_EQUAL, 0, 2, PR_SET_DUMPABLE),
+        (_LOAD, 0, 0, _SECOND_ARGUMENT),
+        (_EQUAL, 0, 1, 0),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
         # socket of a family on the list
         (_EQUAL, 0, len(families) + 2, _SOCKET[column]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
         *families,
         (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT),
     ]
+
+
+def _own_rules(column: int) -> list[_Instruction]:
+    """Limits and priorities of oneself only: what a call did to the zygote's would outlast it."""
+    rules: list[_Instruction] = []
+    for numbers in _OF_ONESELF:
+        rules += [
+            (_EQUAL, 0, 4, numbers[column]),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT),
+            (_EQUAL, 0, 1, 0),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        ]
+    for numbers, process in _PRIORITIES:
+        rules += [
+            (_EQUAL, 0, 6, numbers[column]),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT),
+            (_EQUAL, 0, 3, process),
+            (_LOAD, 0, 0, _SECOND_ARGUMENT),
+            (_EQUAL, 0, 1, 0),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        ]
+    return rules
 
 
 class _Program(ctypes.Structure):
@@ -118,13 +149,3 @@ def lower_limit(which: int, value: int, *, grace: int = 0) -> None:
     hard = resource.getrlimit(which)[1]
     ceiling = value + grace if hard == resource.RLIM_INFINITY else min(value + grace, hard)
     resource.setrlimit(which, (min(value, ceiling), ceiling))
-
-
-def prefer_for_oom(score: int) -> None:
-    """Makes the kernel choose this process first when memory runs out."""
-    prctl(PR_SET_DUMPABLE, 1)  # its files in /proc belong to root otherwise
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write(str(score))
-    except OSError:
-        pass

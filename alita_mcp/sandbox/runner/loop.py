@@ -16,40 +16,52 @@ Handler = Callable[[int], None]
 
 
 class Loop:
-    """Calls a handler when its file descriptor is ready, and one more when the deadline passes."""
+    """Calls a handler when its file descriptor is ready, and one more when the alarm goes off."""
 
     def __init__(self) -> None:
-        self.deadline: float | None = None
-        self.on_deadline: Callable[[], None] = lambda: None
+        self._alarm: tuple[float, Callable[[], None]] | None = None
         self._poll = select.epoll()
         self._handlers: dict[int, Handler] = {}
+        self._events: dict[int, int] = {}
 
-    def watch(self, fd: int, handler: Handler, events: int = select.EPOLLIN) -> None:
+    def watch(self, fd: int, handler: Handler, events: int = READABLE) -> None:
         """Starts to watch; EPOLLHUP and EPOLLERR always come too."""
         self._handlers[fd] = handler
+        self._events[fd] = events
         self._poll.register(fd, events)
 
     def change(self, fd: int, events: int) -> None:
         """Waits for other events of a watched file descriptor."""
-        if fd in self._handlers:
+        if self._events.get(fd, events) != events:
+            self._events[fd] = events
             self._poll.modify(fd, events)
 
     def forget(self, fd: int) -> None:
         """Stops to watch; unknown file descriptors are fine."""
         if self._handlers.pop(fd, None) is not None:
+            del self._events[fd]
             self._poll.unregister(fd)
+
+    def alarm(self, at: float, handler: Callable[[], None]) -> None:
+        """Calls once when the monotonic clock has reached `at`, in place of any alarm before."""
+        self._alarm = (at, handler)
+
+    def quiet(self) -> None:
+        """Takes the alarm back."""
+        self._alarm = None
 
     def run(self) -> None:
         """Runs until the process ends."""
         while True:
-            wait = -1.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+            wait = -1.0 if self._alarm is None else max(0.0, self._alarm[0] - time.monotonic())
             for fd, events in self._poll.poll(wait):
                 handler = self._handlers.get(fd)
                 if handler is not None:
                     handler(events)
-            if self.deadline is not None and time.monotonic() >= self.deadline:
-                self.deadline = None
-                self.on_deadline()
+            if self._alarm is not None and time.monotonic() >= self._alarm[0]:
+                _, ring = self._alarm
+                self._alarm = None
+                ring()
 
 
 class HostLink:
@@ -69,39 +81,44 @@ class HostLink:
         os.set_blocking(0, False)
         os.set_blocking(1, False)
         loop.watch(0, self._read)
-        loop.watch(1, self._write, 0)
+        loop.watch(1, self._on_writable, 0)
 
     @property
     def full(self) -> bool:
         """Whether producers should pause."""
         return len(self._waiting) > self.FULL
 
+    def queue(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
+        """Queues a frame: several go out in one write, and wake the host once."""
+        self._waiting += encode(kind, stream, payload, self._token)
+
     def send(self, kind: Kind, stream: int = 0, payload: bytes = b"") -> None:
         """Queues a frame and writes what the pipe takes now."""
-        self._waiting += encode(kind, stream, payload, self._token)
-        self._write(0)
+        self.queue(kind, stream, payload)
+        self._write()
 
     def send_json(self, kind: Kind, value: object) -> None:
-        """Queues a frame whose payload is JSON."""
+        """Sends a frame whose payload is JSON."""
         self.send(kind, 0, json.dumps(value).encode())
+
+    def drain(self) -> None:
+        """Writes everything that waits, however long it takes."""
+        os.set_blocking(1, True)
+        while self._waiting:
+            del self._waiting[: os.write(1, self._waiting)]
 
     def finish(self, parts: Iterable[bytes], result: object) -> None:
         """Sends the parts as CHUNK frames and the result, waits for the host to close the wire, and ends."""
-        os.set_blocking(1, True)
         for part in parts:
             for piece in pieces(part):
-                self._waiting += encode(Kind.CHUNK, 0, piece, self._token)
-                self._drain()
-        self._waiting += encode(Kind.RESULT, 0, json.dumps(result).encode(), self._token)
-        self._drain()
+                self.queue(Kind.CHUNK, 0, piece)
+                self.drain()
+        self.queue(Kind.RESULT, 0, json.dumps(result).encode())
+        self.drain()
         os.set_blocking(0, True)
         while os.read(0, 1 << 16):
             continue
         os._exit(0)
-
-    def _drain(self) -> None:
-        while self._waiting:
-            del self._waiting[: os.write(1, self._waiting)]
 
     def _read(self, _events: int) -> None:
         try:
@@ -113,9 +130,12 @@ class HostLink:
         for frame in self._decoder.feed(data):
             self._on_frame(frame)
 
-    def _write(self, events: int) -> None:
+    def _on_writable(self, events: int) -> None:
         if events & (READABLE & ~WRITABLE):
             os._exit(0)
+        self._write()
+
+    def _write(self) -> None:
         had = bool(self._waiting)
         try:
             while self._waiting:

@@ -33,6 +33,8 @@ class Tunnel:
     """Copies both ways; no policy here: that is the host's, where no tool can touch it."""
 
     def __init__(self, loop: Loop, link: HostLink) -> None:
+        self.admits = False
+        """Whether a call or a build runs: streams belong to it and end with it."""
         self._loop = loop
         self._link = link
         self._connections: dict[int, Connection] = {}
@@ -61,10 +63,18 @@ class Tunnel:
         elif frame.kind == Kind.RESET:
             self._close(connection, tell=False)
 
+    def close_all(self) -> None:
+        """Ends every stream without a word: the host ends its side when it hears the result."""
+        for connection in tuple(self._connections.values()):
+            self._close(connection, tell=False)
+
     def _accept(self) -> None:
         try:
             accepted, _ = self._listener.accept()
         except OSError:
+            return
+        if not self.admits:
+            accepted.close()
             return
         accepted.setblocking(False)
         self._opened += 1

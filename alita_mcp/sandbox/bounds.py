@@ -1,0 +1,40 @@
+"""How much a pool of kept workers may hold, and what it does and did."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from alita_mcp.values import Value
+
+
+class Bounds(Value):
+    """How much a pool may hold, and for how long."""
+
+    workers: int = Field(ge=1)
+    per_key: int = Field(ge=1)
+    """How many workers of one key may be in use at once."""
+    waiting: int = Field(ge=0)
+    """How many callers may wait."""
+    idle_seconds: float = Field(gt=0)
+    calls: int = Field(ge=1)
+    """After so many calls a worker is replaced."""
+    memory_bytes: int = Field(ge=1)
+    """The most that the workers together may have been promised."""
+    turn_seconds: float = Field(default=1.0, ge=0)
+    """So long a new worker stays with its key while others wait, or keys would evict each other for every call."""
+
+
+class PoolFigures(Value):
+    """What a pool does now (`busy`, `idle`, `waiting`) and did so far."""
+
+    busy: int
+    idle: int
+    waiting: int
+    started: int
+    reused: int
+    evicted: int
+    """Closed while idle, for another key's room."""
+    expired: int
+    """Closed after `idle_seconds`."""
+    recycled: int
+    """Closed after their number of calls, or because they were not usable any more."""

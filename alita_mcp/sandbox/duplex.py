@@ -1,0 +1,172 @@
+"""Bytes to and from a sandbox: descriptors that can be polled without a thread, everything else in threads."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+import anyio
+
+PIECE = 1 << 18
+InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+class Duplex(Protocol):
+    """A stream of bytes both ways."""
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of it; OSError when nobody reads."""
+        ...
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be received, the end included."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """False once bytes that were to be sent are lost."""
+        ...
+
+    def close(self) -> None:
+        """Wakes whoever waits, and closes."""
+        ...
+
+
+class Polled:
+    """A socket, or a pair of pipes; what a cancelled `send` did not write goes out with the next one."""
+
+    is_whole = True
+
+    def __init__(self, source: socket.socket | int, sink: socket.socket | int) -> None:
+        self._source = source
+        self._sink = sink
+        self._closed = False
+        self._unsent = bytearray()
+        self._early = b""
+        for end in {source, sink}:
+            if isinstance(end, socket.socket):
+                end.setblocking(False)
+            else:
+                os.set_blocking(end, False)
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of it; OSError when nobody reads."""
+        self._unsent += data
+        while self._unsent:
+            self._raise_if_closed()
+            try:
+                del self._unsent[: self._write(bytes(self._unsent[:PIECE]))]
+            except BlockingIOError:
+                await self._wait(anyio.wait_writable, self._sink)
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        early, self._early = self._early, b""
+        if early:
+            return early
+        while not self._closed:
+            try:
+                return self._read()
+            except BlockingIOError:
+                await self._wait(anyio.wait_readable, self._source)
+            except OSError:
+                break
+        return b""
+
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be received, the end included."""
+        if self._early or self._closed:
+            return False
+        try:
+            self._early = self._read()
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+    def close(self) -> None:
+        """Wakes whoever waits, and closes."""
+        if self._closed:
+            return
+        self._closed = True
+        for end in {self._source, self._sink}:
+            with suppress(OSError):
+                anyio.notify_closing(end)
+            if isinstance(end, int):
+                os.close(end)
+            else:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+
+    async def _wait(
+        self, ready: Callable[[socket.socket | int], Awaitable[None]], end: socket.socket | int
+    ) -> None:
+        with suppress(anyio.ClosedResourceError):
+            await ready(end)
+
+    def _read(self) -> bytes:
+        source = self._source
+        return os.read(source, PIECE) if isinstance(source, int) else source.recv(PIECE)
+
+    def _write(self, data: bytes) -> int:
+        sink = self._sink
+        return os.write(sink, data) if isinstance(sink, int) else sink.send(data)
+
+    def _raise_if_closed(self) -> None:
+        if self._closed:
+            raise BrokenPipeError("closed on this side")
+
+
+class Threaded:
+    """A socket that only blocks: over TLS, SSH or a named pipe. A cancelled `send` may be lost."""
+
+    def __init__(self, blocking: Any, in_thread: InThread) -> None:
+        self._socket = blocking
+        self._in_thread = in_thread
+        self._closed = False
+        self.is_whole = True
+        with suppress(AttributeError):
+            blocking.settimeout(None)
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of it; OSError when nobody reads."""
+        whole, self.is_whole = self.is_whole, False
+        await self._in_thread(partial(self._socket.sendall, data))
+        self.is_whole = whole
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        try:
+            data: bytes = await self._in_thread(partial(self._socket.recv, PIECE))
+        except OSError:
+            return b""
+        return data
+
+    def is_silent(self) -> bool:
+        """Nothing can be told without waiting; a worker that is gone is noticed when it is used."""
+        return not self._closed
+
+    def close(self) -> None:
+        """Wakes whoever reads, and closes."""
+        self._closed = True
+        with suppress(OSError, AttributeError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def duplex_of(attached: Any, in_thread: InThread) -> Duplex:
+    """The best way to a socket-like object of the Docker client."""
+    found = getattr(attached, "_sock", attached)
+    if type(found) is socket.socket:  # not its subclasses: TLS holds bytes back that no poll sees
+        return Polled(found, found)
+    return Threaded(found, in_thread)

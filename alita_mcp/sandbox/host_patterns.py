@@ -1,0 +1,68 @@
+"""Granted hosts as people write them: `api.example.org`, `*.example.org`, `api.example.org:8443` in, matches out."""
+
+from __future__ import annotations
+
+import re
+
+from alita_mcp.errors import UsageError
+from alita_mcp.values import Value
+
+USUAL_PORTS = frozenset({80, 443})
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_REGISTRIES = frozenset(
+    {"ac", "co", "com", "edu", "gob", "gov", "gouv", "info", "mil", "ne", "net", "or", "org"}
+)
+"""Second labels under which countries let anybody register names, as in `co.uk`."""
+
+
+class HostPattern(Value):
+    """One granted host, or all names below one."""
+
+    host: str
+    """Without the `*.`."""
+    below: bool = False
+    """Stands for every name below `host`, and not for `host` itself."""
+    port: int | None = None
+    """None: 80 and 443."""
+
+    def covers(self, host: str, port: int) -> bool:
+        """Whether a connection to a host, lower case and without a dot at its end, is granted."""
+        named = host.endswith(f".{self.host}") if self.below else host == self.host
+        return (
+            named and is_host_name(host) and (port in USUAL_PORTS if self.port is None else port == self.port)
+        )
+
+
+def read_pattern(text: str) -> HostPattern:
+    """The pattern that a grant writes.
+
+    Raises:
+        UsageError: no host name, an address in whatever notation, or a wildcard over everybody's names.
+    """
+    host, colon, port = text.lower().partition(":")
+    below = host.startswith("*.")
+    name = host.removeprefix("*.").removesuffix(".")
+    if (
+        not is_host_name(name)
+        or (colon and not re.fullmatch(r"[1-9][0-9]{0,4}", port))
+        or int(port or 0) > 65535
+    ):
+        raise UsageError(f"{text[:100]!r} is no host that can be granted.", hint=_HINT)
+    if below and _is_everybodys(name):
+        raise UsageError(f"{text[:100]!r} stands for names of everybody.", hint=_HINT)
+    return HostPattern(host=name, below=below, port=int(port) if colon else None)
+
+
+_HINT = "Write a name, as in api.example.org, *.example.org or api.example.org:8443."
+
+
+def is_host_name(host: str) -> bool:
+    """A DNS name in lower case; a last label that is a number would make it an address to some resolver."""
+    labels = host.split(".")
+    return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
+
+
+def _is_everybodys(name: str) -> bool:
+    labels = name.split(".")
+    return len(labels) == 1 or (len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _REGISTRIES)

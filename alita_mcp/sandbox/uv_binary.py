@@ -1,0 +1,124 @@
+"""Which uv a sandbox gets: the one installed here where it runs there, else a pinned static wheel of the index."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import sys
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.values import Value
+
+NAME_INSIDE = "uv"
+"""The program's path below the folder that a sandbox sees its environment in."""
+MUSL = "_musl"
+"""How the tag of a Python ends that was built on musl instead of glibc."""
+
+
+class Wheel(Value):
+    """One file of a package index."""
+
+    project: str
+    filename: str
+    sha256: str
+    program: str
+    """The member that is the program."""
+
+
+def _pinned(tags: str, sha256: str) -> Wheel:
+    return Wheel(
+        project="uv",
+        filename=f"uv-{_VERSION}-py3-none-{tags}.whl",
+        sha256=sha256,
+        program=f"uv-{_VERSION}.data/scripts/uv",
+    )
+
+
+_VERSION = "0.13.9"
+PINNED: Mapping[str, Wheel] = {
+    "x86_64": _pinned(
+        "musllinux_1_1_x86_64", "2c45530751517d6c3bbc69a19473f6effe47cce047bede01ffd8af7ea7b36b25"
+    ),
+    "aarch64": _pinned(
+        "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+        "5435c5ce14a56431208ca0996416d310f1598e8c2c8ba707688985a16bb82dbe",
+    ),
+}
+"""Statically linked, so that each runs in every Linux of its machine; nothing that is not named here is fetched."""
+
+
+class UvBinary(Value):
+    """Where the uv of one kind of sandbox comes from."""
+
+    identity: str
+    """SHA-256 of the file that it is taken from."""
+    file: Path | None = None
+    """The program on this machine; None: the wheel must be fetched."""
+    wheel: Wheel | None = None
+
+
+def find_uv(python_tag: str, wheels: Mapping[str, Wheel] = PINNED, *, own: Path | None = None) -> UvBinary:
+    """The uv for a sandbox's Python; `own` is the program of this machine, where it has one.
+
+    Raises:
+        SandboxError: none is known to run there.
+    """
+    if own is not None and runs_there(python_tag):
+        with own.open("rb") as program:
+            return UvBinary(identity=hashlib.file_digest(program, "sha256").hexdigest(), file=own)
+    wheel = wheels.get(machine_of(python_tag))
+    if wheel is None:
+        raise SandboxError(
+            f"No uv is known for the sandbox's Python, {python_tag!r}.",
+            hint=f"Packages need a sandbox on {' or '.join(wheels)}.",
+        )
+    return UvBinary(identity=wheel.sha256, wheel=wheel)
+
+
+def own_uv() -> Path | None:
+    """The uv that was installed with this package."""
+    import uv
+
+    try:
+        return Path(uv.find_uv_bin())
+    except FileNotFoundError:
+        return None
+
+
+def runs_there(python_tag: str) -> bool:
+    """Whether a program of this machine runs beside a Python with that tag."""
+    same_machine = sys.platform == "linux" and platform.machine() == machine_of(python_tag)
+    return same_machine and not python_tag.endswith(MUSL)
+
+
+def machine_of(python_tag: str) -> str:
+    """`x86_64` of `cp311-linux_x86_64` and of `cp311-linux_x86_64_musl`."""
+    return python_tag.partition("-linux_")[2].removesuffix(MUSL)
+
+
+def program_in(content: bytes, wheel: Wheel) -> bytes:
+    """The program in the bytes of a fetched wheel.
+
+    Raises:
+        SandboxError: these are not the bytes that the pin names.
+    """
+    found = hashlib.sha256(content).hexdigest()
+    if found != wheel.sha256:
+        raise SandboxError(f"{wheel.filename} of the package index has the hash {found}, not the pinned one.")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read(wheel.program)
+
+
+def uv_tar(program: bytes) -> bytes:
+    """The program as the files of an environment."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        entry = tarfile.TarInfo(NAME_INSIDE)
+        entry.size, entry.mode = len(program), 0o755
+        archive.addfile(entry, io.BytesIO(program))
+    return buffer.getvalue()

@@ -1,0 +1,146 @@
+"""Why uv failed: its complaints in, the error to raise out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from alita_mcp.errors import AlitaError, PackagesRejected, SandboxError
+
+_FORBIDDEN = re.compile(r"returned a (40[13]\b[^.]*) error")
+_NETWORK = re.compile(
+    r"Failed to fetch|Request failed|error sending request|error decoding response|Failed to download"
+)
+_CUT_SHORT = re.compile(
+    r"connection closed|unexpected end|end of file|body from connection|timed out|operation timed",
+    re.IGNORECASE,
+)
+_HTTP = re.compile(
+    r"HTTP status (?:client|server) error \(([^)]*)\)|(operation timed out|dns error|tunnel[^.:]*)"
+)
+_SPACE = re.compile(r"No space left on device|os error 28|File too large|os error 27")
+_FILES = re.compile(r"(\d+ files are more than \d+)")
+_HASHES = re.compile(r"Hash mismatch for `?([^`:\s]+)")
+_UNSAFE = re.compile(r"^unsafe: (.*)", re.MULTILINE)
+_ABSENT = re.compile(r"(\S+) was not found in the package registry")
+_NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)")
+_PYTHON = re.compile(r"(\S+) (?:requires|depends on) Python ?([<>=!~][^\s,]*)")
+_BECAUSE = re.compile(r"Because (.*?)(?:, we can conclude|$)", re.DOTALL)
+_INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([^`]+)`")
+_STRUCTURE = re.compile(r"The structure of `[^`]+` \([^)]*\) was invalid:\s*(.+)")
+_NEVER_STARTED = re.compile(r"uv cannot be started: (.*)")
+_OTHER_VERSIONS = "Take other versions, or leave out one of them."
+_WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
+_INDEX = "See ALITA_PACKAGE_INDEX and ALITA_PACKAGE_INDEX_CA."
+
+Judge = Callable[[str, str], AlitaError | None]
+"""Complaints and what was asked for in; an error out where they tell of this kind of failure."""
+
+
+def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
+    """PackagesRejected when the packages are at fault, SandboxError when the index or the sandbox is."""
+    told = _without_urls("\n".join(notes))
+    asked = ", ".join(packages)[:200]
+    for judge in (_broken_sandbox, _no_room, _hostile, _unreachable, _unsolvable):
+        if (failure := judge(told, asked)) is not None:
+            return failure
+    causes = [
+        note.partition(": ")[2]
+        for note in told.splitlines()
+        if note.lstrip().startswith(("error: ", "cause: "))
+    ]
+    reason = ": ".join(causes[:1] + causes[-1:] if len(causes) > 1 else causes) or "uv gave no reason"
+    return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
+
+
+def _broken_sandbox(told: str, _asked: str) -> AlitaError | None:
+    found = _NEVER_STARTED.search(told)
+    return SandboxError(f"uv does not start in the sandbox: {found[1]}.") if found else None
+
+
+def _no_room(told: str, asked: str) -> AlitaError | None:
+    if found := _FILES.search(told):
+        return PackagesRejected(
+            f"{asked} take more room than an environment may have: {found[1]}.", hint="Use smaller packages."
+        )
+    if not _SPACE.search(told):
+        return None
+    return PackagesRejected(
+        f"{asked} take more room than an environment may have.", hint="Use smaller packages."
+    )
+
+
+def _hostile(told: str, asked: str) -> AlitaError | None:
+    if found := _UNSAFE.search(told):
+        return PackagesRejected(
+            f"{asked} could not be installed: a wheel holds {found[1]!r}, which leads out of it."
+        )
+    if found := _HASHES.search(told):
+        return PackagesRejected(
+            f"The file that the index gives for {found[1]} does not have the hash of the lock.",
+            hint="Somebody replaced it, or the index is not the one that the lock was made with.",
+        )
+    return None
+
+
+def _unreachable(told: str, _asked: str) -> AlitaError | None:
+    if found := _FORBIDDEN.search(told):
+        return SandboxError(f"The package index could not be reached: it answered {found[1]}.", hint=_INDEX)
+    if not _NETWORK.search(told) or (_is_broken_file(told) and not _CUT_SHORT.search(told)):
+        return None
+    causes = [line.partition("cause: ")[2] for line in told.splitlines() if "cause: " in line]
+    found = _HTTP.search(told)
+    reason = (found[1] or found[2]) if found else (causes[-1] if causes else told.splitlines()[0])
+    return SandboxError(f"The package index could not be reached: {reason[:300].rstrip('. ')}.", hint=_INDEX)
+
+
+def _is_broken_file(told: str) -> bool:
+    """A download that came through whole, of a file that is none."""
+    return "Failed to extract" in told or "Failed to read metadata" in told
+
+
+def _unsolvable(told: str, asked: str) -> AlitaError | None:
+    if found := _STRUCTURE.search(told):
+        name = _INVALID.search(told)
+        what = (name[1] or name[2]) if name else asked
+        return PackagesRejected(
+            f"{what} is no proper wheel: {found[1].strip().rstrip('.')[:200]}.", hint=_WHEELS
+        )
+    because = _BECAUSE.search(told)
+    if because is None:
+        return None
+    if found := _ABSENT.search(told):
+        what = f"{found[1]!r}{_wanted_by(found[1], told)}"
+        return PackagesRejected(f"{what} does not exist in the package index.", hint="Check its name.")
+    if found := _NO_WHEEL.search(told):
+        what = f"{found[1]!r}{_wanted_by(found[1], told)}"
+        return PackagesRejected(f"{what} has no wheel for the sandbox's Python.", hint=_WHEELS)
+    return _conflict(" ".join(because[1].split()), asked)
+
+
+def _conflict(reason: str, asked: str) -> AlitaError:
+    if found := re.fullmatch(
+        r"(?:only .+ (?:is|are) available|there (?:is|are) no versions? of .+) and you require (\S+)", reason
+    ):
+        return PackagesRejected(
+            f"{found[1]!r} matches no version that the index has: {reason}.", hint=_OTHER_VERSIONS
+        )
+    if found := _PYTHON.search(reason):
+        return PackagesRejected(
+            f"{found[1]} needs Python {found[2]}, which the sandbox does not have: {reason[:300]}.",
+            hint=_OTHER_VERSIONS,
+        )
+    return PackagesRejected(f"{asked} conflict: {reason[:500]}.", hint=_OTHER_VERSIONS)
+
+
+def _wanted_by(name: str, told: str) -> str:
+    """Which package asks for it, where that is not the person."""
+    found = re.search(
+        rf"(?:all versions of )?(\S+?)(?:==\S+)? depends? on {re.escape(name)}(?![A-Za-z0-9_-])", told
+    )
+    return f", which {found[1]} needs," if found else ""
+
+
+def _without_urls(text: str) -> str:
+    """URLs may carry the index's password."""
+    return re.sub(r"[a-z]+://[^\s)]+", "…", text)

@@ -1,0 +1,265 @@
+"""What holds for back ends that keep workers between calls, as a suite: subclasses give `sandbox` and `left`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.seam import Gate, Job, RunResult
+from alita_mcp.values import Grants, Limits
+from tests.sandbox.leftovers import Leftovers
+
+WAIT_SECONDS = 120
+COUNTS = """
+import os
+CALLS = []
+def f(path):
+    CALLS.append(1)
+    there = os.path.exists(path)
+    with open(path, "w") as file:
+        file.write("x")
+    return [len(CALLS), there]
+"""
+OTHERS = """
+import os, signal
+def others():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in (1, os.getpid())]
+"""
+LEAVES = """
+import subprocess
+def f(leave):
+    seen = len(others())
+    for _ in range(3 if leave else 0):
+        subprocess.Popen(['sleep', '600'], start_new_session=True)
+    return seen
+"""
+SINGLE_USE = {
+    "threads": "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n",
+    "open files": "import tempfile\nFILE = tempfile.TemporaryFile()\n",
+    "shared memory": "import mmap\nSHARED = mmap.mmap(-1, 4096)\n",
+    "processes": "import subprocess\nCHILD = subprocess.Popen(['sleep', '600'])\n",
+}
+MESSAGES = {
+    "open_files": (
+        "def f():\n    held = []\n    while True:\n        held.append(open('/dev/null'))\n",
+        {"open_files": 40}, "40 open files (open_files)",
+    ),
+    "file_size": (
+        "def f():\n    with open('/tmp/x', 'wb') as file:\n        while True:\n            file.write(b'x' * 65536)\n",
+        {"scratch_bytes": 1 << 20}, "1048576 bytes in one file (scratch_bytes)",
+    ),
+    "scratch_bytes": (
+        "def f():\n    for n in range(99):\n        open(f'/tmp/{n}', 'wb').write(b'x' * 100_000)\n",
+        {"scratch_bytes": 1 << 20}, "1048576 bytes in the scratch directory (scratch_bytes)",
+    ),
+    "scratch_files": (
+        "def f():\n    for n in range(99):\n        open(f'/tmp/{n}', 'wb').close()\n    return 'it made them all'\n",
+        {"scratch_files": 64}, "64 files and folders in the scratch directory (scratch_files)",
+    ),
+    "shared_memory": (
+        "def f():\n    for n in range(99):\n        open(f'/dev/shm/{n}', 'wb').write(b'x' * (1 << 20))\n",
+        {}, "16777216 bytes of shared memory",
+    ),
+    "forks": (
+        "import os, time\ndef f():\n    while True:\n        if os.fork() == 0:\n            time.sleep(600)\n",
+        {"processes": 12}, "12 processes and threads (processes)",
+    ),
+    "programs": (
+        "from subprocess import Popen\nHELD = []\ndef f():\n    while 1:\n        HELD.append(Popen(['sleep', '60']))\n",  # noqa: E501
+        {"processes": 12}, "12 processes and threads (processes)",
+    ),
+    "threads": (
+        "from threading import Timer\ndef f():\n    while True:\n        Timer(600, print).start()\n",
+        {"processes": 12}, "12 processes and threads (processes)",
+    ),
+    "result_bytes": ("def f():\n    return 'x' * 5000\n", {"result_bytes": 4096}, "4096 (result_bytes)"),
+    "json_depth": ("def f():\n    return [[[[1]]]]\n", {"json_depth": 3}, "3 (json_depth)"),
+    "output": (
+        "def f():\n    while True:\n        print('x' * 1000)\n", {"output_bytes": 4096}, "16 x output_bytes"
+    ),
+    "cpu": ("def f():\n    while True:\n        pass\n", {"cpu_seconds": 1}, "1 s of CPU time (cpu_seconds)"),
+    "wall": ("import time\ndef f():\n    time.sleep(600)\n", {"wall_seconds": 1}, "1 s (wall_seconds)"),
+    "import": (
+        "import time\ntime.sleep(600)\n", {"wall_seconds": 1}, "1 s (wall_seconds), while the module was imported"
+    ),
+    "memory": (
+        "def f():\n    return len(bytearray(b'x') * (200 << 20))\n",
+        {"memory_bytes": 64 << 20}, f"{64 << 20} bytes of memory",
+    ),
+}  # fmt: skip
+
+
+class Oracle:
+    """A broker that echoes, refuses what says so, and counts."""
+
+    gate: Gate | None = None
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        self.asked.append((door, words["prompt"]))
+        if words["prompt"] == "refuse":
+            raise PermissionError("not that")
+        return words["prompt"].upper()
+
+
+class KeptContract:
+    """Subclasses give the fixtures `sandbox` and `left`."""
+
+    async def test_calls_of_one_tool_share_a_worker_and_nothing_else(self, sandbox: IsolatedSandbox) -> None:
+        values = [await value(sandbox, COUNTS, path="/tmp/trace") for _ in range(3)]
+        assert values == [[1, False]] * 3
+        assert (sandbox.figures().started, sandbox.figures().reused) == (1, 2)
+
+    async def test_a_fresh_call_has_a_worker_of_its_own(self, sandbox: IsolatedSandbox) -> None:
+        for _ in range(2):
+            job = Job(code=COUNTS, function="f", arguments={"path": "/tmp/x"}, fresh=True)
+            assert (await run(sandbox, job)).value == [1, False]
+        assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
+
+    @pytest.mark.parametrize("signal", ["SIGKILL", "SIGSTOP", "SIGTERM"])
+    async def test_a_call_that_takes_the_loaded_process_away_hurts_nobody_after_it(
+        self, sandbox: IsolatedSandbox, signal: str
+    ) -> None:
+        code = OTHERS + "def f(signal, n):\n"
+        code += "    if signal:\n        [os.kill(pid, getattr(signal_, signal)) for pid in others()]\n    return n\n"
+        code = code.replace("import os, signal", "import os, signal as signal_")
+        for n in range(6):
+            assert await value(sandbox, code, signal=signal if n % 2 == 0 else "", n=n) == n
+        assert sandbox.figures().started == 1
+
+    async def test_what_a_call_leaves_running_is_gone_before_the_next(self, sandbox: IsolatedSandbox) -> None:
+        code = OTHERS + LEAVES
+        seen = [await value(sandbox, code, leave=n < 3) for n in range(4)]
+        assert max(seen) <= 2  # the process that forked this one in between may still be on its way out
+        assert sandbox.figures().started == 1
+
+    @pytest.mark.parametrize("left_behind", SINGLE_USE)
+    async def test_an_import_that_leaves_what_calls_would_share_gets_workers_of_one_call(
+        self, sandbox: IsolatedSandbox, left_behind: str
+    ) -> None:
+        code = SINGLE_USE[left_behind] + "def f(n):\n    return n\n"
+        assert [await value(sandbox, code, n=n) for n in range(2)] == [0, 1]
+        assert (sandbox.figures().started, sandbox.figures().idle) == (2, 0)
+
+    async def test_libraries_that_would_start_threads_are_asked_not_to(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        code = "import os\nSEEN = os.environ.get('OPENBLAS_NUM_THREADS')\n"
+        code += "def f():\n    return [SEEN, os.environ.get('OPENBLAS_NUM_THREADS')]\n"
+        assert await value(sandbox, code) == ["1", None]
+
+    async def test_a_cancelled_call_takes_its_worker_with_it(
+        self, sandbox: IsolatedSandbox, left: Leftovers
+    ) -> None:
+        code = "import time\ndef f(seconds):\n    time.sleep(seconds)\n"
+        await value(sandbox, code, seconds=0)
+        with anyio.fail_after(WAIT_SECONDS):
+            with anyio.move_on_after(0.5):
+                await value(sandbox, code, seconds=600)
+            assert left(os.getpid()) == []
+        assert sandbox.figures().idle == 0
+
+    async def test_hundreds_of_calls_leave_no_process(self, sandbox: IsolatedSandbox) -> None:
+        code = OTHERS + "def f():\n    return len(others())\n"
+        with anyio.fail_after(WAIT_SECONDS):
+            assert max([await value(sandbox, code) for _ in range(300)]) <= 2
+        assert sandbox.figures().started == 1
+
+    @pytest.mark.parametrize("limit", MESSAGES)
+    async def test_who_hits_a_limit_is_told_which_and_how_large_it_is(
+        self, sandbox: IsolatedSandbox, limit: str
+    ) -> None:
+        code, limits, message = MESSAGES[limit]
+        result = await run(sandbox, Job(code=code, function="f", arguments={}, limits=Limits(**limits)))
+        assert not result.ok
+        assert message in result.message, result
+        assert await value(sandbox, "def f():\n    return 1\n") == 1
+
+    async def test_too_few_processes_for_the_sandbox_itself_are_refused(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        with pytest.raises(SandboxRefused, match="4 processes is too small"):
+            await run(sandbox, Job(code="", function="f", arguments={}, limits=Limits(processes=4)))
+        assert await value(sandbox, "def f():\n    return 1\n", limits=Limits(processes=5)) == 1
+
+    async def test_large_arguments_and_results_go_through(self, sandbox: IsolatedSandbox) -> None:
+        limits = Limits(result_bytes=8 << 20)
+        text = "x" * (6 << 20)
+        for _ in range(2):
+            assert await value(sandbox, "def f(text):\n    return text\n", limits=limits, text=text) == text
+
+    async def test_the_first_calls_time_holds_the_import_and_later_ones_do_not(
+        self, sandbox: IsolatedSandbox
+    ) -> None:
+        code = "import time\ntime.sleep(0.6)\ndef f():\n    return 1\n"
+        first, second = [await run(sandbox, Job(code=code, function="f", arguments={})) for _ in range(2)]
+        assert first.wall_seconds >= 0.6 > second.wall_seconds
+
+    async def test_what_is_printed_while_importing_is_no_calls_output(self, sandbox: IsolatedSandbox) -> None:
+        code = "print('x' * 3_000_000)\ndef f():\n    print('called')\n"
+        results = [await run(sandbox, Job(code=code, function="f", arguments={})) for _ in range(2)]
+        assert [(result.status, result.stdout) for result in results] == [("ok", "called\n")] * 2
+
+    async def test_an_import_that_fails_shows_what_it_printed(self, sandbox: IsolatedSandbox) -> None:
+        result = await run(sandbox, Job(code="print('here')\n1 / 0\n", function="f", arguments={}))
+        assert (result.status, result.error_type, result.stdout) == (
+            "load_failed",
+            "ZeroDivisionError",
+            "here\n",
+        )
+
+    async def test_questions_are_answered_refused_and_counted(self, sandbox: IsolatedSandbox) -> None:
+        code = """
+import alita_tool
+def f(prompts):
+    answers = []
+    for prompt in prompts:
+        try:
+            answers.append(alita_tool.complete(prompt))
+        except Exception as refused:
+            answers.append([type(refused).__name__, str(refused)])
+    return answers
+"""
+        job = Job(
+            code=code, function="f", arguments={"prompts": ["a", "refuse", "b", "c", "d"]},
+            grants=Grants(model=True), limits=Limits(broker_calls=3),
+        )  # fmt: skip
+        for _ in range(2):
+            oracle = Oracle()
+            result = await run(sandbox, job, oracle)
+            assert result.value[:3] == ["A", ["PermissionError", "not that"], "B"], result
+            assert [name for name, _ in result.value[3:]] == ["RuntimeError"] * 2
+            assert "3 times" in result.value[3][1]
+            assert oracle.asked == [("complete", "a"), ("complete", "refuse"), ("complete", "b")]
+        assert sandbox.figures().started == 1
+
+    async def test_without_a_broker_grants_open_nothing(self, sandbox: IsolatedSandbox) -> None:
+        code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
+        result = await run(sandbox, Job(code=code, function="f", arguments={}, grants=Grants(model=True)))
+        assert (result.error_type, "'model'" in result.message) == ("PermissionError", True)
+
+    async def test_nobody_is_asked_while_a_module_is_imported(self, sandbox: IsolatedSandbox) -> None:
+        code = "import alita_tool\nX = alita_tool.complete('x')\ndef f():\n    return X\n"
+        job = Job(code=code, function="f", arguments={}, grants=Grants(model=True))
+        result = await run(sandbox, job, Oracle())
+        assert (result.status, result.error_type) == ("load_failed", "RuntimeError")
+
+
+async def run(sandbox: IsolatedSandbox, job: Job, broker: Oracle | None = None) -> RunResult:
+    with anyio.fail_after(WAIT_SECONDS):
+        return await sandbox.run(job, broker)
+
+
+async def value(
+    sandbox: IsolatedSandbox, code: str, limits: Limits = Limits(), **arguments: Any  # noqa: B008 - frozen
+) -> Any:  # fmt: skip
+    result = await run(sandbox, Job(code=code, function="f", arguments=arguments, limits=limits))
+    assert result.ok, result
+    return result.value

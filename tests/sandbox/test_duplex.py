@@ -1,0 +1,161 @@
+"""Bytes to and from a sandbox: sockets and pipes that are polled, and what only blocks."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from alita_mcp.sandbox.duplex import Polled, Threaded, duplex_of
+
+WAIT_SECONDS = 60
+MUCH = b"0123456789" * 200_000
+"""More than any socket or pipe takes at once."""
+
+
+class Pair:
+    """A duplex and the other end of it."""
+
+    def __init__(self, near: Polled, source: Callable[[], bytes], sink: Callable[[bytes], object]) -> None:
+        self.near = near
+        self.read, self.write = source, sink
+
+
+@pytest.fixture(params=["socket", "pipes"])
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[Pair]:
+    if request.param == "socket":
+        near, far = socket.socketpair()
+        with far:
+            duplex = Polled(near, near)
+            yield Pair(duplex, lambda: far.recv(1 << 16), far.sendall)
+            duplex.close()
+    else:
+        (inside, to_it), (from_it, outside) = os.pipe(), os.pipe()
+        duplex = Polled(from_it, to_it)
+        yield Pair(duplex, lambda: os.read(inside, 1 << 16), lambda data: os.write(outside, data))
+        duplex.close()
+        os.close(inside)
+        os.close(outside)
+
+
+async def test_what_is_sent_arrives_and_what_arrives_is_received(pair: Pair) -> None:
+    with anyio.fail_after(WAIT_SECONDS):
+        await pair.near.send(b"there")
+        assert pair.read() == b"there"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, pair.write, b"back")
+            assert await pair.near.receive() == b"back"
+
+
+async def test_the_rest_of_a_send_that_was_cancelled_goes_out_before_the_next(pair: Pair) -> None:
+    arrived = bytearray()
+
+    def take() -> None:
+        while not arrived.endswith(b"end"):
+            arrived.extend(pair.read())
+
+    with anyio.fail_after(WAIT_SECONDS):
+        with anyio.move_on_after(0.1) as scope:
+            await pair.near.send(MUCH)
+        assert scope.cancelled_caught
+        assert pair.near.is_whole
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.to_thread.run_sync, take)
+            await pair.near.send(b"end")
+    assert arrived == MUCH + b"end"
+
+
+async def test_silence_is_known_without_waiting_and_loses_nothing(pair: Pair) -> None:
+    assert pair.near.is_silent()
+    pair.write(b"unasked")
+    assert not pair.near.is_silent()
+    assert not pair.near.is_silent()
+    assert await pair.near.receive() == b"unasked"
+    assert pair.near.is_silent()
+
+
+async def test_closing_wakes_whoever_waits(pair: Pair) -> None:
+    received: list[bytes] = []
+
+    async def wait() -> None:
+        received.append(await pair.near.receive())
+
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            pair.near.close()
+        assert received == [b""]
+        assert await pair.near.receive() == b""
+        assert not pair.near.is_silent()
+        with pytest.raises(OSError, match="closed on this side"):
+            await pair.near.send(b"x")
+        pair.near.close()
+
+
+async def test_the_end_of_the_other_side_is_the_end_of_this_one() -> None:
+    near, far = socket.socketpair()
+    duplex = Polled(near, near)
+    far.close()
+    assert not duplex.is_silent()
+    assert await duplex.receive() == b""
+    with pytest.raises(OSError, match=r".+"):
+        await duplex.send(b"x")
+    duplex.close()
+
+
+async def in_thread(action: Callable[[], Any]) -> Any:
+    return await anyio.to_thread.run_sync(action, abandon_on_cancel=True)
+
+
+class Blocking:
+    """What is no plain socket: TLS, SSH or a named pipe."""
+
+    def __init__(self, inner: socket.socket) -> None:
+        self._inner = inner
+        self.sendall, self.recv, self.close = inner.sendall, inner.recv, inner.close
+        self.shutdown = inner.shutdown
+
+
+async def test_what_cannot_be_polled_is_read_and_written_in_threads() -> None:
+    near, far = socket.socketpair()
+    duplex = duplex_of(Blocking(near), in_thread)
+    assert isinstance(duplex, Threaded)
+    with far, anyio.fail_after(WAIT_SECONDS):
+        await duplex.send(b"there")
+        assert far.recv(100) == b"there"
+        far.sendall(b"back")
+        assert await duplex.receive() == b"back"
+        assert duplex.is_silent()
+        assert duplex.is_whole
+        duplex.close()
+        assert not duplex.is_silent()
+        assert await duplex.receive() == b""
+
+
+async def test_bytes_that_a_cancelled_thread_may_have_lost_are_not_hidden() -> None:
+    near, far = socket.socketpair()
+    duplex = Threaded(Blocking(near), in_thread)
+    with anyio.fail_after(WAIT_SECONDS):
+        with anyio.move_on_after(0.1):
+            await duplex.send(MUCH)
+        assert not duplex.is_whole
+        far.close()
+        duplex.close()
+
+
+async def test_a_plain_socket_is_polled_and_its_heirs_are_not() -> None:
+    class Heir(socket.socket):
+        pass
+
+    near, far = socket.socketpair()
+    heir = Heir(fileno=far.detach())
+    assert isinstance(duplex_of(near, in_thread), Polled)
+    assert isinstance(duplex_of(heir, in_thread), Threaded)
+    near.close()
+    heir.close()

@@ -1,0 +1,136 @@
+"""Engines that confine less than they were asked to: the attestation refuses each, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap_command import USER
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.seam import Job
+from alita_mcp.settings import Settings
+from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, nothing_left
+
+WAIT_SECONDS = 120
+ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
+WHOLE_MACHINE = -1
+
+
+class Weakened(DockerSandbox):
+    """Starts containers that are confined less than they should be."""
+
+    def __init__(self, settings: Settings, changes: dict[str, Any]) -> None:
+        super().__init__(settings)
+        self._changes = changes
+
+    def parameters(self, *words: Any, **named: Any) -> dict[str, Any]:
+        return super().parameters(*words, **named) | self._changes
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("changes", "weakness"),
+    [
+        ({"network_mode": "host"}, "interfaces"),
+        ({"privileged": True}, "capabilities"),
+        ({"cap_drop": [], "cap_add": ["ALL"]}, "capabilities"),
+        ({"cap_drop": ["ALL"], "cap_add": ["SYS_ADMIN"]}, "capabilities"),
+        ({"cap_drop": ["ALL"], "cap_add": ["SYS_PTRACE"]}, "capabilities"),
+        ({"cap_drop": []}, "capabilities"),
+        ({"user": "0:65532"}, "root|uid 0"),
+        ({"user": ""}, "root|uid 0"),
+        ({"init": True}, "pid"),
+        ({"tmpfs": {}}, "scratch"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777,size=128m,nr_inodes=4096"}}, "bytes"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777,size=64m,nr_inodes=0"}}, "files"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777,size=0,nr_inodes=4096"}}, "bytes"),
+        ({"mem_limit": "320m", "memswap_limit": "320m"}, "memory limit"),
+        ({"mem_limit": 0, "memswap_limit": 0}, "memory limit"),
+        ({"pids_limit": WHOLE_MACHINE}, "process limit"),
+        ({"pids_limit": 0}, "process limit"),
+        ({"pids_limit": 1000}, "process limit"),
+        ({"security_opt": ["no-new-privileges:false"]}, "privileges"),
+        ({"security_opt": ["seccomp=unconfined"]}, "privileges|seccomp"),
+        ({"read_only": False, "user": "0:0", "cap_drop": []}, "writable|uid 0"),
+    ],
+    ids=str,
+)
+async def test_a_weakened_container_is_refused_and_removed(
+    docker_engine: None, settings: Settings, changes: dict[str, Any], weakness: str
+) -> None:
+    sandbox = Weakened(settings, changes)
+    with anyio.fail_after(WAIT_SECONDS):
+        with pytest.raises(SandboxError, match=weakness):
+            await sandbox.run(ADD)
+        report = await sandbox.probe()
+    assert not report.isolates
+    await sandbox.aclose()
+    await nothing_left(docker_leftovers, Owner.this_process().pid)
+
+
+@pytest.fixture
+def programs() -> Iterator[Path]:
+    """A folder for programs that the sandbox's user can start."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+OTHER_WORDS = """#!/usr/bin/python3
+import os, sys
+given, changes = sys.argv[1:], {1!r}
+for words, others in changes:
+    places = [at for at in range(len(given) - len(words) + 1) if given[at:at + len(words)] == words]
+    if places:
+        given[places[-1]:places[-1] + len(words)] = others
+os.execv({0!r}, [{0!r}] + given)
+"""
+ALL_BUT_PIDS = ["--unshare-user", "--unshare-ipc", "--unshare-net", "--unshare-uts"]
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(
+    ("changes", "weakness"),
+    [
+        ([(["--unshare-all"], ALL_BUT_PIDS), (["--as-pid-1"], [])], "pid"),
+        ([(["--as-pid-1"], [])], "pid"),
+        (
+            [(["--unshare-all"], ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"])],
+            "interfaces",
+        ),
+        ([(["--gid", str(USER)], ["--gid", "0"])], "root|gid"),
+        ([(["--cap-drop", "ALL"], ["--cap-add", "CAP_SYS_ADMIN"])], "capabilities"),
+        ([(["--ro-bind", "/usr", "/usr"], ["--bind", "/usr", "/usr"])], "writable"),
+        ([(["--size", str(64 << 20)], ["--size", str(128 << 20)])], "scratch"),
+        (
+            [(["--tmpfs", "/tmp"], ["--dir", "/tmp"]), (["--size", str(64 << 20)], [])],
+            "scratch|writable|weaker",
+        ),
+        ([(["--remount-ro", "/"], ["--bind", "/var/tmp", "/srv"])], "writable"),
+    ],
+    ids=range(9),
+)
+async def test_a_weakened_bubblewrap_is_refused(
+    bubblewrap: None, settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch,
+    changes: list[tuple[list[str], list[str]]], weakness: str,
+) -> None:  # fmt: skip
+    path = programs / "bwrap"
+    path.write_text(OTHER_WORDS.format(shutil.which("bwrap"), changes))
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    sandbox = BubblewrapSandbox(settings)
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
+        await sandbox.run(ADD)
+    await sandbox.aclose()
+    await nothing_left(bubblewrap_leftovers, os.getpid())
