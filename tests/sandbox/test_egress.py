@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+import trustme
 
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from tests.sandbox.contract_environments import Builds
+from tests.sandbox.sites import Site, running_site
 
 PRELUDE = """
-import json, socket, sys, threading, urllib.error, urllib.request
-PORT = int(open(sys.argv[1]).read())
+import json, socket, ssl, sys, threading, urllib.error, urllib.request
+PORT, TLS_PORT, AUTHORITY = json.load(open(sys.argv[1]))
 HERE = f"http://127.0.0.1:{PORT}"
 def get(url, data=None, headers={}):
     try:
@@ -47,77 +46,35 @@ def answer(value):
 """
 
 
-class Site(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):
-            super().handle()
-
-    def do_GET(self) -> None:
-        if self.path.startswith("/big/"):
-            self._answer(b"x" * int(self.path[5:]))
-        elif self.path == "/elsewhere":
-            self.send_response(302)
-            self.send_header("Location", "http://elsewhere.invalid/")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        elif self.path == "/broken":
-            self.close_connection = True
-        else:
-            self.server.seen.append(self.path)  # type: ignore[attr-defined]
-            self._answer(
-                json.dumps([self.path, self.headers.get("Host"), self.headers.get("X-Own")]).encode()
-            )
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self._answer(str(len(self.rfile.read(length))).encode())
-
-    def _answer(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
 @pytest.fixture
-def site() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        server.seen = []  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+def site() -> Iterator[Site]:
+    with running_site() as site:
+        yield site
 
 
 class EgressContract:
-    async def ask(self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer, program: str) -> Any:
-        port = site.server_address[1]
-        hosts = frozenset({f"127.0.0.1:{port}", "LOCALHOST:1", "nowhere.invalid:80"})
-        answer = await Builds(sandbox).run(PRELUDE + program, str(port).encode(), hosts=hosts)
-        return json.loads(answer)
+    async def ask(
+        self, sandbox: IsolatedSandbox, site: Site, program: str, tls: tuple[int, str] = (0, "")
+    ) -> Any:
+        hosts = frozenset(
+            {f"127.0.0.1:{site.port}", f"127.0.0.1:{tls[0]}", "LOCALHOST:1", "nowhere.invalid:80"}
+        )
+        payload = json.dumps([site.port, *tls]).encode()
+        return json.loads(await Builds(sandbox).run(PRELUDE + program, payload, hosts=hosts))
 
-    async def test_only_hosts_on_the_list_are_reached(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
-    ) -> None:
+    async def test_only_hosts_on_the_list_are_reached(self, sandbox: IsolatedSandbox, site: Site) -> None:
         here, other, port, metadata, https, moved, down, unknown = await self.ask(sandbox, site, """
 answer([get(HERE + "/a?b=1", headers={"X-Own": "1"}), get("http://example.org/"), get("http://127.0.0.1:1/"),
-        get("http://169.254.169.254/latest"), get("https://example.org/"), get(HERE + "/elsewhere"),
+        get("http://169.254.169.254/latest"), get("https://example.org/"), get(HERE + "/to/elsewhere.invalid"),
         get("http://localhost:1/"), get("http://nowhere.invalid/")])
 """)  # fmt: skip
-        name = f"127.0.0.1:{site.server_address[1]}"
-        assert here == [200, json.dumps(["/a?b=1", name, "1"])]
+        assert here == [200, json.dumps(["/a?b=1", [f"127.0.0.1:{site.port}"], "1"])]
         assert {other[0], port[0], metadata[0], moved[0]} == {403}
         assert "403" in https[1]
         assert (down[0], unknown[0]) == (502, 502)
 
     async def test_odd_requests_get_an_answer_and_reach_nothing(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+        self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
         answers = await self.ask(sandbox, site, r"""
 answer([raw(text) for text in (
@@ -129,32 +86,46 @@ answer([raw(text) for text in (
 )])
 """)  # fmt: skip
         assert [answer.split(" ")[1] for answer in answers] == ["400"] * 8 + ["411", "400", "400"]
-        assert site.seen == []  # type: ignore[attr-defined]
+        assert site.seen == []
 
     async def test_a_second_request_never_hides_behind_the_first(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+        self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
         text = await self.ask(sandbox, site, r"""
-second = f"GET {HERE}/second HTTP/1.1\r\nHost: a\r\n\r\n"
-answer(raw(f"GET {HERE}/first HTTP/1.1\r\nHost: evil.example\r\n\r\n{second}", second.encode()))
+second = f"GET {HERE}/second HTTP/1.1\r\n\r\n"
+answer(raw(f"GET {HERE}/first HTTP/1.1\r\n\r\n{second}", second.encode()))
 """)  # fmt: skip
         assert text.startswith("HTTP/1.1 200")
-        assert "evil.example" not in text
-        assert site.seen == ["/first"]  # type: ignore[attr-defined]
+        assert [path for path, *_ in site.seen] == ["/first"]
 
-    async def test_a_tunnel_carries_both_ways(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
-    ) -> None:
-        text = await self.ask(sandbox, site, r"""
-request = f"GET /through HTTP/1.1\r\nHost: me\r\nConnection: close\r\n\r\n".encode()
-answer(raw(f"CONNECT 127.0.0.1:{PORT} HTTP/1.1\r\n\r\n", request))
-""")  # fmt: skip
-        assert text.startswith("HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200")
-        assert '["/through", "me", null]' in text
+    async def test_a_tunnel_carries_tls_and_nothing_else(self, sandbox: IsolatedSandbox, site: Site) -> None:
+        authority = trustme.CA()
+        with running_site(authority) as tls_site:
+            tls = (tls_site.port, authority.cert_pem.bytes().decode())
+            page, plain, other = await self.ask(sandbox, site, r"""
+context = ssl.create_default_context(cadata=AUTHORITY)
+opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+with opener.open(f"https://127.0.0.1:{TLS_PORT}/through", timeout=30) as through:
+    page = through.read().decode()
+connect = f"CONNECT 127.0.0.1:{TLS_PORT} HTTP/1.1\r\n\r\n".encode()
+plain = raw(connect, b"GET /plain HTTP/1.1\r\nHost: me\r\n\r\n")
+with socket.create_connection(("127.0.0.1", 3128), 30) as connection:
+    connection.sendall(connect)
+    connection.recv(1000)
+    try:
+        context.check_hostname = False
+        context.wrap_socket(connection, server_hostname="elsewhere.invalid")
+        other = "reached"
+    except OSError as broken:
+        other = type(broken).__name__
+answer([page, plain, other])
+""", tls)  # fmt: skip
+        assert json.loads(page)[0] == "/through"
+        assert plain in {"ConnectionResetError", "HTTP/1.1 200 Connection established\r\n\r\n"}
+        assert other != "reached"
+        assert [path for path, *_ in tls_site.seen] == ["/through"]
 
-    async def test_much_goes_through_in_both_directions(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
-    ) -> None:
+    async def test_much_goes_through_in_both_directions(self, sandbox: IsolatedSandbox, site: Site) -> None:
         down, up, many = await self.ask(sandbox, site, r"""
 sizes = []
 threads = [threading.Thread(target=lambda: sizes.append(len(get(HERE + "/big/300000")[1]))) for _ in range(20)]
@@ -169,7 +140,7 @@ answer([down, up, sizes])
         assert many == [300_000] * 20
 
     async def test_connections_that_end_early_or_idle_do_no_harm(
-        self, sandbox: IsolatedSandbox, site: ThreadingHTTPServer
+        self, sandbox: IsolatedSandbox, site: Site
     ) -> None:
         value = await self.ask(sandbox, site, r"""
 held = [socket.create_connection(("127.0.0.1", 3128), 30) for _ in range(20)]

@@ -1,0 +1,227 @@
+"""The broker of one call: a version's grants and what the app offers in, each question answered or refused by name."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from anyio import to_thread
+from pydantic import ValidationError
+
+from alita_mcp.sandbox.broker.doors import MAX_CHAIN, Doors
+from alita_mcp.sandbox.broker.events import MAX_TARGET, BrokerEvent
+from alita_mcp.sandbox.broker.redaction import redact, redact_json
+from alita_mcp.sandbox.broker.words import (
+    CallWords,
+    ChangeWords,
+    CompleteWords,
+    ListWords,
+    ReadWords,
+    SecretWords,
+    Words,
+)
+from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
+from alita_mcp.sandbox.gate import GrantedHosts
+from alita_mcp.sandbox.runner.grants import lacks
+from alita_mcp.sandbox.runner.mirror import READ_ONLY
+from alita_mcp.sandbox.seam import Broker, Gate, RunResult
+from alita_mcp.values import Grants, Limits
+
+MAX_PROMPT_BYTES = 256 << 10
+"""Prompt and system prompt together."""
+MAX_COMPLETIONS = 20
+"""How many completions one call may ask for."""
+_W = TypeVar("_W", bound=Words)
+_V = TypeVar("_V")
+_Answer = tuple[Any, int, int]
+"""What the tool gets, and how many bytes went out and came in."""
+
+
+class GrantedBroker(Broker):
+    """One call's broker; `events` says afterwards what was asked for."""
+
+    def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
+        """Reads the grants.
+
+        Raises:
+            UsageError: a granted host is none.
+        """
+        self.events: list[BrokerEvent] = []
+        self._grants = grants
+        self._doors = doors
+        self._hosts = GrantedHosts(
+            grants.network,
+            limits,
+            record=self.events.append,
+            resolve=doors.resolve,
+            reachable=doors.reachable,
+        )
+        self._workspace = Workspace(doors.workspace) if doors.workspace else None
+        self._completions = 0
+        self._open: dict[str, Callable[[dict[str, Any]], Awaitable[_Answer]]] = {
+            "complete": self._complete,
+            "call_tool": self._call_tool,
+            "secret": self._secret,
+            "workspace.list": self._list,
+            "workspace.read": self._read,
+            "workspace.change": self._change,
+        }
+
+    @property
+    def gate(self) -> Gate | None:
+        """Where its connections may go; None: nowhere."""
+        return self._hosts if self._grants.network else None
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        """The value that a door gives; see the seam."""
+        started = time.monotonic()
+        status, moved = "failed", [0, 0]
+        try:
+            value, *moved = await self._open.get(door, _no_such_door(door))(words)
+            status = "ok"
+        except PermissionError:
+            status = "refused"
+            raise
+        finally:
+            self._note(door, words, status, started, (moved[0], moved[1]))
+        return value
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
+        values = [self._doors.secrets[name] for name in self._grants.secrets if name in self._doors.secrets]
+        spent = self._hosts.budget.spent
+        message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
+        if not values and message == result.message:
+            return result
+        return result.model_copy(
+            update={
+                "value": redact_json(result.value, values),
+                "message": redact(message, values),
+                "trace": tuple(redact(line, values) for line in result.trace),
+                "stdout": redact(result.stdout, values),
+                "stderr": redact(result.stderr, values),
+            }
+        )
+
+    async def _complete(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(CompleteWords, "complete", said)
+        if not self._grants.model:
+            raise PermissionError(lacks("complete"))
+        if self._doors.complete is None:
+            raise RuntimeError("alita_tool.complete is granted, but no model is set up (setting ALITA_MODEL)")
+        size = len(f"{words.system or ''}{words.prompt}".encode())
+        if size > MAX_PROMPT_BYTES:
+            raise ValueError(f"a prompt of {size} bytes is longer than {MAX_PROMPT_BYTES}")
+        self._completions += 1
+        if self._completions > MAX_COMPLETIONS:
+            raise RuntimeError(f"more than {MAX_COMPLETIONS} completions in one call")
+        text = await _from_app(
+            self._doors.complete(
+                words.prompt, system=words.system, max_tokens=words.max_tokens, temperature=words.temperature
+            )
+        )
+        return text, size, len(text.encode())
+
+    async def _call_tool(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(CallWords, "call_tool", said)
+        if words.name not in self._grants.tools:
+            raise PermissionError(lacks("call_tool", words.name if self._grants.tools else ""))
+        if self._doors.call_tool is None:
+            raise RuntimeError("alita_tool.call_tool is granted, but no library is open here")
+        chain = (*self._doors.chain, words.name)
+        if words.name in self._doors.chain:
+            raise RuntimeError(f"tools may not call themselves: {' → '.join(chain)}")
+        if len(chain) > MAX_CHAIN:
+            raise RuntimeError(f"more than {MAX_CHAIN} tools that call one another: {' → '.join(chain)}")
+        value = await _from_app(self._doors.call_tool(words.name, words.arguments, chain=chain))
+        return value, _size(words.arguments), _size(value)
+
+    async def _secret(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(SecretWords, "secret", said)
+        if words.name not in self._grants.secrets:
+            raise PermissionError(lacks("secret", words.name if self._grants.secrets else ""))
+        if words.name not in self._doors.secrets:
+            raise RuntimeError(
+                f"the secret {words.name!r} is granted, but it has no value (setting ALITA_SECRETS_FILE)"
+            )
+        return self._doors.secrets[words.name], 0, 0
+
+    async def _list(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(ListWords, "workspace", said)
+        names = await to_thread.run_sync(self._entered("read").names, words.path)
+        return names, 0, 0
+
+    async def _read(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(ReadWords, "workspace", said)
+        piece = await to_thread.run_sync(self._entered("read").read, words.path, words.offset, words.length)
+        return piece, 0, len(piece["data"]) * 3 // 4
+
+    async def _change(self, said: dict[str, Any]) -> _Answer:
+        words = _words_of(ChangeWords, "workspace", said)
+        workspace = self._entered("write")
+        workspace.stage(words.operations)
+        # abandoning the thread would leave half of the changes to nobody's knowledge
+        written = await to_thread.run_sync(workspace.commit) if words.last else 0
+        return None, written, 0
+
+    def _entered(self, what: str) -> Workspace:
+        if self._grants.workspace == "none":
+            raise PermissionError(lacks("workspace"))
+        if what == "write" and self._grants.workspace != "write":
+            raise PermissionError(READ_ONLY)
+        if self._workspace is None:
+            raise RuntimeError(
+                f"alita_tool.workspace is granted, but no folder is set up (setting {SETTING})"
+            )
+        return self._workspace
+
+    def _note(
+        self, door: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
+    ) -> None:
+        target = words.get("name", words.get("path", ""))
+        values = self._doors.secrets.values()
+        self.events.append(
+            BrokerEvent(
+                door=redact(door.partition(".")[0], values)[:MAX_TARGET],
+                target=redact(target, values)[:MAX_TARGET] if isinstance(target, str) else "",
+                status=status,
+                bytes_out=moved[0],
+                bytes_in=moved[1],
+                seconds=round(time.monotonic() - started, 4),
+            )
+        )
+
+
+def _words_of(kind: type[_W], door: str, said: dict[str, Any]) -> _W:
+    try:
+        return kind.model_validate(said)
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ValueError(f"alita_tool.{door}: {where}: {first['msg']}") from wrong
+
+
+def _no_such_door(door: str) -> Callable[[dict[str, Any]], Awaitable[_Answer]]:
+    async def refuse(_words: dict[str, Any]) -> _Answer:
+        raise PermissionError(lacks(door))
+
+    return refuse
+
+
+async def _from_app(answer: Awaitable[_V]) -> _V:
+    """What the app gives; the text of an error of the system, paths of the host in it, stays here.
+
+    An error without a number was put into words by the app, for the tool's author.
+    """
+    try:
+        return await answer
+    except OSError as problem:
+        if problem.errno is None:
+            raise
+        raise RuntimeError(f"the host failed with {type(problem).__name__}") from problem
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, default=str))

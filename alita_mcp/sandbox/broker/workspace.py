@@ -1,0 +1,264 @@
+"""The workspace on the host: questions of one call in, names and pieces of files out, changes carried out at the end.
+
+Nothing is changed before the call has handed in all of its changes, and all of them fit.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
+from alita_mcp.sandbox.broker.words import Operation
+from alita_mcp.sandbox.runner.mirror import CHUNK, MAX_FILE
+
+SETTING = "ALITA_WORKSPACE"
+MAX_NAMES = 2_000
+"""How many names one listing holds; folders that do not fit are listed when they are looked at."""
+MAX_LISTING_BYTES = 512 << 10
+MAX_DEPTH = 32
+MAX_CHANGED_BYTES = 32 << 20
+"""How much one call may write in all."""
+MAX_OPERATIONS = 4_000
+Listing = list[list[Any]]
+
+
+class Workspace:
+    """The folder as one call sees it."""
+
+    def __init__(self, root: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> None:
+        self._root = root
+        self._by_descriptor = by_descriptor
+        self._staged: dict[str, bytearray] = {}
+        self._operations: list[Operation] = []
+        self._bytes = 0
+
+    def names(self, path: str) -> Listing:
+        """All names below a folder, level by level: path, `file`, `folder` or `unlisted`, size, time, stamp.
+
+        Raises:
+            OSError: it is no folder, is not there, or holds too many names.
+        """
+        found: Listing = []
+        waiting = deque([path])
+        size = 0
+        while waiting:
+            folder = waiting.popleft()
+            entries = self._entries(folder)
+            size += sum(len(os.fsencode(entry[0])) + 100 for entry in entries)
+            if len(found) + len(entries) > MAX_NAMES or size > MAX_LISTING_BYTES:
+                if folder == path:
+                    raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names in one folder", path)
+                self._mark_unlisted(found, {folder, *waiting})
+                break
+            found += entries
+            waiting += [entry[0] for entry in entries if entry[1] == "folder"]
+        return found
+
+    def read(self, path: str, offset: int, length: int) -> dict[str, Any]:
+        """A piece of a file.
+
+        Raises:
+            OSError: nothing that may be read, or too large.
+        """
+        with self._holding(path) as (folder, name), _named(path), folder.reading(name) as (fd, found):
+            if found.st_size > MAX_FILE:
+                raise OSError(
+                    errno.EFBIG,
+                    f"{found.st_size} bytes are more than the {MAX_FILE} that a tool may read",
+                    path,
+                )
+            os.lseek(fd, offset, os.SEEK_SET)
+            data = _read_fully(fd, min(length, CHUNK))
+        return {
+            "data": base64.b64encode(data).decode(),
+            "size": found.st_size,
+            "time_ns": found.st_mtime_ns,
+            "stamp": stamp_of(found),
+        }
+
+    def stage(self, operations: tuple[Operation, ...]) -> None:
+        """Takes changes to be carried out by `commit`.
+
+        Raises:
+            OSError, ValueError: they are too many or too large, or a path is none.
+        """
+        for operation in operations:
+            parts_of(operation.path)
+            if operation.do == "write":
+                self._stage_piece(operation)
+            else:
+                self._operations.append(operation)
+            if len(self._operations) > MAX_OPERATIONS:
+                raise OSError(errno.EFBIG, f"more than {MAX_OPERATIONS} changes of the workspace in one call")
+
+    def commit(self) -> int:
+        """Carries out what was staged; how many bytes were written.
+
+        Raises:
+            OSError: something changed on the host since the tool looked at it; then nothing is done.
+        """
+        if any(operation.more for operation in self._operations):
+            raise ValueError("a file was not handed in to its end")
+        for operation in self._operations:
+            self._check(operation)
+        for operation in self._operations:
+            with self._holding(operation.path) as (folder, name), _named(operation.path):
+                if operation.do == "write":
+                    folder.write(name, bytes(self._staged[operation.path]))
+                elif operation.do == "folder":
+                    folder.make_folder(name)
+                else:
+                    folder.remove(name)
+        self._operations.clear()
+        return self._bytes
+
+    def _stage_piece(self, operation: Operation) -> None:
+        try:
+            data = base64.b64decode(operation.data, validate=True)
+        except binascii.Error as broken:
+            raise ValueError("data that is no base64") from broken
+        started = operation.path in self._staged
+        if started and not self._operations[-1].more:
+            raise ValueError("a file was handed in twice")
+        if started:
+            self._operations.pop()
+        self._operations.append(operation)
+        content = self._staged.setdefault(operation.path, bytearray())
+        content += data
+        self._bytes += len(data)
+        if len(content) > MAX_FILE:
+            raise OSError(errno.EFBIG, f"more than {MAX_FILE} bytes in one file", operation.path)
+        if self._bytes > MAX_CHANGED_BYTES:
+            raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
+
+    def _check(self, operation: Operation) -> None:
+        """That the host still has what the tool knew; folders that the call makes itself are not there yet."""
+        try:
+            with self._holding(operation.path) as (folder, name), _named(operation.path):
+                found = folder.look(name)
+        except (FileNotFoundError, NotADirectoryError):
+            if operation.stamp:
+                raise
+            return
+        if operation.do == "remove" and stat.S_ISDIR(found.st_mode):
+            return
+        if not operation.stamp and operation.do != "remove":
+            if not self._is_removed(operation.path):
+                raise FileExistsError(errno.EEXIST, "made by somebody else meanwhile", operation.path)
+        elif stamp_of(found) != operation.stamp:
+            raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
+
+    def _is_removed(self, path: str) -> bool:
+        return any(operation.do == "remove" and operation.path == path for operation in self._operations)
+
+    @contextmanager
+    def _holding(self, path: str) -> Iterator[tuple[OpenFolder, str]]:
+        """The folder that holds what a path names, and its name there."""
+        *way, name = parts_of(path)
+        with self._folder(way) as folder:
+            yield folder, name
+
+    @contextmanager
+    def _folder(self, way: list[str]) -> Iterator[OpenFolder]:
+        folder = self._open_root()
+        with _named("/".join(way)):
+            try:
+                for name in way:
+                    inner = folder.enter(name)
+                    folder.close()
+                    folder = inner
+            except BaseException:
+                folder.close()
+                raise
+        with folder:
+            yield folder
+
+    def _open_root(self) -> OpenFolder:
+        try:
+            return OpenFolder.root(self._root, by_descriptor=self._by_descriptor)
+        except OSError as problem:
+            raise RuntimeError(
+                f"the folder that {SETTING} names cannot be used: {problem.strerror}"
+            ) from None
+
+    def _entries(self, path: str) -> Listing:
+        with self._folder(parts_of(path) if path else []) as folder, _named(path):
+            return [
+                _entry(f"{path}/{name}" if path else name, found)
+                for name, found in folder.names()
+                if _is_text(name)
+            ]
+
+    def _mark_unlisted(self, found: Listing, folders: set[str]) -> None:
+        for entry in found:
+            if entry[0] in folders:
+                entry[1] = "unlisted"
+
+
+def parts_of(path: str) -> list[str]:
+    """The names of a path below the workspace.
+
+    Raises:
+        PermissionError: an absolute path, or one with `..`.
+        ValueError: a path that names nothing.
+    """
+    parts = path.split("/")
+    if path.startswith("/") or ".." in parts:
+        raise PermissionError(errno.EPERM, "outside the workspace", path[:200])
+    if len(parts) > MAX_DEPTH or not all(map(_is_name, parts)):
+        raise ValueError(f"{path[:200]!r} is no path below the workspace")
+    return parts
+
+
+def _is_name(name: str) -> bool:
+    strange = set(name) & set("\0\\" if os.name != "nt" else '\0\\:*?"<>|')
+    return (
+        name not in {"", "."} and not strange and len(os.fsencode(name)) <= 255 and not name.startswith(ASIDE)
+    )
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name is Unicode text that can travel, and could be asked for."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return _is_name(name)
+
+
+def stamp_of(found: os.stat_result) -> str:
+    """Changes whenever a file does."""
+    return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
+
+
+def _entry(path: str, found: os.stat_result) -> list[Any]:
+    kind = "folder" if stat.S_ISDIR(found.st_mode) else "file"
+    size = found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return [path, kind, size, found.st_mtime_ns, stamp_of(found)]
+
+
+def _read_fully(fd: int, length: int) -> bytes:
+    data = b""
+    while len(data) < length and (piece := os.read(fd, length - len(data))):
+        data += piece
+    return data
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors of the system name the path below the workspace, never where that lies on the host."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno in {errno.ELOOP, errno.EMLINK}:
+            raise PermissionError(errno.EPERM, "links are not followed", path) from problem
+        raise type(problem)(problem.errno, problem.strerror, path) from problem

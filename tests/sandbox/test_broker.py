@@ -1,0 +1,311 @@
+"""The broker of one call: each door opens with its grant and with nothing else, and says what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.sandbox.broker.doors import MAX_CHAIN, Doors
+from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, GrantedBroker
+from alita_mcp.sandbox.broker.redaction import redact, redact_json
+from alita_mcp.sandbox.gate import GrantedHosts
+from alita_mcp.sandbox.seam import GateClosed, RunResult
+from alita_mcp.values import Grants, Limits
+from tests.sandbox.sites import HERE, resolved, running_site
+
+SECRET = "hunter2 & co/\u00e4"
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("complete", {"prompt": "x"}),
+    ("call_tool", {"name": "other_tool", "arguments": {}}),
+    ("secret", {"name": "KEY"}),
+    ("workspace.list", {"path": ""}),
+    ("workspace.read", {"path": "a", "offset": 0, "length": 10}),
+    ("workspace.change", {"operations": [], "last": True}),
+]
+
+
+class App:
+    """What an app offers, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.fails: Exception | None = None
+
+    async def complete(self, prompt: str, **options: Any) -> str:
+        self.asked.append((prompt, options))
+        if self.fails:
+            raise self.fails
+        return prompt.upper()
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+        self.asked.append((name, arguments, chain))
+        return {"sum": 3}
+
+
+def broker(
+    app: App | None = None, *, chain: tuple[str, ...] = ("this_tool",), **grants: Any
+) -> GrantedBroker:
+    app = app or App()
+    doors = Doors(
+        complete=app.complete,
+        call_tool=app.call_tool,
+        secrets={"KEY": SECRET, "OTHER": "other-value"},
+        chain=chain,
+    )
+    return GrantedBroker(Grants(**grants), Limits(), doors)
+
+
+@pytest.mark.parametrize(("door", "words"), QUESTIONS)
+async def test_without_grants_each_door_is_refused_by_the_name_of_its_grant(
+    door: str, words: dict[str, Any]
+) -> None:
+    pure = broker()
+    with pytest.raises(PermissionError, match=r"needs the grant '(model|tools|secrets|workspace)'"):
+        await pure.answer(door, words)
+    assert pure.gate is None
+    assert [event.status for event in pure.events] == ["refused"]
+
+
+@pytest.mark.parametrize("grant", ["network", "workspace", "model", "tools", "secrets"])
+async def test_one_grant_opens_no_other_door(grant: str) -> None:
+    grants = Grants(
+        network=("a.test",), workspace="write", model=True, tools=("other_tool",), secrets=("KEY",)
+    )
+    one = broker(**{grant: getattr(grants, grant)})
+    own = {"model": "complete", "tools": "call_tool", "secrets": "secret", "workspace": "workspace"}.get(
+        grant, ""
+    )
+    for door, words in QUESTIONS:
+        if door.partition(".")[0] != own:
+            with pytest.raises(PermissionError, match="needs the grant"):
+                await one.answer(door, words)
+    assert (one.gate is not None) == (grant == "network")
+
+
+@pytest.mark.parametrize("door", ["", "shell", "__class__", "_complete", "answer", "workspace", "x" * 10_000])
+async def test_a_door_that_is_not_there_is_refused(door: str) -> None:
+    everything = broker(model=True, tools=("a",), secrets=("KEY",), workspace="write", network=("a.test",))
+    with pytest.raises(PermissionError):
+        await everything.answer(door, {})
+    assert everything.events[0].status == "refused"
+
+
+@pytest.mark.parametrize(
+    ("door", "words"),
+    [
+        ("complete", {}),
+        ("complete", {"prompt": 1}),
+        ("complete", {"prompt": "x", "max_tokens": 0}),
+        ("complete", {"prompt": "x", "max_tokens": True}),
+        ("complete", {"prompt": "x", "max_tokens": 10**9}),
+        ("complete", {"prompt": "x", "temperature": 3}),
+        ("complete", {"prompt": "x", "temperature": float("nan")}),
+        ("complete", {"prompt": "x", "model": "other"}),
+        ("complete", {"prompt": "x", "system": ["x"]}),
+        ("call_tool", {"name": ["other_tool"]}),
+        ("call_tool", {"name": "other_tool", "arguments": []}),
+        ("secret", {"name": ""}),
+        ("secret", {"name": "KEY", "more": 1}),
+        ("workspace.read", {"path": "a", "offset": -1, "length": 1}),
+        ("workspace.read", {"path": "a", "offset": 0, "length": 0}),
+        ("workspace.change", {"operations": [{"do": "chmod", "path": "a"}], "last": True}),
+    ],
+)
+async def test_words_that_do_not_fit_are_an_error_that_names_them(door: str, words: dict[str, Any]) -> None:
+    everything = broker(model=True, tools=("other_tool",), secrets=("KEY",), workspace="write")
+    with pytest.raises(ValueError, match=r"^alita_tool\."):
+        await everything.answer(door, words)
+
+
+async def test_a_completion_goes_to_the_apps_model_with_its_options() -> None:
+    app = App()
+    granted = broker(app, model=True)
+    assert await granted.answer("complete", {"prompt": "hi", "system": "be brief", "max_tokens": 5}) == "HI"
+    assert app.asked == [("hi", {"system": "be brief", "max_tokens": 5, "temperature": None})]
+    event = granted.events[0]
+    assert (event.door, event.status, event.bytes_out, event.bytes_in) == ("complete", "ok", 10, 2)
+
+
+async def test_completions_are_capped_in_size_and_number() -> None:
+    granted = broker(model=True)
+    with pytest.raises(ValueError, match=f"longer than {MAX_PROMPT_BYTES}"):
+        await granted.answer("complete", {"prompt": "x" * MAX_PROMPT_BYTES, "system": "x"})
+    for _ in range(MAX_COMPLETIONS):
+        await granted.answer("complete", {"prompt": "x"})
+    with pytest.raises(RuntimeError, match=f"more than {MAX_COMPLETIONS} completions"):
+        await granted.answer("complete", {"prompt": "x"})
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "text"),
+    [
+        (FileNotFoundError(2, "no", "/home/me/key"), RuntimeError, "the host failed with FileNotFoundError"),
+        (TimeoutError("too slow"), TimeoutError, "too slow"),
+        (PermissionError("other_tool: not yours"), PermissionError, "other_tool: not yours"),
+        (LookupError("none"), LookupError, "none"),
+    ],
+)
+async def test_errors_of_the_app_keep_paths_of_the_host_to_themselves(
+    problem: Exception, kind: type[Exception], text: str
+) -> None:
+    app = App()
+    app.fails = problem
+    granted = broker(app, model=True)
+    with pytest.raises(kind, match=f"^{text}$"):
+        await granted.answer("complete", {"prompt": "x"})
+    assert granted.events[0].status == ("refused" if kind is PermissionError else "failed")
+
+
+async def test_a_granted_tool_is_called_with_the_chain_that_led_to_it() -> None:
+    app = App()
+    granted = broker(app, tools=("other_tool",))
+    assert await granted.answer("call_tool", {"name": "other_tool", "arguments": {"a": 1}}) == {"sum": 3}
+    assert app.asked == [("other_tool", {"a": 1}, ("this_tool", "other_tool"))]
+    assert granted.events[0].target == "other_tool"
+    with pytest.raises(PermissionError, match="needs the grant 'tools': 'third_tool'"):
+        await granted.answer("call_tool", {"name": "third_tool", "arguments": {}})
+
+
+@pytest.mark.parametrize("chain", [("other_tool",), ("first", "other_tool", "this_tool")])
+async def test_tools_that_call_each_other_in_a_circle_are_refused_with_the_chain(
+    chain: tuple[str, ...],
+) -> None:
+    app = App()
+    with pytest.raises(RuntimeError, match=f"{' → '.join(chain)} → other_tool"):
+        await broker(app, chain=chain, tools=("other_tool",)).answer("call_tool", {"name": "other_tool"})
+    assert app.asked == []
+
+
+async def test_a_chain_of_tools_is_no_longer_than_four() -> None:
+    chain = tuple(f"tool_{number}" for number in range(MAX_CHAIN - 1))
+    await broker(chain=chain, tools=("last",)).answer("call_tool", {"name": "last"})
+    with pytest.raises(RuntimeError, match=r"more than 4 tools .* tool_0 → tool_1 → tool_2 → tool_3 → last"):
+        await broker(chain=(*chain, "tool_3"), tools=("last",)).answer("call_tool", {"name": "last"})
+
+
+async def test_a_secret_is_given_by_name_and_never_recorded() -> None:
+    granted = broker(secrets=("KEY", "UNSET"))
+    assert await granted.answer("secret", {"name": "KEY"}) == SECRET
+    with pytest.raises(PermissionError, match="needs the grant 'secrets': 'OTHER'"):
+        await granted.answer("secret", {"name": "OTHER"})
+    with pytest.raises(RuntimeError, match=r"'UNSET' is granted, but it has no value .*ALITA_SECRETS_FILE"):
+        await granted.answer("secret", {"name": "UNSET"})
+    for name in (SECRET, f"x{SECRET}x"):
+        with pytest.raises(PermissionError):
+            await granted.answer("secret", {"name": name})
+    assert [event.target for event in granted.events] == ["KEY", "OTHER", "UNSET", "[secret]", "x[secret]x"]
+    assert SECRET not in repr(granted.events)
+    assert SECRET not in repr(granted._doors)
+
+
+@pytest.mark.parametrize("value", ["", "abc"])
+def test_a_secret_that_could_not_be_kept_out_of_results_is_refused_without_being_told(value: str) -> None:
+    with pytest.raises(UsageError, match="'PIN' is shorter than 4") as refused:
+        Doors(secrets={"PIN": value})
+    assert not value or value not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("grants", "door", "words", "setting"),
+    [
+        (Grants(model=True), *QUESTIONS[0], "ALITA_MODEL"),
+        (Grants(tools=("other_tool",)), *QUESTIONS[1], "no library"),
+        (Grants(secrets=("KEY",)), *QUESTIONS[2], "ALITA_SECRETS_FILE"),
+        (Grants(workspace="read"), *QUESTIONS[3], "ALITA_WORKSPACE"),
+    ],
+)
+async def test_a_grant_for_which_nothing_is_set_up_says_which_setting_is_missing(
+    grants: Grants, door: str, words: dict[str, Any], setting: str
+) -> None:
+    with pytest.raises(RuntimeError, match=f"granted, but.*{setting}"):
+        await GrantedBroker(grants, Limits(), Doors()).answer(door, words)
+
+
+async def test_the_workspace_is_read_with_one_grant_and_changed_only_with_the_other(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    reads = GrantedBroker(Grants(workspace="read"), Limits(), Doors(workspace=tmp_path))
+    assert [entry[:3] for entry in await reads.answer("workspace.list", {"path": ""})] == [
+        ["a.txt", "file", 5]
+    ]
+    assert (await reads.answer("workspace.read", {"path": "a.txt", "offset": 0, "length": 9}))[
+        "data"
+    ] == "aGVsbG8="
+    change = {"operations": [{"do": "write", "path": "b", "data": "aGVsbG8="}], "last": True}
+    with pytest.raises(PermissionError, match="needs the grant 'workspace': 'write'"):
+        await reads.answer("workspace.change", change)
+    writes = GrantedBroker(Grants(workspace="write"), Limits(), Doors(workspace=tmp_path))
+    assert await writes.answer("workspace.change", change) is None
+    assert (tmp_path / "b").read_text() == "hello"
+    assert (reads.events[1].target, reads.events[1].bytes_in) == ("a.txt", 6)
+    assert writes.events[0].bytes_out == 5
+
+
+def test_a_host_that_cannot_be_granted_is_refused_when_the_broker_is_made() -> None:
+    with pytest.raises(UsageError, match="no host"):
+        broker(network=("*",))
+
+
+async def test_the_gate_of_a_broker_opens_for_granted_hosts_and_records_in_the_same_events() -> None:
+    with running_site() as site:
+        doors = Doors(resolve=resolved, reachable=HERE)
+        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), Limits(), doors)
+        assert isinstance(granted.gate, GrantedHosts)
+        await (await granted.gate.open("api.test", site.port)).aclose()
+        with pytest.raises(GateClosed):
+            await granted.gate.open("evil.test", 443)
+    assert [(event.door, event.status) for event in granted.events] == [
+        ("network", "ok"),
+        ("network", "refused"),
+    ]
+
+
+def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:
+    granted = broker(secrets=("KEY",))
+    forms = [
+        SECRET,
+        "hunter2%20%26%20co/%C3%A4",
+        "hunter2+%26+co%2F%C3%A4",
+        "hunter2 & co/\\u00e4",
+        "aHVudGVyMiAmIGNvL8Ok",
+    ]
+    text = " ".join(forms)
+    result = RunResult(
+        status="ok",
+        value={"a": [text, {SECRET: 1, "n": None}]},
+        message=text,
+        trace=(text,),
+        stdout=text,
+        stderr=text,
+    )
+    cleaned = granted.cleaned(result)
+    assert cleaned.value == {"a": [" ".join(["[secret]"] * 5), {"[secret]": 1, "n": None}]}
+    for left in (cleaned.message, cleaned.trace[0], cleaned.stdout, cleaned.stderr):
+        assert left == " ".join(["[secret]"] * 5)
+
+
+def test_a_secret_inside_a_longer_one_does_not_cut_it_in_two() -> None:
+    assert redact("abcdefgh", ["abcd", "abcdefgh"]) == "[secret]"
+    assert redact_json(["abcd", 1.5, True], ["abcd"]) == ["[secret]", 1.5, True]
+
+
+def test_results_without_secrets_leave_as_they_are() -> None:
+    result = RunResult(status="ok", value=SECRET)
+    assert broker().cleaned(result) is result
+
+
+async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
+    with running_site() as site:
+        limits = Limits(network_bytes=10)
+        doors = Doors(resolve=resolved, reachable=HERE)
+        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), limits, doors)
+        assert granted.gate is not None
+        async with await granted.gate.open("api.test", site.port) as stream:
+            with pytest.raises(GateClosed):
+                await stream.send(b"x" * 11)
+    failed = RunResult(status="error", error_type="ConnectionResetError", message="reset")
+    told = "reset (the call moved more than 10 bytes over the network (network_bytes))"
+    assert granted.cleaned(failed).message == told
+    assert granted.cleaned(RunResult(status="ok", message="")).message == ""

@@ -1,0 +1,316 @@
+"""The workspace on the host: no question leads out of it, half of a change is no change, and nothing is executable."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import socket
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.sandbox.broker import workspace as limits
+from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
+from alita_mcp.sandbox.broker.words import Operation
+from alita_mcp.sandbox.broker.workspace import Workspace
+
+OUTSIDE = "the secret outside"
+
+
+@pytest.fixture(
+    params=[True, False] if HAS_DESCRIPTORS else [False], ids=lambda by: "descriptors" if by else "paths"
+)
+def by_descriptor(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "key").write_text(OUTSIDE)
+    root = tmp_path / "root"
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / "a.txt").write_text("hello")
+    (root / "sub" / "b.txt").write_text("b")
+    (root / "link").symlink_to(tmp_path / "outside" / "key")
+    (root / "linked").symlink_to(tmp_path / "outside")
+    (root / "sub" / "up").symlink_to("..")
+    (root / "dangling").symlink_to("nothing")
+    return root
+
+
+@pytest.fixture
+def workspace(root: Path, by_descriptor: bool) -> Workspace:
+    return Workspace(root, by_descriptor=by_descriptor)
+
+
+def text(workspace: Workspace, path: str) -> str:
+    return base64.b64decode(workspace.read(path, 0, 1 << 20)["data"]).decode()
+
+
+def write(path: str, data: bytes = b"new", **changes: Any) -> Operation:
+    return Operation.model_validate(
+        {"do": "write", "path": path, "data": base64.b64encode(data).decode()} | changes
+    )
+
+
+def stamp(workspace: Workspace, path: str) -> str:
+    return next(entry[4] for entry in workspace.names("") if entry[0] == path)
+
+
+def test_names_are_listed_level_by_level_with_kind_and_size(workspace: Workspace) -> None:
+    names = {entry[0]: tuple(entry[1:3]) for entry in workspace.names("")}
+    assert names["a.txt"] == ("file", 5)
+    assert names["sub"][0] == names["sub/deep"][0] == "folder"
+    assert names["sub/b.txt"] == ("file", 1)
+    assert "linked/key" not in names
+    assert names["linked"] == names["link"] == ("file", 0)
+    assert [entry[0] for entry in workspace.names("sub")] == ["sub/b.txt", "sub/deep", "sub/up"]
+
+
+def test_a_file_is_read_in_pieces(workspace: Workspace) -> None:
+    assert text(workspace, "a.txt") == "hello"
+    piece = workspace.read("a.txt", 3, 1)
+    assert (base64.b64decode(piece["data"]), piece["size"]) == (b"l", 5)
+    assert workspace.read("a.txt", 99, 1)["data"] == ""
+    assert text(workspace, "sub/b.txt") == "b"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "link", "linked/key", "sub/up/a.txt", "sub/up/../a.txt", "linked", "dangling", "..", "../outside/key",
+        "sub/../a.txt", "/etc/passwd", "/", "//etc/passwd", "", ".", "./a.txt", "sub//b.txt", "sub/", "a\0b", "a.txt\0",
+        "x" * 256, "\u00e4" * 128, "a/" * 40 + "b", "sub\\b.txt", f"{ASIDE}1", "a.txt/x", "sub",
+    ],
+)  # fmt: skip
+def test_no_path_leads_out_and_no_link_is_followed(workspace: Workspace, root: Path, path: str) -> None:
+    for attempt in (
+        lambda: workspace.read(path, 0, 100),
+        lambda: (workspace.stage((write(path),)), workspace.commit()),
+    ):
+        with pytest.raises(
+            (PermissionError, ValueError, NotADirectoryError, IsADirectoryError, FileExistsError)
+        ) as refused:
+            attempt()
+        assert str(root) not in str(refused.value)
+    assert (root / "../outside/key").read_text() == OUTSIDE
+    assert [path.name for path in (root.parent / "outside").iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("path", ["linked", "sub/up", "..", "link", "a.txt"])
+def test_no_folder_outside_is_listed(workspace: Workspace, path: str) -> None:
+    with pytest.raises((PermissionError, NotADirectoryError)):
+        workspace.names(path)
+
+
+@pytest.mark.parametrize("path", ["link", "linked", "dangling", "linked/key", ".."])
+def test_no_link_is_removed_or_replaced(workspace: Workspace, root: Path, path: str) -> None:
+    for operation in (Operation(do="remove", path=path, stamp="1-1-1"), write(path, stamp="1-1-1")):
+        with pytest.raises(PermissionError):
+            carry_out(workspace, operation)
+    assert (root / "link").is_symlink()
+    assert (root / "dangling").is_symlink()
+
+
+def carry_out(workspace: Workspace, *operations: Operation) -> int:
+    workspace.stage(operations)
+    return workspace.commit()
+
+
+def test_devices_pipes_and_sockets_are_no_files(workspace: Workspace, root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = os.open(".", os.O_RDONLY)
+        os.chdir(root)
+        try:
+            listener.bind("socket")
+        finally:
+            os.fchdir(here)
+            os.close(here)
+        if os.getuid() == 0:
+            os.mknod(root / "zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+        for name in {"pipe", "socket", "zero"} & {path.name for path in root.iterdir()}:
+            with pytest.raises(PermissionError, match="no regular file"):
+                workspace.read(name, 0, 10)
+
+
+def test_a_path_that_is_swapped_for_a_link_all_the_time_never_leads_out(
+    workspace: Workspace, root: Path
+) -> None:
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            (root / "sub").rename(root / "moved")
+            (root / "sub").symlink_to(root.parent / "outside")
+            (root / "sub").unlink()
+            (root / "moved").rename(root / "sub")
+
+    (root / "sub" / "key").write_text("inside")
+    thread = threading.Thread(target=swap)
+    thread.start()
+    seen = set()
+    try:
+        for _ in range(1_000):
+            try:
+                seen.add(text(workspace, "sub/key"))
+            except (OSError, ValueError) as refused:
+                seen.add(type(refused).__name__)
+    finally:
+        stop.set()
+        thread.join()
+    assert OUTSIDE not in seen or not HAS_DESCRIPTORS or not workspace._by_descriptor
+
+
+def test_a_workspace_that_is_a_link_itself_is_the_persons_choice(root: Path, by_descriptor: bool) -> None:
+    (root.parent / "chosen").symlink_to(root)
+    assert text(Workspace(root.parent / "chosen", by_descriptor=by_descriptor), "a.txt") == "hello"
+
+
+@pytest.mark.parametrize("name", ["missing", "outside/key"])
+def test_a_workspace_that_is_not_there_names_the_setting_and_not_the_path(root: Path, name: str) -> None:
+    with pytest.raises(RuntimeError, match="ALITA_WORKSPACE") as refused:
+        Workspace(root.parent / name).names("")
+    assert str(root.parent) not in str(refused.value)
+
+
+def test_changes_are_carried_out_together_at_the_end(workspace: Workspace, root: Path) -> None:
+    operations = (
+        Operation(do="remove", path="sub/b.txt", stamp=stamp(workspace, "sub/b.txt")),
+        Operation(do="folder", path="new"),
+        Operation(do="folder", path="new/deep"),
+        write("a.txt", b"changed", stamp=stamp(workspace, "a.txt")),
+        write("new/deep/c.bin", b"12", more=True),
+        write("new/deep/c.bin", b"34"),
+    )
+    workspace.stage(operations)
+    assert (root / "a.txt").read_text() == "hello"
+    assert workspace.commit() == 11
+    assert (root / "a.txt").read_text() == "changed"
+    assert (root / "new" / "deep" / "c.bin").read_bytes() == b"1234"
+    assert not (root / "sub" / "b.txt").exists()
+    assert carry_out(workspace, Operation(do="remove", path="sub/deep", stamp="")) == 11
+    assert not (root / "sub" / "deep").exists()
+    assert not [path for path in root.rglob("*") if path.name.startswith(ASIDE)]
+
+
+def test_a_file_keeps_its_mode_and_nothing_becomes_executable(workspace: Workspace, root: Path) -> None:
+    (root / "a.txt").chmod(0o4750)
+    carry_out(workspace, write("a.txt", stamp=stamp(workspace, "a.txt")), write("run.sh", b"#!/bin/sh\n"))
+    assert stat.S_IMODE((root / "a.txt").stat().st_mode) == 0o640
+    assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o644
+
+
+def test_a_second_name_of_a_file_outside_is_replaced_and_not_written_through(
+    workspace: Workspace, root: Path
+) -> None:
+    os.link(root.parent / "outside" / "key", root / "second")
+    carry_out(workspace, write("second", stamp=stamp(workspace, "second")))
+    assert (root.parent / "outside" / "key").read_text() == OUTSIDE
+
+
+def test_what_somebody_else_changed_meanwhile_is_not_overwritten(workspace: Workspace, root: Path) -> None:
+    known = stamp(workspace, "a.txt")
+    (root / "a.txt").write_text("theirs, and longer")
+    (root / "made").write_text("theirs")
+    for operation in (
+        write("a.txt", stamp=known),
+        write("made"),
+        Operation(do="remove", path="a.txt", stamp=known),
+        Operation(do="remove", path="made"),
+        Operation(do="remove", path="gone", stamp=known),
+        Operation(do="folder", path="made"),
+    ):
+        with pytest.raises(OSError, match=r"meanwhile|No such file"):
+            carry_out(Workspace(root), write("other.txt"), operation)
+    assert (root / "a.txt").read_text() == "theirs, and longer"
+    assert not (root / "other.txt").exists()
+
+
+def test_a_file_may_take_the_place_of_a_folder_and_the_other_way_round(
+    workspace: Workspace, root: Path
+) -> None:
+    carry_out(
+        workspace,
+        Operation(do="remove", path="a.txt", stamp=stamp(workspace, "a.txt")),
+        Operation(do="remove", path="sub/deep"),
+        Operation(do="folder", path="a.txt"),
+        write("a.txt/inner"),
+        write("sub/deep", b"file"),
+    )
+    assert (root / "a.txt" / "inner").read_text() == "new"
+    assert (root / "sub" / "deep").read_text() == "file"
+
+
+def test_a_folder_that_is_not_empty_is_not_removed(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(OSError, match="not empty"):
+        carry_out(workspace, Operation(do="remove", path="sub"))
+    assert (root / "sub" / "b.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        (write("x", more=True),),
+        (write("x"), write("x")),
+        (write("x", more=True), write("y")),
+        (Operation(do="write", path="x", data="no base64!"),),
+    ],
+)
+def test_files_that_are_not_handed_in_properly_change_nothing(
+    workspace: Workspace, root: Path, operations: tuple[Operation, ...]
+) -> None:
+    with pytest.raises(ValueError, match=r"handed in|base64"):
+        carry_out(workspace, *operations)
+    assert not (root / "x").exists()
+
+
+def test_sizes_and_numbers_are_capped(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (root / "large").open("wb") as file:
+        file.truncate(limits.MAX_FILE + 1)
+    with pytest.raises(OSError, match="that a tool may read") as refused:
+        workspace.read("large", 0, 10)
+    assert refused.value.errno == errno.EFBIG
+    with pytest.raises(OSError, match="in one file"):
+        workspace.stage(tuple(write("x", bytes(8 << 20), more=True) for _ in range(3)))
+    many = Workspace(root)
+    with pytest.raises(OSError, match="in all"):
+        many.stage(tuple(write(f"x{number}", bytes(8 << 20)) for number in range(5)))
+    with pytest.raises(OSError, match="changes of the workspace"):
+        Workspace(root).stage((Operation(do="folder", path="x"),) * (limits.MAX_OPERATIONS + 1))
+
+
+def test_folders_that_do_not_fit_into_a_listing_are_listed_when_they_are_looked_at(
+    workspace: Workspace, root: Path
+) -> None:
+    for number in range(limits.MAX_NAMES - 5):
+        (root / "sub" / "deep" / str(number)).touch()
+    kinds = {entry[0]: entry[1] for entry in workspace.names("")}
+    assert (kinds["sub"], kinds["sub/deep"]) == ("folder", "unlisted")
+    assert len(workspace.names("sub/deep")) == limits.MAX_NAMES - 5
+    for number in range(10):
+        (root / "sub" / "deep" / f"more{number}").touch()
+    with pytest.raises(OSError, match="more than 2000 names"):
+        workspace.names("sub/deep")
+
+
+def test_names_that_no_question_could_hold_are_not_listed(workspace: Workspace, root: Path) -> None:
+    Path(os.fsdecode(os.fsencode(root) + b"/\xff\xfe")).touch()
+    (root / f"{ASIDE}left").touch()
+    (root / "back\\slash").touch()
+    assert {entry[0] for entry in workspace.names("")} == {
+        "a.txt", "dangling", "link", "linked", "sub", "sub/b.txt", "sub/deep", "sub/up",
+    }  # fmt: skip
+
+
+def test_a_file_that_cannot_be_finished_leaves_nothing_behind(root: Path, by_descriptor: bool) -> None:
+    with OpenFolder.root(root, by_descriptor=by_descriptor) as folder, pytest.raises(IsADirectoryError):
+        folder.write("sub", b"x")
+    assert not list(root.glob(f"{ASIDE}*"))

@@ -1,0 +1,270 @@
+"""Gates: granted hosts and no others, at public addresses and no others, within a budget and at a pace."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import anyio
+import pytest
+from anyio.abc import ByteStream
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import UsageError
+from alita_mcp.sandbox.broker.events import BrokerEvent
+from alita_mcp.sandbox.gate import AllowList, GrantedHosts, NoHosts, addresses_of
+from alita_mcp.sandbox.host_patterns import read_pattern
+from alita_mcp.sandbox.metering import ByteBudget, MeteredStream, Pace
+from alita_mcp.sandbox.public_addresses import address_problem
+from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.values import Limits
+from tests.sandbox.sites import HERE, resolved, running_site
+
+WAIT_SECONDS = 60
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host", "port", "covered"),
+    [
+        ("api.example.org", "api.example.org", 443, True),
+        ("api.example.org", "api.example.org", 80, True),
+        ("API.Example.org.", "api.example.org", 80, True),
+        ("api.example.org", "api.example.org", 8080, False),
+        ("api.example.org", "example.org", 443, False),
+        ("api.example.org", "xapi.example.org", 443, False),
+        ("api.example.org", "api.example.org.evil.test", 443, False),
+        ("api.example.org:8443", "api.example.org", 8443, True),
+        ("api.example.org:8443", "api.example.org", 443, False),
+        ("*.example.org", "api.example.org", 443, True),
+        ("*.example.org", "a.b.example.org", 443, True),
+        ("*.example.org", "example.org", 443, False),
+        ("*.example.org", ".example.org", 443, False),
+        ("*.example.org", "evilexample.org", 443, False),
+        ("*.example.org", "a..example.org", 443, False),
+        ("*.example.org:8080", "a.example.org", 8080, True),
+        ("*.example.org:8080", "a.example.org", 80, False),
+        ("localhost:8080", "localhost", 8080, True),
+    ],
+)
+def test_a_granted_host_covers_what_it_says(pattern: str, host: str, port: int, covered: bool) -> None:
+    assert read_pattern(pattern).covers(host, port) is covered
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*", "*.", "*.org", "*.co.uk", "*.com.au", "*.*.org", "a.*.org", "", ".", "a b.org", "http://a.org",
+        "a.org/x", "a.org:", "a.org:0", "a.org:x", "a.org:99999", "a.org:80:80", "u@a.org", "a.org.*", "-a.org",
+        "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0x7f.1", "017700000001", "a.0x1", "[::1]", "::1",
+        "*.0.0.1", "\u00e4.org", "a" * 64 + ".org", "a." * 130 + "org",
+    ],
+)  # fmt: skip
+def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(pattern: str) -> None:
+    with pytest.raises(UsageError, match=r"granted|everybody"):
+        read_pattern(pattern)
+
+
+@given(st.text(alphabet="01279.x-abf", min_size=1, max_size=20))
+def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
+    try:
+        pattern = read_pattern(text)
+    except UsageError:
+        return
+    with pytest.raises(ValueError, match="does not appear to be"):
+        ipaddress.ip_address(pattern.host)
+    last = pattern.host.split(".")[-1]
+    assert not last.isdigit()
+    assert not last.startswith("0x") or set(last[2:]) - set("0123456789abcdef")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.255.0.1", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254",
+        "100.64.0.1", "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1", "198.51.100.1", "203.0.113.1",
+        "192.88.99.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "168.63.129.16",
+        "::", "::1", "::127.0.0.1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::ffff:0:8.8.8.8",
+        "64:ff9b::7f00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::1",
+        "2002:7f00:1::", "2002:808:808::", "2001:0:1::1",
+        "2001:db8::1", "fe80::1", "fe80::1%eth0", "2606:4700::1%1", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1",
+        "100::1", "3fff::1",
+        "", "localhost", "2130706433", "127.1", "0x7f000001",
+    ],
+)  # fmt: skip
+def test_addresses_that_are_not_public_are_refused(address: str) -> None:
+    assert address_problem(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a"]
+)
+def test_public_addresses_are_fine(address: str) -> None:
+    assert address_problem(address) == ""
+
+
+class Kept:
+    """A gate of granted hosts and what it recorded."""
+
+    def __init__(self, *hosts: str, answers: dict[str, list[str]] | None = None, **limits: int) -> None:
+        self.events: list[BrokerEvent] = []
+        self.asked: list[str] = []
+        self._answers = answers
+
+        self.gate = GrantedHosts(
+            hosts, Limits(**limits), record=self.events.append, resolve=self._resolve, reachable=HERE
+        )
+
+    async def _resolve(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        return await resolved(host, port) if self._answers is None else self._answers[host]
+
+    async def refusal(self, host: str, port: int) -> tuple[int, str]:
+        with anyio.fail_after(WAIT_SECONDS), pytest.raises(GateClosed) as closed:
+            await self.gate.open(host, port)
+        return closed.value.status, closed.value.reason
+
+
+async def drained(stream: ByteStream) -> None:
+    async for _ in stream:
+        continue
+
+
+async def test_a_host_that_is_not_granted_is_named_and_never_resolved() -> None:
+    kept = Kept("api.test")
+    assert await kept.refusal("evil.test", 443) == (403, 'grant "network": evil.test is not granted')
+    assert await kept.refusal("api.test", 8080) == (403, 'grant "network": api.test:8080 is not granted')
+    assert await kept.refusal("127.0.0.1", 80) == (403, 'grant "network": 127.0.0.1 is not granted')
+    assert kept.asked == []
+    assert [(event.target, event.status) for event in kept.events] == [
+        ("evil.test:443", "refused"), ("api.test:8080", "refused"), ("127.0.0.1:80", "refused"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["10.0.0.1"], ["8.8.8.8", "10.0.0.1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["127.0.0.2"]],
+)
+async def test_a_granted_name_with_any_address_that_is_not_public_is_refused(addresses: list[str]) -> None:
+    kept = Kept("api.test", answers={"api.test": addresses})
+    status, reason = await kept.refusal("api.test", 443)
+    assert status == 403
+    assert addresses[-1] in reason
+    assert kept.events[0].status == "refused"
+
+
+async def test_the_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() -> None:
+    with running_site() as site:
+        kept = Kept(f"api.test:{site.port}")
+        async with await kept.gate.open("api.test", site.port) as stream:
+            assert isinstance(stream, MeteredStream)
+            await stream.send(b"GET /checked HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            answer = await stream.receive()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert kept.asked == ["api.test"]
+
+
+async def test_addresses_are_tried_in_turn() -> None:
+    with running_site() as site:
+        kept = Kept(f"api.test:{site.port}", answers={"api.test": ["127.0.0.1", "127.0.0.1"]})
+        await (await kept.gate.open("api.test", site.port)).aclose()
+    assert await kept.refusal("api.test", site.port) == (502, f"api.test:{site.port} cannot be reached")
+
+
+async def test_a_name_that_does_not_resolve_says_so() -> None:
+    kept = Kept("nowhere.example", "empty.test", answers=None)
+    assert await kept.refusal("nowhere.example", 443) == (502, "nowhere.example does not resolve")
+    kept = Kept("empty.test", answers={"empty.test": []})
+    assert (await kept.refusal("empty.test", 443))[0] == 502
+    assert kept.events[0].status == "failed"
+
+
+async def test_bytes_both_ways_are_counted_and_the_budget_ends_the_connection() -> None:
+    with running_site() as site:
+        kept = Kept(f"api.test:{site.port}", network_bytes=1_000)
+        stream = await kept.gate.open("api.test", site.port)
+        await stream.send(b"GET /big/5000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        with pytest.raises(GateClosed, match=r"more than 1000 bytes over the network \(network_bytes\)"):
+            await drained(stream)
+        await stream.aclose()
+        await stream.aclose()
+        status, reason = await kept.refusal("api.test", site.port)
+    assert (status, "network_bytes" in reason) == (403, True)
+    moved, refused = kept.events
+    assert moved.bytes_out == 54
+    assert moved.bytes_in > 900
+    assert refused.status == "refused"
+
+
+async def test_an_upload_over_the_budget_is_not_sent() -> None:
+    with running_site() as site:
+        kept = Kept(f"api.test:{site.port}", network_bytes=10)
+        async with await kept.gate.open("api.test", site.port) as stream:
+            with pytest.raises(GateClosed, match="network_bytes"):
+                await stream.send(b"x" * 11)
+    assert kept.events[0].bytes_out == 0
+
+
+async def test_a_connection_that_is_cancelled_is_recorded_and_closed() -> None:
+    async def forever(host: str, port: int) -> list[str]:
+        await anyio.sleep_forever()
+        return []
+
+    events: list[BrokerEvent] = []
+    gate = GrantedHosts(["api.test"], Limits(), record=events.append, resolve=forever)
+    with anyio.move_on_after(0.01):
+        await gate.open("api.test", 443)
+    assert [(event.door, event.target, event.status) for event in events] == [
+        ("network", "api.test:443", "failed")
+    ]
+
+
+def test_a_pace_lets_a_burst_through_and_then_a_steady_stream() -> None:
+    pace = Pace(per_second=10, burst=3)
+    assert [pace.delay(100.0) for _ in range(5)] == pytest.approx([0, 0, 0, 0.1, 0.2])
+    assert pace.delay(100.2) == pytest.approx(0.1)
+    assert [pace.delay(200.0) for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
+
+
+async def test_connections_far_over_the_pace_are_refused() -> None:
+    kept = Kept("api.test", answers={"api.test": ["10.0.0.1"]})
+    hurried = anyio.Event()
+
+    async def open_one() -> None:
+        if (await kept.refusal("api.test", 443))[0] == 429:
+            hurried.set()
+
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(300):
+                tasks.start_soon(open_one)
+            await hurried.wait()
+            tasks.cancel_scope.cancel()
+
+
+def test_a_budget_is_spent_once_and_for_all() -> None:
+    budget = ByteBudget(10)
+    budget.spend(10)
+    assert budget.spent == ""
+    with pytest.raises(GateClosed):
+        budget.spend(1)
+    with pytest.raises(GateClosed):
+        budget.check()
+
+
+async def test_the_list_of_a_builder_takes_private_addresses_and_nothing_that_is_not_on_it() -> None:
+    with running_site() as site:
+        gate = AllowList({f"127.0.0.1:{site.port}", "LocalHost:1"})
+        await (await gate.open("127.0.0.1", site.port)).aclose()
+    for host, port, status in (("127.0.0.1", site.port, 502), ("localhost", 1, 502), ("localhost", 2, 403)):
+        with pytest.raises(GateClosed) as closed:
+            await gate.open(host, port)
+        assert closed.value.status == status
+
+
+async def test_without_the_grant_there_is_nowhere_to_go() -> None:
+    with pytest.raises(GateClosed, match=r'grant "network": a\.test is not granted'):
+        await NoHosts().open("a.test", 443)
+
+
+async def test_the_machines_own_resolver_gives_addresses() -> None:
+    assert set(await addresses_of("localhost", 80)) & {"127.0.0.1", "::1"}

@@ -1,0 +1,321 @@
+"""The proxy, with a program in memory on one side and real servers on loopback on the other."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+import pytest
+import trustme
+from anyio.abc import ByteStream, SocketStream
+
+from alita_mcp.sandbox.broker.events import BrokerEvent
+from alita_mcp.sandbox.gate import AllowList, GrantedHosts
+from alita_mcp.sandbox.proxy import PROXY_VARIABLES, Clocks, serve
+from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.values import Limits
+from tests.sandbox.sites import HERE, Site, resolved, running_site
+from tests.sandbox.test_client_hello import hello
+
+WAIT_SECONDS = 60
+SHORT = Clocks(head_seconds=0.2, idle_seconds=0.2)
+
+
+class Program:
+    """The inside of a connection: says what it is told to, keeps what it hears."""
+
+    def __init__(self, *said: bytes, ends: bool = True) -> None:
+        self.heard = b""
+        self.was_ended = False
+        self.ends = ends
+        self.on_heard: Callable[[bytes], bytes] = lambda _heard: b""
+        """What it says in reply to what it has heard so far; empty: nothing."""
+        self._said = list(said)
+        self._more = anyio.Event()
+
+    async def receive(self) -> bytes:
+        while not self._said:
+            if self.ends or self.was_ended:
+                return b""
+            await self._more.wait()
+        return self._said.pop(0)
+
+    async def send(self, data: bytes) -> None:
+        self.heard += data
+        if reply := self.on_heard(self.heard):
+            self._said.append(reply)
+            self._wake()
+
+    async def end(self) -> None:
+        self.was_ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._more.set()
+        self._more = anyio.Event()
+
+    @property
+    def status(self) -> int:
+        return int(self.heard.split(b" ")[1])
+
+
+def granted(
+    *hosts: str, limits: Limits | None = None, events: list[BrokerEvent] | None = None
+) -> GrantedHosts:
+    record = (events if events is not None else []).append
+    return GrantedHosts(hosts, limits or Limits(), record=record, resolve=resolved, reachable=HERE)
+
+
+async def served(program: Program, gate: GrantedHosts | AllowList, clocks: Clocks = Clocks()) -> bool:  # noqa: B008
+    with anyio.fail_after(WAIT_SECONDS):
+        return await serve(program, gate, clocks)
+
+
+@asynccontextmanager
+async def server(handle: Callable[[SocketStream], Awaitable[object]]) -> AsyncIterator[int]:
+    """A server of one's own making; its port."""
+
+    async def handled(stream: SocketStream) -> None:
+        async with stream:
+            await handle(stream)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, handled)
+        yield listener.extra(anyio.abc.SocketAttribute.local_port)
+        tasks.cancel_scope.cancel()
+
+
+def get(site: Site, path: str = "/", headers: str = "") -> bytes:
+    return f"GET http://api.test:{site.port}{path} HTTP/1.1\r\n{headers}\r\n".encode()
+
+
+async def test_a_request_to_a_granted_host_is_answered() -> None:
+    with running_site() as site:
+        program = Program(get(site, "/a?b", "X-Own: 1\r\n"))
+        assert await served(program, granted(f"api.test:{site.port}"))
+    assert program.status == 200
+    assert site.seen == [["/a?b", [f"api.test:{site.port}"], "1"]]
+
+
+@pytest.mark.parametrize(
+    "where", ["http://evil.test/", "http://api.test/", "http://2130706433/", "http://[::1]/"]
+)
+async def test_any_other_host_gets_the_missing_grant_in_status_line_and_body(where: str) -> None:
+    program = Program(f"GET {where} HTTP/1.1\r\n\r\n".encode())
+    assert await served(program, granted("api.test:1"))
+    head, _, body = program.heard.decode().partition("\r\n\r\n")
+    assert body.startswith('grant "network": ')
+    assert body.endswith(" is not granted\n")
+    assert head.startswith(f"HTTP/1.1 403 {body.strip()}\r\n")
+
+
+async def test_a_redirect_is_a_new_request_and_is_checked_like_one() -> None:
+    with running_site() as site:
+        gate = granted(f"api.test:{site.port}")
+        program = Program(get(site, "/to/evil.test"))
+        await served(program, gate)
+        assert b"Location: http://evil.test/moved" in program.heard
+        followed = Program(b"GET http://evil.test/moved HTTP/1.1\r\n\r\n")
+        await served(followed, gate)
+    assert followed.status == 403
+
+
+async def test_a_second_request_on_the_connection_reaches_nobody() -> None:
+    with running_site() as site:
+        second = get(site, "/second")
+        program = Program(get(site, "/first") + second, second)
+        assert await served(program, granted(f"api.test:{site.port}"))
+    assert [path for path, *_ in site.seen] == ["/first"]
+
+
+async def test_exactly_the_declared_body_goes_to_the_server() -> None:
+    with running_site() as site:
+        head = f"POST http://api.test:{site.port}/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n".encode()
+        program = Program(head + b"12", b"345GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
+        await served(program, granted(f"api.test:{site.port}"))
+    assert program.heard.endswith(b"\r\n\r\n5")
+    assert len(site.seen) == 1
+
+
+async def test_what_is_no_request_is_refused() -> None:
+    for said in (b"\x16\x03\x01\r\n\r\n", b"", b"GET http://api.test/ HTTP/1.1\r\n", b"x" * 20_000):
+        program = Program(said)
+        assert await served(program, granted("api.test"))
+        assert program.status == 400
+
+
+async def test_a_client_that_drips_its_request_is_ended_by_time() -> None:
+    program = Program(b"GET http://api.test", ends=False)
+    assert await served(program, granted("api.test"), SHORT)
+    assert program.status == 408
+    endless = Program(b"nonsense\r\n\r\n", ends=False)
+    endless.end = anyio.lowlevel.checkpoint  # type: ignore[method-assign]
+    assert not await served(endless, granted("api.test"), SHORT)
+
+
+async def test_a_server_that_says_nothing_is_ended_by_time_in_words() -> None:
+    with running_site() as site:
+        program = Program(get(site, "/held"), ends=False)
+        assert await served(program, granted(f"api.test:{site.port}"), SHORT)
+    assert program.status == 504
+    assert b"nothing moved for 0.2 s" in program.heard
+
+
+async def test_a_server_that_stops_half_way_is_ended_by_a_reset() -> None:
+    async def half(stream: SocketStream) -> None:
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+        await anyio.sleep_forever()
+
+    async with server(half) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\n\r\n".encode(), ends=False)
+        assert not await served(program, granted(f"api.test:{port}"), SHORT)
+    assert program.heard.endswith(b"half")
+
+
+async def test_a_server_that_breaks_the_connection_breaks_it_inside() -> None:
+    async def breaks(stream: SocketStream) -> None:
+        await stream.receive()
+        raw = stream.extra(anyio.abc.SocketAttribute.raw_socket)
+        raw.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER 0: close with a reset
+        await stream.aclose()
+
+    async with server(breaks) as port:
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\n\r\n".encode())
+        assert not await served(program, granted(f"api.test:{port}"))
+
+
+async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_told() -> None:
+    with running_site() as site:
+        program = Program(get(site, "/big/300000"), ends=False)
+        gate = granted(f"api.test:{site.port}", limits=Limits(network_bytes=100_000))
+        assert not await served(program, gate)
+        assert len(program.heard) <= 100_000
+        again = Program(get(site))
+        await served(again, gate)
+        assert again.status == 403
+        assert b"more than 100000 bytes over the network (network_bytes)" in again.heard
+        head = f"POST http://api.test:{site.port}/ HTTP/1.1\r\nContent-Length: 900\r\n\r\n".encode()
+        upload = Program(head, *[b"x" * 300] * 3)
+        assert await served(upload, granted(f"api.test:{site.port}", limits=Limits(network_bytes=500)))
+        assert upload.status == 403
+        assert b"network_bytes" in upload.heard
+
+
+async def open_tunnel(
+    gate: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
+) -> tuple[bool, bytes]:
+    program = Program(f"CONNECT {name}:{port} HTTP/1.1\r\n\r\n".encode(), ends=False)
+    program.on_heard = lambda heard: first if heard.endswith(b"established\r\n\r\n") else b""
+    return await served(program, gate, clocks), program.heard
+
+
+async def echo(stream: SocketStream) -> None:
+    async for data in stream:
+        await stream.send(b"<" + data[:1] + b">")
+
+
+ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+
+async def test_a_tunnel_carries_tls_for_the_granted_name() -> None:
+    async with server(echo) as port:
+        _whole, heard = await open_tunnel(granted(f"api.test:{port}"), "api.test", port, hello("api.test"))
+    assert heard == ESTABLISHED + b"<\x16>"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        hello("evil.test"), hello(None), hello("api.test.evil.test"), b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
+        b"SSH-2.0-OpenSSH\r\n", hello("api.test")[:50], b"",
+    ],
+)  # fmt: skip
+async def test_a_tunnel_that_is_not_tls_for_that_name_is_reset_and_nothing_reaches_the_server(
+    first: bytes,
+) -> None:
+    reached = []
+
+    async def note(stream: SocketStream) -> None:
+        reached.extend([data async for data in stream])
+
+    async with server(note) as port:
+        whole, heard = await open_tunnel(granted(f"api.test:{port}"), "api.test", port, first)
+    assert (whole, heard, reached) == (False, ESTABLISHED, [])
+
+
+async def test_a_tunnel_whose_client_ends_before_it_began_is_reset() -> None:
+    async with server(echo) as port:
+        program = Program(f"CONNECT api.test:{port} HTTP/1.1\r\n\r\n".encode())
+        assert not await served(program, granted(f"api.test:{port}"))
+
+
+async def test_a_tunnel_to_an_address_of_a_builder_names_nobody() -> None:
+    async with server(echo) as port:
+        gate = AllowList({f"127.0.0.1:{port}"})
+        assert (await open_tunnel(gate, "127.0.0.1", port, hello(None)))[1] == ESTABLISHED + b"<\x16>"
+        assert (await open_tunnel(gate, "127.0.0.1", port, hello("evil.test")))[1] == ESTABLISHED
+
+
+async def test_a_tunnel_to_a_host_that_is_not_granted_is_refused_before_it_opens() -> None:
+    whole, heard = await open_tunnel(granted("api.test"), "evil.test", 443, b"")
+    assert whole
+    assert heard.startswith(b'HTTP/1.1 403 grant "network": evil.test is not granted\r\n')
+
+
+async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
+    authority = trustme.CA()
+    events: list[BrokerEvent] = []
+    with running_site(authority) as site:
+        gate = granted(f"api.test:{site.port}", events=events)
+        context = ssl.create_default_context()
+        authority.configure_trust(context)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(incoming, outgoing, server_hostname="api.test")
+        program = Program(f"CONNECT api.test:{site.port} HTTP/1.1\r\n\r\n".encode(), ends=False)
+        answer = b""
+        sent = False
+        fed = len(ESTABLISHED)
+
+        def speak(heard: bytes) -> bytes:
+            nonlocal answer, sent, fed
+            incoming.write(heard[fed:])
+            fed = max(fed, len(heard))
+            try:
+                tls.do_handshake()
+                if not sent:
+                    tls.write(b"GET /tls HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n")
+                    sent = True
+                answer += tls.read()
+            except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+                pass
+            return outgoing.read()
+
+        program.on_heard = speak
+        await served(program, gate, Clocks(20, 5))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert events[0].bytes_in > len(answer)
+    assert events[0].bytes_out > 200
+
+
+async def test_reasons_never_break_the_status_line() -> None:
+    class Odd:
+        async def open(self, host: str, port: int) -> ByteStream:
+            raise GateClosed(403, "a\r\nX: y\u00e4")
+
+    program = Program(b"GET http://api.test/ HTTP/1.1\r\n\r\n")
+    assert await serve(program, Odd())
+    assert program.heard.startswith(b"HTTP/1.1 403 a??X: y?\r\n")
+
+
+def test_all_usual_variables_name_the_proxy_and_loopback_goes_around_it() -> None:
+    assert {PROXY_VARIABLES[name] for name in ("HTTP_PROXY", "https_proxy", "ALL_PROXY")} == {
+        "http://127.0.0.1:3128"
+    }
+    assert PROXY_VARIABLES["NO_PROXY"] == PROXY_VARIABLES["no_proxy"] == "127.0.0.1,localhost"
+    assert len(PROXY_VARIABLES) == 8
