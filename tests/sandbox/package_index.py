@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import stat
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,11 +23,23 @@ class Index:
 
     def __init__(self) -> None:
         self.requests: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.files: dict[str, bytes] = {}
         self.hashes: dict[str, str] = {}
         self.hash_name = "sha256"
         self.status = 200
         """Another status makes every page fail with it."""
+        self.redirects: dict[str, str] = {}
+        """Files that lie elsewhere, by URL."""
+        self.cut: frozenset[str] = frozenset()
+        """Files of which only a part is sent."""
+        self.silent = frozenset[str]()
+        """Paths that are answered once `answer` is set."""
+        self.answer = Event()
+        self.asked = Event()
+        """Set once somebody asked for a path that is silent."""
+        self.files_at = ""
+        """Where the pages say that the files are; empty: here."""
         self.url = ""
 
     @property
@@ -41,7 +54,7 @@ class Index:
     def page(self, project: str) -> bytes | None:
         names = [name for name in self.files if _project(name) == project]
         links = [
-            f'<a href="/files/{quote(name)}#{self.hash_name}={self.hashes[name]}">{name}</a><br>'
+            f'<a href="{self.files_at}/files/{quote(name)}#{self.hash_name}={self.hashes[name]}">{name}</a><br>'
             for name in names
         ]
         return f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>".encode() if names else None
@@ -51,33 +64,50 @@ def _project(filename: str) -> str:
     return filename.split("-", maxsplit=1)[0].lower().replace("_", "-")
 
 
+class _Handler(BaseHTTPRequestHandler):
+    index: Index
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        path, index = unquote(self.path), self.index
+        index.requests.append(path)
+        index.headers.append(dict(self.headers.items()))
+        if path in index.silent:
+            index.asked.set()
+            index.answer.wait(300)
+        if path in index.redirects:
+            self.send_response(302)
+            self.send_header("Location", index.redirects[path])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif path.startswith("/files/"):
+            self._answer(path, index.files.get(path.removeprefix("/files/")), "application/octet-stream")
+        else:
+            self._answer(path, index.page(path.strip("/").split("/")[-1]), "text/html")
+
+    def _answer(self, path: str, body: bytes | None, kind: str) -> None:
+        status = self.index.status if self.index.status != 200 else 200 if body is not None else 404
+        body = body if status == 200 and body is not None else b"nothing here"
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            with suppress(OSError):  # a client that was killed
+                self.wfile.write(body[: len(body) // 2] if path in self.index.cut else body)
+
+    def log_message(self, *_: Any) -> None:
+        return None
+
+
 @contextmanager
 def serving() -> Iterator[Index]:
     """An index that listens on a port of its own while the context is open."""
     index = Index()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            path = unquote(self.path)
-            index.requests.append(path)
-            if path.startswith("/files/"):
-                self._answer(index.files.get(path.removeprefix("/files/")), "application/octet-stream")
-            else:
-                self._answer(index.page(path.strip("/").split("/")[-1]), "text/html")
-
-        def _answer(self, body: bytes | None, kind: str) -> None:
-            status = index.status if index.status != 200 else 200 if body is not None else 404
-            body = body if status == 200 and body is not None else b"nothing here"
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    handler = type("Handler", (_Handler,), {"index": index})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -85,19 +115,29 @@ def serving() -> Iterator[Index]:
     try:
         yield index
     finally:
+        index.answer.set()
         server.shutdown()
         server.server_close()
         thread.join()
 
 
 def wheel(
-    name: str, version: str, files: dict[str, str], *, requires: tuple[str, ...] = (), tag: str = ANY_PYTHON
+    name: str,
+    version: str,
+    files: dict[str, str | bytes],
+    *,
+    requires: tuple[str, ...] = (),
+    tag: str = ANY_PYTHON,
+    links: dict[str, str] | None = None,
+    requires_python: str = "",
 ) -> tuple[str, bytes]:
-    """Name and content of a wheel; members may have names that no honest wheel has."""
+    """Name and content of a wheel; members may have names that no honest wheel has, `links` are symbolic."""
     info = f"{name}-{version}.dist-info"
     metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}"]
     metadata += [f"Requires-Dist: {requirement}" for requirement in requires]
-    members = {path: text.encode() for path, text in files.items()}
+    if requires_python:
+        metadata.append(f"Requires-Python: {requires_python}")
+    members = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
     members[f"{info}/METADATA"] = ("\n".join(metadata) + "\n").encode()
     members[f"{info}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()
@@ -105,9 +145,13 @@ def wheel(
     record = [f"{path},{_record_hash(content)},{len(content)}" for path, content in members.items()]
     members[f"{info}/RECORD"] = ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode()
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in members.items():
             archive.writestr(path, content)
+        for path, target in (links or {}).items():
+            entry = zipfile.ZipInfo(path)
+            entry.create_system, entry.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(entry, target)
     return f"{name}-{version}-{tag}.whl", buffer.getvalue()
 
 

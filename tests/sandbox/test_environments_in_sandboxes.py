@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.environment_collector import NOTHING_KEPT
+from alita_mcp.sandbox.environments import EnvironmentBuilder
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Environment, Job
 from alita_mcp.settings import Settings
+from alita_mcp.values import Lock
+from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent, unmark
 from tests.sandbox.package_index import Index, sdist, serving, wheel
 
 WAIT_SECONDS = 300
@@ -66,26 +68,20 @@ json.dump(found, open(sys.argv[2], "w"))
 """
 
 
-@pytest.fixture
-def index() -> Iterator[Index]:
-    with serving() as opened:
-        yield opened
-
-
-@pytest.fixture
-def settings(home: Path, index: Index) -> Settings:
-    return Settings(home=home, package_index=index.url)
-
-
-async def silent(_line: str) -> None:
-    return None
-
-
 class EnvironmentSuite:
-    """Subclasses give the fixtures `sandbox` and `dropped`."""
+    """Subclasses give the fixtures `sandbox` and `shared_home`."""
+
+    @pytest.fixture
+    def index(self) -> Iterator[Index]:
+        with serving() as opened:
+            yield opened
+
+    @pytest.fixture
+    def settings(self, shared_home: Path, index: Index) -> Settings:
+        return Settings(home=shared_home, package_index=index.url)
 
     async def test_a_tool_uses_its_packages_and_nothing_else_of_them_runs(
-        self, sandbox: IsolatedSandbox, index: Index, dropped: Callable[[Environment], None]
+        self, sandbox: IsolatedSandbox, index: Index
     ) -> None:
         only_here = f"# {uuid.uuid4()}\n"  # an environment of an earlier run must not be found
         index.add(*wheel("manners", "2", {"manners.py": "WORD = 'Dear'\n"}))
@@ -101,7 +97,6 @@ class EnvironmentSuite:
         with anyio.fail_after(WAIT_SECONDS):
             lock = await sandbox.resolve(("courteous",), silent)
             environment = await sandbox.prepare(lock, silent)
-            dropped(environment)
             before = len(index.requests)
             assert await sandbox.prepare(lock, silent) == environment
             assert len(index.requests) == before
@@ -117,7 +112,7 @@ class EnvironmentSuite:
         [
             ("only-source", "no wheel"),
             ("absent", "does not exist"),
-            ("escapes", "escapes could not be installed"),
+            ("escapes", "escapes could not be installed: a wheel holds '../../escaped.py'"),
             ("swapped", "does not have the hash"),
         ],
     )
@@ -163,26 +158,73 @@ class EnvironmentSuite:
         with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="could not be reached"):
             await sandbox.resolve(("anything",), silent)
 
+    async def test_a_wheel_of_the_sandboxs_python_is_chosen_among_many(
+        self, sandbox: IsolatedSandbox, index: Index
+    ) -> None:
+        python, _, machine = (await sandbox.python_tag()).partition("-linux_")
+        fits = [
+            index.add(*wheel("native", "1", {"native.py": f"x = {tag!r}\n"}, tag=tag))
+            for tag in (f"{python}-{python}-manylinux_2_17_{machine}", "py3-none-any")
+        ]
+        for tag in (
+            "cp27-cp27m-win32",
+            f"cp27-cp27m-manylinux_2_17_{machine}",
+            f"{python}-{python}-macosx_11_0_arm64",
+        ):
+            index.add(*wheel("native", "1", {"native.py": ""}, tag=tag))
+        with anyio.fail_after(WAIT_SECONDS):
+            lock = await sandbox.resolve(("native",), silent)
+            assert set(re.findall("sha256:([0-9a-f]{64})", lock.text)) == set(fits)
+            environment = await sandbox.prepare(lock, silent)
+            job = Job(
+                code="import native\ndef f(): return native.x",
+                function="f",
+                arguments={},
+                environment=environment,
+            )
+            assert (await sandbox.run(job)).value == f"{python}-{python}-manylinux_2_17_{machine}"
+
+    async def test_a_lock_of_one_hash_is_still_installed(
+        self, sandbox: IsolatedSandbox, index: Index
+    ) -> None:
+        sha256 = index.add(*wheel("single", "1", {"single.py": "x = 7\n"}))
+        lock = Lock(requirements=(f"single==1 --hash=sha256:{sha256}",), python=await sandbox.python_tag())
+        with anyio.fail_after(WAIT_SECONDS):
+            environment = await sandbox.prepare(lock, silent)
+            job = Job(
+                code="import single\ndef f(): return single.x",
+                function="f",
+                arguments={},
+                environment=environment,
+            )
+            assert (await sandbox.run(job)).value == 7
+
+    async def test_an_environment_that_was_collected_is_built_again(
+        self, sandbox: IsolatedSandbox, index: Index, settings: Settings
+    ) -> None:
+        index.add(*wheel("fleeting", "1", {"fleeting.py": "x = 7\n"}))
+        builder = EnvironmentBuilder(sandbox, settings)
+        with anyio.fail_after(WAIT_SECONDS):
+            lock = await sandbox.resolve(("fleeting",), silent)
+            environment = await sandbox.prepare(lock, silent)
+            unmark(settings.home)
+            dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
+            assert dropped[environment.digest].record.packages == ("fleeting",)
+            assert await sandbox.has_environment(environment.digest) is None
+            job = Job(
+                code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
+            )
+            with pytest.raises(SandboxError, match="not here any more"):
+                await sandbox.run(job)
+            assert await builder.prepare(lock, silent) == environment
+            assert (await sandbox.run(job)).value == 1
+
 
 @pytest.mark.docker
-class TestInDocker(EnvironmentSuite):
-    @pytest.fixture
-    def sandbox(self, docker_sandbox: DockerSandbox) -> DockerSandbox:
-        return docker_sandbox
-
-    @pytest.fixture
-    def dropped(self) -> Iterator[Callable[[Environment], None]]:
-        volumes: list[str] = []
-        yield lambda environment: volumes.append(environment.location)
-        subprocess.run(["docker", "volume", "rm", *volumes], check=True, capture_output=True)
+class TestInDocker(InDocker, EnvironmentSuite):
+    """Volumes."""
 
 
 @pytest.mark.bubblewrap
-class TestInBubblewrap(EnvironmentSuite):
-    @pytest.fixture
-    def sandbox(self, bubblewrap_sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
-        return bubblewrap_sandbox
-
-    @pytest.fixture
-    def dropped(self) -> Callable[[Environment], None]:
-        return lambda environment: None
+class TestInBubblewrap(InBubblewrap, EnvironmentSuite):
+    """Folders."""

@@ -1,0 +1,82 @@
+"""`alita environments`: the packages that were built for tools, and how to be rid of what nobody uses."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.output import Output, columns
+from alita_mcp.errors import SandboxError
+from alita_mcp.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.environment_uses import Use
+
+_SHOWN_PACKAGES = 6
+
+
+def add_commands(family: Family) -> None:
+    """Declares the command."""
+    parser = family.add(
+        "environments", in_event_loop(environments), "list the packages that were built for tools"
+    )
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="drop all that nobody uses now; what is needed again is built again",
+    )
+
+
+async def environments(options: argparse.Namespace, output: Output) -> int:
+    """Prints what is kept, or what was dropped; a store that cannot be reached is an exit status of 5."""
+    from alita_mcp.sandbox.environment_shelf import kept_environments
+
+    settings = read_settings()
+    shelf = kept_environments(settings)
+    if options.prune:
+        return await _prune(settings, tuple(shelf), output)
+    found = [_card(kind, use) for kind, uses in shelf.items() for use in uses]
+    output.result({"environments": found}, columns([_row(card) for card in found]))
+    output.note(f"{len(found)} environments, {sum(card['megabytes'] for card in found):.1f} MB.")
+    return 0
+
+
+async def _prune(settings: Settings, kinds: tuple[str, ...], output: Output) -> int:
+    from alita_mcp.sandbox.environment_shelf import prune
+
+    dropped: list[dict[str, Any]] = []
+    status = 0
+    for kind in kinds:
+        try:
+            dropped += [_card(kind, use) for use in (await prune(settings, kind)).dropped]
+        except SandboxError as failed:
+            output.note(f"alita: the environments of {kind} stay: {failed}")
+            status = SandboxError.exit_status
+    output.result({"dropped": dropped}, columns([_row(card) for card in dropped]))
+    output.note(f"{len(dropped)} dropped, {sum(card['megabytes'] for card in dropped):.1f} MB.")
+    return status
+
+
+def _card(kind: str, use: Use) -> dict[str, Any]:
+    return {
+        "digest": use.digest,
+        "sandbox": kind,
+        "megabytes": round(use.size_bytes / (1 << 20), 1),
+        "last_used": datetime.fromtimestamp(use.last_used, UTC).isoformat(timespec="seconds"),
+        "in_use": use.in_use,
+        "packages": list(use.record.packages) if use.record else [],
+    }
+
+
+def _row(card: dict[str, Any]) -> tuple[str, ...]:
+    names = card["packages"]
+    more = f" and {len(names) - _SHOWN_PACKAGES} more" if len(names) > _SHOWN_PACKAGES else ""
+    return (
+        card["digest"][:12],
+        card["sandbox"],
+        f"{card['megabytes']:.1f} MB",
+        "in use" if card["in_use"] else card["last_used"][:10],
+        ", ".join(names[:_SHOWN_PACKAGES]) + more,
+    )

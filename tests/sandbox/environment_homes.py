@@ -1,0 +1,70 @@
+"""A home for a whole class of tests, so that uv crosses into it once, and both back ends in it; emptied at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.environment_collector import NOTHING_KEPT, collect
+from alita_mcp.sandbox.environment_uses import Uses
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.settings import Settings
+
+
+async def silent(_line: str) -> None:
+    return None
+
+
+def unmark(home: Path) -> None:
+    """Makes all environments of a home look as if no living process used them."""
+    for mark in (home / "environments" / ".uses").rglob("*@*"):
+        os.utime(mark, (0, 0))
+
+
+async def empty(sandbox: IsolatedSandbox) -> None:
+    """Drops every environment of the sandbox's home."""
+    home = sandbox.settings.home
+    unmark(home)
+    with anyio.fail_after(120):
+        await collect(sandbox, Uses(home, sandbox.kind), NOTHING_KEPT)
+
+
+class _InOneHome:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def shared_home(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+        home = tmp_path_factory.mktemp("home")
+        yield home
+        anyio.run(empty, cls.back_end(Settings(home=home)))
+
+    back_end: type[IsolatedSandbox]
+
+
+class InDocker(_InOneHome):
+    """Classes of tests in containers."""
+
+    back_end = DockerSandbox
+
+    @pytest.fixture
+    async def sandbox(self, docker_engine: None, settings: Settings) -> AsyncIterator[DockerSandbox]:
+        sandbox = DockerSandbox(settings)
+        yield sandbox
+        await sandbox.aclose()
+
+
+class InBubblewrap(_InOneHome):
+    """Classes of tests in namespaces."""
+
+    back_end = BubblewrapSandbox
+
+    @pytest.fixture
+    async def sandbox(self, bubblewrap: None, settings: Settings) -> AsyncIterator[BubblewrapSandbox]:
+        sandbox = BubblewrapSandbox(settings)
+        yield sandbox
+        await sandbox.aclose()

@@ -1,0 +1,283 @@
+"""Environments go when nobody needs them, and never while somebody does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from filelock import FileLock
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.environment_collector import (
+    DAY_SECONDS,
+    NOTHING_KEPT,
+    Bounds,
+    bounds_of,
+    choose,
+    collect,
+    locked,
+)
+from alita_mcp.sandbox.environment_uses import MARK_SECONDS, Record, Use, Uses
+from alita_mcp.sandbox.kept_environments import EnvironmentGone, KeptEnvironments
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.seam import Environment
+from alita_mcp.settings import Settings
+from tests.sandbox.environment_homes import unmark
+from tests.sandbox.trusting_back_end import TrustingBackEnd
+
+GENEROUS = Bounds(keep_seconds=1000 * DAY_SECONDS, max_bytes=1 << 40)
+NOW = 1_000_000.0
+
+
+def use(digest: str, age: float = 0.0, size: int = 1, *, in_use: bool = False) -> Use:
+    record = Record(kind="k", packages=(), size_bytes=size, made_at="2026-01-01T00:00:00+00:00")
+    return Use(digest=digest, record=record, last_used=NOW - age, in_use=in_use)
+
+
+def chosen(uses: list[Use], *, keep: float = 100.0, size: int = 1000) -> list[str]:
+    return [use.digest for use in choose(uses, Bounds(keep_seconds=keep, max_bytes=size), NOW)]
+
+
+def test_what_is_unused_for_too_long_goes_however_small() -> None:
+    assert chosen([use("new", 99), use("old", 100), use("older", 5000)]) == ["older", "old"]
+
+
+def test_over_the_size_the_least_recently_used_go_until_the_rest_fits() -> None:
+    uses = [use("a", 1, 400), use("b", 3, 400), use("c", 2, 400), use("d", 4, 10)]
+    assert chosen(uses) == ["d", "b"]
+    assert chosen(uses, size=1210) == []
+
+
+def test_what_is_in_use_stays_however_old_and_large() -> None:
+    assert chosen([use("held", 5000, 5000, in_use=True), use("free", 1, 1)]) == ["free"]
+
+
+@given(st.lists(st.tuples(st.floats(0, 500), st.integers(0, 500), st.booleans()), max_size=12))
+def test_what_stays_is_in_use_or_young_and_fits(found: list[tuple[float, int, bool]]) -> None:
+    uses = [use(str(number), age, size, in_use=held) for number, (age, size, held) in enumerate(found)]
+    gone = set(chosen(uses))
+    stays = [use for use in uses if use.digest not in gone]
+    free = [use for use in stays if not use.in_use]
+    assert all(NOW - use.last_used < 100 for use in free)
+    assert not free or sum(use.size_bytes for use in stays) <= 1000
+    assert not any(use.in_use for use in uses if use.digest in gone)
+
+
+def test_the_bounds_come_from_the_settings(settings: Settings) -> None:
+    assert bounds_of(settings) == Bounds(keep_seconds=30 * DAY_SECONDS, max_bytes=4 << 30)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TrustingBackEnd:
+    return TrustingBackEnd(tmp_path)
+
+
+@pytest.fixture
+def uses(home: Path) -> Uses:
+    return Uses(home, "trusting")
+
+
+@pytest.fixture
+def kept(store: TrustingBackEnd, uses: Uses) -> KeptEnvironments:
+    return KeptEnvironments(store, uses)
+
+
+async def tar() -> bytes:
+    return b"a tar"
+
+
+async def refusing() -> bytes:
+    raise SandboxError("not now")
+
+
+async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
+    kept: KeptEnvironments, store: TrustingBackEnd, uses: Uses, home: Path
+) -> None:
+    await kept.obtain("abc", ("packaging",), tar)
+    collected = await kept.collect(NOTHING_KEPT)
+    assert collected.dropped == ()
+    assert [(use.digest, use.size_bytes, use.in_use) for use in collected.kept] == [("abc", 5, True)]
+
+    unmark(home)
+    assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
+    assert (store.environments, uses.listed()) == ({}, ())
+    assert not list((home / "environments" / ".uses" / "trusting").iterdir())
+
+
+async def test_an_environment_that_was_dropped_is_made_again(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    await kept.obtain("abc", (), tar)
+    unmark(home)
+    await kept.collect(NOTHING_KEPT)
+    await kept.obtain("abc", (), tar)
+    assert store.environments == {"abc": b"a tar"}
+
+
+async def test_an_environment_of_a_dead_process_is_nobodys(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    await kept.obtain("abc", (), tar)
+    unmark(home)
+    folder = home / "environments" / ".uses" / "trusting"
+    (folder / f"abc@{Owner.this_process()._replace(started='1')}").touch()
+    assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
+
+
+async def test_an_environment_that_another_living_process_uses_stays(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    await kept.obtain("abc", (), tar)
+    unmark(home)
+    mark = (
+        "import sys; from pathlib import Path; from alita_mcp.sandbox.environment_uses import Uses;"
+        "Uses(Path(sys.argv[1]), 'trusting').mark('abc'); print('marked', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", mark, str(home)]
+    async with await anyio.open_process(command, stderr=None) as other:
+        assert other.stdout is not None
+        with anyio.fail_after(60):
+            assert b"marked" in await other.stdout.receive()
+        assert (await kept.collect(NOTHING_KEPT)).dropped == ()
+        other.kill()
+        await other.wait()
+    assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
+
+
+async def test_what_a_worker_holds_stays_though_its_mark_grew_old(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    environment = await kept.obtain("abc", (), tar)
+    async with kept.held(environment), kept.held(None):
+        unmark(home)
+        assert (await kept.collect(NOTHING_KEPT)).dropped == ()
+    unmark(home)
+    assert len((await kept.collect(NOTHING_KEPT)).dropped) == 1
+
+
+async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    environment = await kept.obtain("abc", (), tar)
+    strange = Environment(digest="never", location="/etc")
+    for asked in (strange, environment.model_copy(update={"location": "/etc"})):
+        with pytest.raises(EnvironmentGone, match="not here any more"):
+            async with kept.held(asked):
+                pytest.fail("it was held")
+    store.environments.clear()  # a person removed it
+    with pytest.raises(EnvironmentGone, match="'abc' is not here any more"):
+        async with kept.held(environment):
+            pytest.fail("it was held")
+
+
+async def test_what_a_sandbox_has_open_stays_on_the_books(
+    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+) -> None:
+    await kept.obtain("abc", (), tar)
+    unmark(home)
+    store.open.add("abc")
+    collected = await kept.collect(NOTHING_KEPT)
+    assert (collected.dropped, [use.digest for use in collected.kept]) == ((), ["abc"])
+
+
+async def test_what_a_killed_builder_left_half_done_goes(
+    store: TrustingBackEnd, kept: KeptEnvironments, home: Path
+) -> None:
+    folder = home / "environments" / ".uses" / "trusting"
+    folder.mkdir(parents=True)
+    (folder / f"half@{Owner.this_process()._replace(started='1')}").touch()
+    (folder / f"busy@{Owner.this_process()}").touch()
+    assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["busy"]
+    assert [file.name.partition("@")[0] for file in folder.iterdir()] == ["busy"]
+
+
+async def test_a_whole_environment_without_a_record_gets_one(
+    store: TrustingBackEnd, kept: KeptEnvironments, uses: Uses, home: Path
+) -> None:
+    store.environments["abc"] = b"made when records were not kept"
+    assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["abc"]
+    (home / "environments" / ".uses" / "trusting" / "abc.json").write_text('{"kind": "tru')
+    assert uses.listed()[0].record is None
+    assert [use.record is not None for use in (await kept.collect(GENEROUS)).kept] == [True]
+
+
+async def test_a_build_that_fails_leaves_no_trace(kept: KeptEnvironments, uses: Uses) -> None:
+    with pytest.raises(SandboxError, match="not now"):
+        await kept.obtain("abc", (), refusing)
+    assert uses.listed() == ()
+
+
+async def test_marks_of_the_dead_are_swept(kept: KeptEnvironments, home: Path) -> None:
+    await kept.obtain("abc", (), tar)
+    folder = home / "environments" / ".uses" / "trusting"
+    for pid in range(5):
+        (folder / f"abc@{Owner.this_process()._replace(pid=2**22 - 1 - pid)}").touch()
+    await kept.collect(GENEROUS)
+    assert len(list(folder.glob("abc@*"))) == 1
+
+
+async def test_an_environment_is_used_anew_by_whoever_prepares_it(
+    kept: KeptEnvironments, store: TrustingBackEnd, uses: Uses, home: Path
+) -> None:
+    await kept.obtain("abc", (), tar)
+    for file in (home / "environments" / ".uses" / "trusting").iterdir():
+        os.utime(file, (1, 1))
+    assert uses.listed()[0].last_used == 1
+    await KeptEnvironments(store, uses).obtain("abc", (), refusing)
+    assert time.time() - uses.listed()[0].last_used < MARK_SECONDS
+
+
+async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: KeptEnvironments) -> None:
+    names = [await kept.home_id()]
+    for kind in ("trusting", "other"):
+        async with locked(Uses(home, kind)):
+            names.append(Uses(home, kind).home_id())
+    assert len(set(names)) == 1
+    assert await KeptEnvironments(TrustingBackEnd(home), Uses(home / "b", "k")).home_id() not in names
+
+
+@pytest.mark.parametrize("digest", ["../up", "/abs", "a/b", "", ".hidden"])
+async def test_a_digest_is_never_a_path(kept: KeptEnvironments, digest: str) -> None:
+    with pytest.raises(SandboxError, match="no digest"):
+        await kept.obtain(digest, (), tar)
+    with pytest.raises(SandboxError, match="not here"):
+        async with kept.held(Environment(digest=digest, location=f"at {digest}")):
+            pytest.fail("it was held")
+
+
+async def test_a_home_that_another_process_keeps_locked_is_an_error(
+    home: Path, store: TrustingBackEnd
+) -> None:
+    uses = Uses(home, "trusting", lock_seconds=0.1)
+    store.environments["abc"] = b""
+    (home / "environments" / ".uses").mkdir(parents=True)
+    with (
+        FileLock(home / "environments" / ".uses" / "trusting.lock"),
+        pytest.raises(SandboxError, match="has locked"),
+    ):
+        await collect(store, uses, GENEROUS)
+
+
+async def test_tending_collects_and_goes_on_after_a_failure(
+    store: TrustingBackEnd, uses: Uses, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = KeptEnvironments(store, uses, tend_seconds=0.01)
+    await kept.obtain("abc", (), tar)
+    unmark(home)
+    (lock := home / "environments" / ".uses" / "trusting.lock").unlink()
+    lock.mkdir()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(kept.tend, NOTHING_KEPT)
+            while "not tended" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
+                await anyio.sleep(0.01)
+            lock.rmdir()
+            while store.environments:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,187 @@
+"""The uv that a sandbox gets: this machine's where it runs there, else the pinned wheel and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import sys
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import anyio
+import pytest
+from packaging.requirements import Requirement
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.environments import EnvironmentBuilder
+from alita_mcp.sandbox.index_builder import IndexBuilder
+from alita_mcp.sandbox.uv_binary import (
+    PINNED,
+    Wheel,
+    find_uv,
+    machine_of,
+    own_uv,
+    program_in,
+    runs_there,
+    uv_tar,
+)
+from alita_mcp.settings import Settings
+from tests.sandbox.package_index import Index, serving, wheel
+from tests.sandbox.trusting_back_end import TrustingBackEnd
+
+HERE = f"cp311-linux_{platform.machine()}"
+MUSL = f"{HERE}_musl"
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="this machine's uv runs in no sandbox")
+
+
+@pytest.fixture
+def index() -> Iterator[Index]:
+    with serving() as opened:
+        yield opened
+
+
+@pytest.fixture
+def static(index: Index) -> dict[str, Wheel]:
+    """A wheel with this machine's uv, on the index; for a sandbox that says that it has musl."""
+    own = own_uv()
+    assert own is not None
+    filename, content = wheel("uv", "9", {"uv-9.data/scripts/uv": own.read_bytes()}, tag="py3-none-any")
+    sha256 = index.add(filename, content)
+    return {
+        platform.machine(): Wheel(
+            project="uv", filename=filename, sha256=sha256, program="uv-9.data/scripts/uv"
+        )
+    }
+
+
+@pytest.fixture
+def back_end(tmp_path: Path) -> TrustingBackEnd:
+    back_end = TrustingBackEnd(tmp_path / "builds")
+    back_end.python = MUSL
+    return back_end
+
+
+@pytest.fixture
+def at_index(settings: Settings, index: Index) -> Settings:
+    return settings.model_copy(update={"package_index": index.url})
+
+
+async def silent(_line: str) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("tag", "machine"),
+    [("cp311-linux_x86_64", "x86_64"), ("cp313-linux_aarch64_musl", "aarch64"), ("cp311-win_amd64", "")],
+)
+def test_the_machine_stands_in_the_tag(tag: str, machine: str) -> None:
+    assert machine_of(tag) == machine
+
+
+@on_linux
+def test_this_machines_uv_goes_where_it_runs_and_nowhere_else() -> None:
+    own = own_uv()
+    assert own is not None
+    found = find_uv(HERE, own=own)
+    assert (found.file, found.identity) == (own, hashlib.sha256(own.read_bytes()).hexdigest())
+    assert [runs_there(tag) for tag in (HERE, MUSL, "cp311-linux_riscv64")] == [True, False, False]
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_where_this_machines_uv_does_not_run_a_pinned_wheel_is_named(machine: str) -> None:
+    found = find_uv(f"cp312-linux_{machine}_musl", own=own_uv())
+    assert found.file is None
+    assert found.wheel == PINNED[machine]
+    assert found.identity == PINNED[machine].sha256
+    assert "musllinux" in PINNED[machine].filename
+
+
+def test_a_machine_without_a_pinned_wheel_is_refused() -> None:
+    with pytest.raises(SandboxError, match="No uv is known for the sandbox's Python, 'cp312-linux_riscv64'"):
+        find_uv("cp312-linux_riscv64", own=None)
+
+
+def test_the_pinned_version_is_one_that_the_package_may_be_installed_with() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    requirements = {one.name: one for one in map(Requirement, project["dependencies"])}
+    (pinned,) = {wheel.filename.split("-")[1] for wheel in PINNED.values()}
+    assert requirements["uv"].specifier.contains(pinned)
+    assert requirements["uv"].specifier.contains(version("uv"))
+
+
+def test_the_program_is_an_executable_file_of_an_environment() -> None:
+    with tarfile.open(fileobj=io.BytesIO(uv_tar(b"#!uv"))) as archive:
+        (entry,) = archive.getmembers()
+    assert (entry.name, entry.mode, entry.size) == ("uv", 0o755, 4)
+
+
+def test_a_wheel_with_another_hash_is_never_opened(static: dict[str, Wheel]) -> None:
+    with pytest.raises(SandboxError, match="not the pinned one"):
+        program_in(b"no zip", static[platform.machine()])
+
+
+@on_linux
+async def test_a_fetched_uv_builds_an_environment(
+    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
+) -> None:
+    index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
+    builder = EnvironmentBuilder(back_end, at_index, wheels=static)
+    with anyio.fail_after(120):
+        lock = await builder.resolve(("plain",), silent)
+        await builder.prepare(lock, silent)
+        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
+    assert [request["task"] for request in back_end.builds] == ["fetch", "resolve", "install", "resolve"]
+
+
+@on_linux
+async def test_the_indexs_password_goes_to_the_index_alone(
+    back_end: TrustingBackEnd, settings: Settings, index: Index, static: dict[str, Wheel]
+) -> None:
+    with_user = index.url.replace("http://", "http://ada:se%3Acret@")
+    builder = EnvironmentBuilder(
+        back_end, settings.model_copy(update={"package_index": with_user}), wheels=static
+    )
+    index.add(*wheel("plain", "1", {"plain.py": "x = 1\n"}))
+    with anyio.fail_after(120):
+        await builder.resolve(("plain",), silent)
+    assert {headers.get("Authorization") for headers in index.headers[:2]} == {"Basic YWRhOnNlOmNyZXQ="}
+
+
+async def test_a_uv_that_was_replaced_is_not_taken(
+    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
+) -> None:
+    index.files[static[platform.machine()].filename] = b"something else"
+    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"does not give the uv .*hash"):
+        await EnvironmentBuilder(back_end, at_index, wheels=static).resolve(("plain",), silent)
+    assert back_end.environments == {}
+
+
+async def test_an_index_without_uv_is_the_sandboxs_failure_and_says_what_to_put_there(
+    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
+) -> None:
+    other = {
+        machine: pin.model_copy(update={"filename": "uv-8-py3-none-any.whl"})
+        for machine, pin in static.items()
+    }
+    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"no uv-8-py3-none-any\.whl") as failed:
+        await EnvironmentBuilder(back_end, at_index, wheels=other).resolve(("plain",), silent)
+    assert "Put uv-8-py3-none-any.whl there" in failed.value.hint
+    index.files.clear()
+    hasty = IndexBuilder(back_end, at_index, fetch_seconds=1)
+    with anyio.fail_after(120), pytest.raises(SandboxError, match=r"could not be reached: .*404"):
+        await EnvironmentBuilder(back_end, at_index, wheels=static, index=hasty).resolve(("plain",), silent)
+
+
+@on_linux
+async def test_a_uv_that_does_not_start_is_the_sandboxs_failure(
+    back_end: TrustingBackEnd, at_index: Settings, index: Index, static: dict[str, Wheel]
+) -> None:
+    filename, content = wheel("uv", "7", {"uv": b"\x7fELF no program"})
+    broken = Wheel(project="uv", filename=filename, sha256=index.add(filename, content), program="uv")
+    builder = EnvironmentBuilder(back_end, at_index, wheels={platform.machine(): broken})
+    with anyio.fail_after(120), pytest.raises(SandboxError, match="uv does not start in the sandbox"):
+        await builder.resolve(("plain",), silent)
