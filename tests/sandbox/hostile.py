@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.seam import RunResult
-from alita_mcp.values import Limits
+from alita_mcp.values import Grants, Limits
 
 Expected = Callable[[RunResult], bool]
 
@@ -19,6 +19,15 @@ class Hostile(NamedTuple):
     expected: Expected
     arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
     limits: Limits = Limits(wall_seconds=20)
+    times: int = 1
+    """How often it is called in a row; each time the same must come of it."""
+    distinct: bool = False
+    """Whether no two calls may give the same value."""
+    spoils_itself: bool = False
+    """Whether the module breaks its own later calls while it is imported, so that another tool is called after it."""
+    grants: Grants = Grants()
+    embedded: Expected | None = None
+    """What may come of it in an interpreter without any authority, where that is not refused or failed either."""
 
 
 def ends(*statuses: str) -> Expected:
@@ -27,6 +36,18 @@ def ends(*statuses: str) -> Expected:
 
 def gives(claim: Callable[[Any], bool]) -> Expected:
     return lambda result: result.status == "ok" and claim(result.value)
+
+
+def fails(kind: str, *words: str) -> Expected:
+    return lambda result: (
+        (result.status, result.error_type) == ("error", kind)
+        and all(word in result.message for word in words)
+    )
+
+
+def anything(result: RunResult) -> bool:
+    """Whatever the program does to itself; the host, the sandbox and later calls must not notice."""
+    return bool(result.status)
 
 
 def all_refused(value: Any) -> bool:
@@ -49,6 +70,13 @@ def t(action):
         return ["OK", repr(action())[:200]]
     except BaseException as refused:
         return [type(refused).__name__, str(refused)[:100]]
+def put(path, data):
+    # at once: a buffer would swallow the refusal
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        return os.write(fd, data)
+    finally:
+        os.close(fd)
 def sc(number, *words):
     if not x86:
         return "ENOSYS"
@@ -56,6 +84,26 @@ def sc(number, *words):
     answer = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(word) for word in words])
     return "OK" if answer >= 0 else errno.errorcode.get(ctypes.get_errno())
 """
+OTHERS = """
+import os
+def others(first=2):
+    numbers = [int(name) for name in os.listdir('/proc') if name.isdigit()]
+    return [number for number in numbers if number >= first and number != os.getpid()]
+"""
+"""`others()`: the processes beside this one that are not PID 1: in a warm worker the zygote and the next child."""
+SOCKETS = """
+import os, socket, stat
+def sockets():
+    found = []
+    for fd in range(3, 1024):
+        try:
+            if stat.S_ISSOCK(os.fstat(fd).st_mode):
+                found.append(fd)
+        except OSError:
+            pass
+    return found
+"""
+"""`sockets()`: what the process was started with to talk to its supervisor."""
 FORGE = """
 import json, os, struct
 def forge(head, raw):

@@ -145,6 +145,7 @@ while True:
     os.write(1, b'a' * 65536)
 """,
         ends("output_flood"),
+        spoils_itself=True,
     ),
     Hostile(
         "floods_stderr",
@@ -220,6 +221,7 @@ def f():
     return '\ud800'
 """,
         ends("bad_result"),
+        embedded=gives(lambda v: v == "\N{REPLACEMENT CHARACTER}"),
     ),
     Hostile(
         "refers_to_itself",

@@ -135,10 +135,13 @@ def f():
         """
 import sys
 def f():
-    names = sys._getframe(1).f_globals
-    for name in list(names):
-        if name != '__builtins__':
-            names[name] = None
+    frame = sys._getframe(1)
+    while frame:
+        names = frame.f_globals
+        frame = frame.f_back
+        for name in list(names):
+            if name not in ('__builtins__', 'sys', 'f'):
+                names[name] = None
     return 5
 """,
         ends("ok", "crashed", "error", "bad_result"),
@@ -209,18 +212,13 @@ def f():
         "token_searched",
         """
 def f():
-    import re
+    import ctypes, re
     data = b''
-    for line in open('/proc/self/maps'):
-        area, _, rest = line.partition(' ')
-        if rest.startswith('rw'):
+    for line in list(open('/proc/self/maps')):
+        area, rights, *rest = line.split()
+        if rights.startswith('rw') and rest[-1:] != ['[vvar]']:
             start, end = [int(part, 16) for part in area.split('-')]
-            try:
-                with open('/proc/self/mem', 'rb', 0) as memory:
-                    memory.seek(start)
-                    data += memory.read(end - start)
-            except OSError:
-                pass
+            data += ctypes.string_at(start, min(end - start, 32 << 20))
     pattern = bytes([34]) + b'token' + rb'": "[0-9a-f]{32}'
     return [len(data) > 100000, len(re.findall(pattern, data))]
 """,

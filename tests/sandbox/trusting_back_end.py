@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
+import platform
 import sys
-import zipfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -13,6 +12,9 @@ import anyio
 
 from alita_mcp.sandbox import builder_program
 from alita_mcp.sandbox.builder import BuilderFailed
+from alita_mcp.sandbox.folders import unpack
+from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.wire import PACKAGES
 
 PROGRAM = Path(builder_program.__file__)
 
@@ -24,7 +26,7 @@ class TrustingBackEnd:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.python = f"cp{sys.version_info.major}{sys.version_info.minor}-here"
+        self.python = f"cp{sys.version_info.major}{sys.version_info.minor}-linux_{platform.machine()}"
         self.environments: dict[str, bytes] = {}
         self.builds: list[dict[str, object]] = []
         self.hosts: frozenset[str] = frozenset()
@@ -33,16 +35,23 @@ class TrustingBackEnd:
         self.failure: BuilderFailed | None = None
         self.hold: anyio.Event | None = None
         """Building waits for it."""
+        self.open: set[str] = set()
+        """Environments that a sandbox has open, which are not dropped."""
+
+    @property
+    def built(self) -> dict[str, bytes]:
+        """What came out of builds: all but uv."""
+        return {digest: tar for digest, tar in self.environments.items() if tar[:3] != b"uv\0"}
 
     async def python_tag(self) -> str:
         return self.python
 
     async def run_builder(
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Callable[[str], Awaitable[None]],
+        scratch_bytes: int, on_line: Callable[[str], Awaitable[None]], environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         self.hosts = hosts
-        request, payload = _without_proxy(payload)
+        request: dict[str, object] = json.loads(payload)
         self.builds.append(request)
         if self.hold is not None:
             await self.hold.wait()
@@ -53,7 +62,12 @@ class TrustingBackEnd:
         assert program == await anyio.Path(PROGRAM).read_text()
         work = anyio.Path(self.folder / f"build-{len(self.builds)}")
         await work.mkdir(parents=True)
-        await (work / "payload").write_bytes(payload)
+        here = {"proxy": ""}
+        if environment is not None:
+            await (work / "uv").mkdir()
+            unpack(self.environments[environment.digest], Path(work / "uv"))
+            here["uv"] = str(request["uv"]).replace(PACKAGES, str(work / "uv"))
+        await (work / "payload").write_text(json.dumps(request | here))
         command = [sys.executable, "-P", str(PROGRAM), str(work / "payload"), str(work / "result")]
         done = await anyio.run_process(command, check=False)
         for line in done.stdout.decode().splitlines():
@@ -70,12 +84,11 @@ class TrustingBackEnd:
         self.environments[digest] = tar
         return f"at {digest}"
 
+    async def stored_environments(self) -> frozenset[str]:
+        return frozenset(self.environments)
 
-def _without_proxy(payload: bytes) -> tuple[dict[str, object], bytes]:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(payload)) as given, zipfile.ZipFile(buffer, "w") as changed:
-        request: dict[str, object] = json.loads(given.read("request.json"))
-        for name in given.namelist():
-            content = json.dumps(request | {"proxy": ""}) if name == "request.json" else given.read(name)
-            changed.writestr(name, content)
-    return request, buffer.getvalue()
+    async def drop_environment(self, digest: str) -> bool:
+        if digest in self.open:
+            return False
+        self.environments.pop(digest, None)
+        return True

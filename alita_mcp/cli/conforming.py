@@ -1,0 +1,81 @@
+"""`alita doctor --sandbox`: the conformance suite run on back ends, as a table or as JSON."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from alita_mcp import __version__
+from alita_mcp.cli.output import Output
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
+from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.settings import Settings
+
+ALL = "all"
+_SIGNS = {"passed": "✓", "refused": "-", "failed": "✗", "skipped": "·"}
+
+
+async def examine(kind: str, settings: Settings, output: Output, *, offline: bool) -> int:
+    """Tries every claim on `kind`, on each back end for `all`, on the one that is set for an empty word.
+
+    Returns:
+        0 when all that work here conform; a back end that does not work here counts only when it was named.
+    """
+    reports: list[ConformanceReport] = []
+    missing: dict[str, SandboxError] = {}
+    for name in BACK_ENDS if kind == ALL else (kind,):
+        try:
+            reports.append(await _examined(name, settings, output, offline=offline))
+        except SandboxUnavailable as unavailable:
+            if kind != ALL:
+                raise
+            missing[name] = unavailable
+    output.result(_findings(reports, missing), "\n".join(_lines(reports, missing)))
+    return 0 if reports and all(report.conforms for report in reports) else SandboxError.exit_status
+
+
+async def _examined(name: str, settings: Settings, output: Output, *, offline: bool) -> ConformanceReport:
+    sandbox = await _opened(name, settings)
+    try:
+        with output.progress(f"doctor: {sandbox.kind}") as on_stage:
+
+            async def tell(verdict: Verdict) -> None:
+                detail = f" ({verdict.outcome})" if verdict.outcome != "passed" else ""
+                await on_stage(f"{verdict.chapter}: {verdict.claim}{detail}")
+
+            return await conform(sandbox, skip=("environments",) if offline else (), on_verdict=tell)
+    finally:
+        await sandbox.aclose()
+
+
+async def _opened(name: str, settings: Settings) -> Sandbox:
+    if name or settings.sandbox != "auto":
+        return load_sandbox(name or settings.sandbox, settings)
+    return await open_sandbox(settings)
+
+
+def _findings(reports: list[ConformanceReport], missing: dict[str, SandboxError]) -> dict[str, Any]:
+    return {
+        "alita": __version__,
+        "reports": [report.model_dump(mode="json") | {"conforms": report.conforms} for report in reports],
+        "unavailable": {
+            name: {"message": problem.message, "hint": problem.hint} for name, problem in missing.items()
+        },
+    }
+
+
+def _lines(reports: list[ConformanceReport], missing: dict[str, SandboxError]) -> list[str]:
+    lines = []
+    for report in reports:
+        counts = ", ".join(f"{report.count(outcome)} {outcome}" for outcome in _SIGNS)  # type: ignore[arg-type]
+        verdict = "conforms" if report.conforms else "does not conform"
+        for chapter, verdicts in groupby(report.verdicts, key=lambda verdict: verdict.chapter):
+            lines.append(f"{report.kind}: {chapter}")
+            for found in verdicts:
+                detail = f" ({found.outcome}: {found.detail})" if found.outcome != "passed" else ""
+                lines.append(f"  {_SIGNS[found.outcome]} {found.claim}{detail}")
+        lines.append(f"{report.kind} {verdict}: {counts}, in {report.seconds:.1f} s")
+    lines += [f"{name} does not work here: {problem}" for name, problem in missing.items()]
+    return lines

@@ -1,0 +1,6 @@
+"""A suite that any sandbox back end can run on itself: named claims of the seam in, a verdict on each out."""
+
+from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict
+from alita_mcp.sandbox.conformance.suite import conform
+
+__all__ = ["ConformanceReport", "Verdict", "conform"]

@@ -1,0 +1,48 @@
+"""`alita doctor --sandbox`: the conformance suite as a table, as JSON and as an exit status."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.conftest import Alita
+
+BAD = "tests.sandbox.bad_back_ends:Refusing"
+
+
+def test_the_sandbox_that_is_set_is_examined(alita: Alita) -> None:
+    said = alita("doctor", "--sandbox", "--offline", "--json")
+    assert said.status == 0
+    (report,) = said.json["reports"]
+    assert (report["kind"], report["conforms"]) == ("monty", True)
+    assert {"chapter", "claim", "outcome", "detail", "seconds"} == set(report["verdicts"][0])
+    assert "doctor: monty: isolation: reads no file of the host" in said.err
+
+
+def test_a_table_says_what_passed_and_why_the_rest_did_not(alita: Alita) -> None:
+    said = alita("doctor", "--sandbox", "monty", "--offline")
+    assert said.status == 0
+    assert "monty: results" in said.out
+    assert "  ✓ gives what the function returns, types included" in said.out
+    assert "  - connects to no address (refused: The embedded interpreter" in said.out
+    assert "  · locks versions with hashes (skipped" in said.out
+    assert "monty conforms: " in said.out
+
+
+def test_a_back_end_that_fails_is_an_exit_status(alita: Alita) -> None:
+    said = alita("doctor", "--sandbox", BAD, "--offline")
+    assert said.status == 5
+    assert "refusing does not conform" in said.out
+    assert "✗ gives what the function returns" in said.out
+
+
+@pytest.mark.parametrize(
+    "kind", ["no_such_module:Sandbox", "tests.sandbox.bad_back_ends:NoSuchClass", "nonsense"]
+)
+def test_a_back_end_that_is_not_there_is_named(alita: Alita, kind: str) -> None:
+    said = alita("doctor", "--sandbox", kind)
+    assert said.status == 5
+    assert "cannot be loaded" in said.err
+
+
+def test_offline_goes_with_sandbox_only(alita: Alita) -> None:
+    assert alita("doctor", "--offline").status == 2

@@ -1,0 +1,166 @@
+"""Back ends that nobody should use, each wrong in a way of its own: the conformance suite must find it out.
+
+The suite's programs are bounded, so that even a bare process does no harm; nothing else may be run in these.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import Process
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+
+DRIVER = """
+import contextlib, io, json, sys
+modules = {}
+for line in sys.stdin:
+    job = json.loads(line)
+    out, answer = io.StringIO(), {"status": "ok"}
+    try:
+        with contextlib.redirect_stdout(out):
+            scope = modules.setdefault(job["code"], {"__name__": "tool"})
+            if len(scope) == 1:
+                exec(compile(job["code"], "tool.py", "exec"), scope)
+            answer["value"] = scope[job["function"]](**job["arguments"])
+            json.dumps(answer)
+    except BaseException as problem:
+        lines = (f"tool.py:{problem.__traceback__.tb_lineno}",)
+        answer = {"status": "error", "error_type": type(problem).__name__, "message": str(problem), "trace": lines}
+    print(json.dumps(answer | {"stdout": out.getvalue()}), flush=True)
+"""
+
+
+class BareProcess(ScriptedSandbox):
+    """A child of this process, as the same user, with the same files and network: a fresh one for each call."""
+
+    def __init__(self, _settings: Settings) -> None:
+        super().__init__(lambda job: RunResult(status="ok"), "bare")
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        async with self._process(job.code) as process:
+            try:
+                with anyio.fail_after(job.limits.wall_seconds):
+                    return await _asked(process, job)
+            except TimeoutError:
+                return RunResult(status="timeout", message=f"took more than {job.limits.wall_seconds:g} s")
+
+    async def aclose(self) -> None:
+        self._folder.cleanup()
+
+    @asynccontextmanager
+    async def _process(self, code: str) -> AsyncIterator[Process]:
+        process = await self._started()
+        try:
+            yield process
+        finally:
+            with anyio.CancelScope(shield=True):
+                process.kill()
+                await process.aclose()
+
+    async def _started(self) -> Process:
+        variables = {**os.environ, "TMPDIR": self._folder.name}
+        return await anyio.open_process(
+            [sys.executable, "-c", DRIVER], stderr=None, cwd=self._folder.name, env=variables
+        )
+
+
+class Leaking(BareProcess):
+    """Keeps the process of each code, with all that calls left in it."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._kept: dict[str, Process] = {}
+        self._turn = anyio.Lock()
+
+    async def aclose(self) -> None:
+        for process in self._kept.values():
+            process.kill()
+            await process.aclose()
+        await super().aclose()
+
+    @asynccontextmanager
+    async def _process(self, code: str) -> AsyncIterator[Process]:
+        async with self._turn:
+            if code not in self._kept or self._kept[code].returncode is not None:
+                self._kept[code] = await self._started()
+            try:
+                yield self._kept[code]
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    process = self._kept.pop(code)
+                    process.kill()
+                    await process.aclose()
+                raise
+
+
+async def _asked(process: Process, job: Job) -> RunResult:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    await process.stdin.send(job.model_dump_json(include={"code", "function", "arguments"}).encode() + b"\n")
+    answer = b""
+    while not answer.endswith(b"\n"):
+        answer += await process.stdout.receive()
+    return RunResult.model_validate(json.loads(answer))
+
+
+class Boundless(MontySandbox):
+    """Isolates, but takes no notice of the limits that were asked for."""
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        return await super().run(job.model_copy(update={"limits": Limits()}), broker)
+
+
+class Swallowing(MontySandbox):
+    """Says that all went well, whatever happened."""
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        result = await super().run(job, broker)
+        return RunResult(status="ok", value=result.value if result.ok else None)
+
+
+class Refusing(ScriptedSandbox):
+    """Is never weaker than asked, because it offers nothing."""
+
+    def __init__(self, _settings: Settings) -> None:
+        super().__init__(lambda job: RunResult(status="ok"), "refusing")
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        raise SandboxRefused("Not today.")
+
+
+class Stumbling(ScriptedSandbox):
+    """Raises what the seam does not know."""
+
+    def __init__(self, _settings: Settings) -> None:
+        super().__init__(lambda job: RunResult(status="ok"), "stumbling")
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        raise LookupError("Where am I?")
+
+
+class Confusing(MontySandbox):
+    """Gives the next caller what was meant for the last one, once in a while."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._last: RunResult | None = None
+        self._calls = 0
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        result = await super().run(job, broker)
+        self._calls += 1
+        last, self._last = self._last, result
+        return last if last is not None and self._calls % 5 == 0 else result

@@ -1,0 +1,244 @@
+"""Every hostile program on every back end: its end, an unharmed host, a worker usable or replaced, no traces."""
+
+from __future__ import annotations
+
+import base64
+import gc
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap_command import USER
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.frames import TOKEN_BYTES
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+from tests.sandbox.arena import Arena, opened_arena
+from tests.sandbox.hostile import Hostile
+from tests.sandbox.hostile_programs import HOSTILE
+from tests.sandbox.leftovers import (
+    bubblewrap_leftovers,
+    busy_host,
+    control_groups,
+    docker_leftovers,
+    mounts_of_ours,
+    nothing_left,
+)
+
+CONFINED: dict[str, Callable[[Settings], Sandbox]] = {
+    "docker": DockerSandbox,
+    "bubblewrap": BubblewrapSandbox,
+}
+ENGINES = {"docker": "docker_engine", "bubblewrap": "bubblewrap"}
+LEFT = {"docker": docker_leftovers, "bubblewrap": bubblewrap_leftovers}
+CONFINED_KINDS = [
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+]
+
+
+@pytest.fixture(scope="module")
+def arena(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    kind: str = request.param
+    request.getfixturevalue(ENGINES[kind])
+    with opened_arena(CONFINED[kind], tmp_path_factory.mktemp(kind)) as opened:
+        yield opened
+
+
+def test_there_are_many_programs_and_each_has_a_name_of_its_own() -> None:
+    names = [program.name for program in HOSTILE]
+    assert len(names) == len(set(names)) >= 200
+
+
+@pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
+@pytest.mark.parametrize("arena", CONFINED_KINDS, indirect=True)
+def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
+    arena.attack(program)
+    leftovers = LEFT[arena.sandbox.kind](os.getpid())
+    assert len(leftovers) <= 8 * 64, leftovers
+
+
+@pytest.mark.parametrize("kind", CONFINED_KINDS)
+def test_when_the_sandbox_is_closed_nothing_is_left_of_any_of_them(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    request.getfixturevalue(ENGINES[kind])
+    mounts, there = mounts_of_ours(), set(LEFT[kind](os.getpid()))  # of the arena that the other tests share
+    groups = set(control_groups(os.getpid()))
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    traces = {
+        "daemon",
+        "closed_folders",
+        "fork_bomb",
+        "others_stopped",
+        "exits_hard_but_leaves_a_child",
+        "zombies",
+    }
+    with opened_arena(CONFINED[kind], tmp_path) as arena:
+        for program in HOSTILE:
+            if program.name in traces:
+                arena.attack(program)
+        arena.close()
+        anyio.run(nothing_left, lambda pid: list(set(LEFT[kind](pid)) - there), os.getpid())
+        assert set(control_groups(os.getpid())) <= groups
+        assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
+        assert mounts_of_ours() <= mounts
+
+
+FINDINGS = {
+    "a bubblewrap that is started as root lets a tool write what the host's kernel runs": "core_pattern_opened",
+    "AF_VSOCK is in no network namespace": "vsock_of_every_kind",
+    "prlimit64 of the supervisor is allowed by the kernel": "supervisor_limited",
+    "random numbers after a fork are those of the parent": "random_is_the_same",
+    "numpy does not seed itself again after a fork": "numpy_draws_the_same",
+    "a handler that dumps are piped to obeys no limit of 0": "core_dumped",
+    "the supervisor's descriptors are in /proc": "supervisor_opened",
+    "a scratch folder without a size is the machine's memory": "scratch_fill",
+}
+"""What sandboxes fell to before, and the program that pins it."""
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+@pytest.mark.parametrize("arena", CONFINED_KINDS, indirect=True)
+def test_an_old_finding_stays_closed(arena: Arena, finding: str) -> None:
+    (program,) = (program for program in HOSTILE if program.name == FINDINGS[finding])
+    arena.attack(program)
+
+
+@pytest.mark.parametrize("arena", CONFINED_KINDS, indirect=True)
+def test_the_frame_token_is_in_no_memory_of_a_tool(arena: Arena) -> None:
+    marker = f"marker-{os.getpid()}"
+    limits = Limits(wall_seconds=60, cpu_seconds=60, result_bytes=100 << 20, memory_bytes=512 << 20)
+    job = Job(code=DUMP, function="f", arguments={"marker": marker}, limits=limits)
+    result, tokens = arena.call(with_tokens, arena.sandbox, job)
+    assert result.ok, result
+    memory = zlib.decompress(base64.b64decode(result.value))
+    assert len(memory) > 1_000_000
+    assert marker.encode() in memory
+    assert tokens
+    assert [token for token in tokens if token in memory or token.hex().encode() in memory] == []
+
+
+async def with_tokens(sandbox: Sandbox, job: Job) -> tuple[RunResult, set[bytes]]:
+    """A call's result, and every token that a part of the host's end held meanwhile."""
+    results, tokens = [], set()
+
+    async def run() -> None:
+        results.append(await sandbox.run(job))
+
+    with anyio.fail_after(120):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            while not results:
+                tokens |= {
+                    thing._token
+                    for thing in gc.get_objects()
+                    if str(type(thing).__module__).startswith("alita_mcp.sandbox")
+                    and hasattr(thing, "_token")
+                }
+                await anyio.sleep(0.05)
+    return results[0], {token for token in tokens if len(token) == TOKEN_BYTES}
+
+
+DUMP = """
+import base64, ctypes, time, zlib
+
+def f(marker):
+    data = b""
+    for line in list(open("/proc/self/maps")):
+        area, rights, *rest = line.split()
+        if rights.startswith("rw") and rest[-1:] not in (["[vvar]"], ["[vsyscall]"]):
+            start, end = (int(part, 16) for part in area.split("-"))
+            data += ctypes.string_at(start, min(end - start, 32 << 20))
+    time.sleep(0.5)
+    return base64.b64encode(zlib.compress(data, 1)).decode()
+"""
+
+
+@pytest.mark.bubblewrap
+def test_bubblewrap_never_runs_as_root(bubblewrap: None, tmp_path: Path) -> None:
+    owners: set[int] = set()
+
+    async def watched(sandbox: Sandbox) -> None:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                code = "import time\ndef f():\n    time.sleep(2)\n"
+                tasks.start_soon(sandbox.run, Job(code=code, function="f", arguments={}))
+                await anyio.sleep(1)
+                for process in set(psutil.Process().children(recursive=True)) - before:
+                    owners.add(process.uids().real)
+                    owners.add(process.uids().effective)
+
+    before = set(psutil.Process().children(recursive=True))
+    with opened_arena(BubblewrapSandbox, tmp_path, looks=False) as arena:
+        arena.call(watched, arena.sandbox)
+    expected = USER if os.geteuid() == 0 else os.geteuid()
+    assert owners == {expected}
+
+
+@pytest.mark.parametrize("arena", CONFINED_KINDS, indirect=True)
+def test_two_servers_on_one_host_leave_each_other_alone(arena: Arena, tmp_path: Path) -> None:
+    kind = arena.sandbox.kind
+
+    async def beside() -> None:
+        with anyio.fail_after(120):
+            async with await busy_host(kind, tmp_path / "other") as host:
+                there = LEFT[kind](host.pid)
+                assert there != []
+                # a sandbox that starts now removes what crashes left, and nothing of a server that lives
+                another = CONFINED[kind](Settings(home=tmp_path / "third"))
+                try:
+                    job = Job(
+                        code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40}
+                    )
+                    assert (await another.run(job)).value == 42
+                finally:
+                    await another.aclose()
+                assert LEFT[kind](host.pid) == there
+                host.kill()
+            await nothing_left(LEFT[kind], host.pid)
+
+    arena.call(beside)
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+    with opened_arena(MontySandbox, tmp_path_factory.mktemp("monty"), looks=False) as opened:
+        yield opened
+
+
+class TestEmbedded:
+    """The interpreter without authority: what it cannot do, it refuses; nothing forbidden ever succeeds."""
+
+    @pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
+    def test_a_hostile_program_harms_nobody(self, embedded: Arena, program: Hostile) -> None:
+        refused, result = None, None
+        try:
+            result = embedded.run(embedded.job(program, bare=True))
+        except SandboxRefused as refusal:
+            refused = refusal
+        if result is not None:
+            expected = program.embedded or program.expected
+            assert not result.ok or expected(result), result
+            embedded.canaries.assert_untouched(result)
+        else:
+            assert "monty" in str(refused)
+        assert embedded.add() == 42
+
+    def test_most_of_the_programs_that_it_can_parse_really_run(self, embedded: Arena) -> None:
+        statuses = []
+        for program in HOSTILE:
+            try:
+                statuses.append(embedded.run(embedded.job(program, bare=True)).status)
+            except SandboxRefused:
+                statuses.append("refused")
+        assert len(statuses) - statuses.count("refused") - statuses.count("load_failed") >= 60, statuses
