@@ -96,6 +96,7 @@ async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
         "ValueError",
         None,
     )
+    await app.library.settle()
     entry = app.library.entry("halve")
     assert (entry.calls, entry.failures) == (2, 1)
 
@@ -150,10 +151,10 @@ async def test_packages_are_locked_for_each_kind_of_sandbox_apart(settings: Sett
     async with first as app:
         await make(app, packages=["attrs"])
         await app.run("halve", {"number": 10})
-    for _again in range(2):
+    for number in (10, 12):
         new, second = opened("new")
         async with second as app:
-            await app.run("halve", {"number": 10})
+            await app.run("halve", {"number": number})
         assert {lock.python for lock in new.prepared} == {"new"}
 
 
@@ -284,5 +285,5 @@ async def test_solving_without_a_model_says_what_to_set(app: App) -> None:
 async def test_opening_touches_no_sandbox(settings: Settings) -> None:
     nowhere = settings.model_copy(update={"sandbox": "no.such.module:Class"})
     async with open_app(nowhere, admit=lambda _manifest: ()) as opened:
-        assert (await opened.search("anything", 3)).fit == "none"
+        assert (await opened.search("unladen swallow", 3)).fit == "none"
         assert opened.sandbox.kind == "unchosen"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from alita_mcp.library.files import read_version_folder, unpack
 from alita_mcp.library.library import open_library
+from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
@@ -20,17 +22,34 @@ from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.values import StoredVersion
+from alita_mcp.values import Grants, StoredVersion
 from alita_mcp.verification.verify import verify
 
 FOLDER = starter_tools_folder() or Path("generated_tools")
 VERSIONS = sorted(FOLDER.glob("*/v*"))
 LONG_S = 300
+COMPUTING = {
+    "business_days", "calculate", "convert_units", "csv_query", "csv_to_records", "text_statistics",
+}  # fmt: skip
+ASKING = {
+    "fetch_csv_and_query": Grants(tools=("http_request", "csv_query")),
+    "http_request": Grants(network=("*",)),
+    "read_text_file": Grants(workspace="read"),
+    "summarize_text": Grants(model=True),
+    "write_text_file": Grants(workspace="write"),
+}
 
 
 def stored_in(folder: Path) -> StoredVersion:
     name, version = folder.parent.name, int(folder.name[1:])
     return unpack(read_version_folder(folder, name, version), name, version)
+
+
+async def read_tool(name: str) -> StoredVersion:
+    return stored_in(FOLDER / name / "v1")
+
+
+PURE = [folder for folder in VERSIONS if folder.parent.name in COMPUTING]
 
 
 def named(folder: Path) -> str:
@@ -55,23 +74,28 @@ async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIt
     await opened.aclose()
 
 
-def test_there_are_at_least_five() -> None:
-    assert len({folder.parent for folder in VERSIONS}) >= 5
+def test_six_compute_and_five_ask_for_grants() -> None:
+    asked = {folder.parent.name: stored_in(folder).manifest.grants for folder in VERSIONS}
+    assert {name for name, grants in asked.items() if grants.is_pure} == COMPUTING
+    assert {name: grants for name, grants in asked.items() if not grants.is_pure} == ASKING
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)
 async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
     stored = stored_in(folder)
+    pure = stored.manifest.grants.is_pure
+    if sandbox.kind == "monty" and not pure:
+        pytest.skip("monty computes only; that it refuses grants is tested below")
     stages: list[str] = []
 
     async def on_stage(stage: str) -> None:
         stages.append(stage)
 
     with anyio.fail_after(LONG_S):
-        verdict = await verify(stored.draft, sandbox, on_stage)
+        verdict = await verify(stored.draft, sandbox, on_stage, read_tool)
     assert verdict.report.failure is None
     assert verdict.report.trust == stored.manifest.trust == "verified"
-    assert verdict.report.deterministic is True
+    assert verdict.report.deterministic is stored.manifest.deterministic is pure
     assert (verdict.report.examples_passed, verdict.report.examples_total) == (len(stored.examples),) * 2
     assert verdict.contract is not None
     assert verdict.contract.input_schema == stored.manifest.input_schema
@@ -79,21 +103,37 @@ async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
     assert {"static", "examples", "determinism"} <= set(stages)
 
 
+async def test_the_embedded_interpreter_refuses_those_that_ask_for_grants(settings: Settings) -> None:
+    async def on_stage(_stage: str) -> None:
+        return None
+
+    box = MontySandbox(settings)
+    try:
+        for name in ASKING:
+            with anyio.fail_after(LONG_S):
+                verdict = await verify((await read_tool(name)).draft, box, on_stage, read_tool)
+            failure = verdict.report.failure
+            assert failure is not None
+            assert (failure.stage, "Docker or bubblewrap" in failure.message) == ("environment", True)
+    finally:
+        await box.aclose()
+
+
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)
 def test_a_starter_tool_is_worth_starting_with(folder: Path) -> None:
     stored = stored_in(folder)
     manifest = stored.manifest
     assert admit(manifest) == ()
-    assert manifest.grants.is_pure
     assert manifest.packages == ()
+    assert manifest.trust == "verified"
     assert len(manifest.use_when) >= 5
-    assert len(stored.examples) >= 5
+    assert len(stored.examples) >= (5 if folder.parent.name in COMPUTING - {"csv_query"} else 8)
     assert any(example.raises for example in stored.examples)
     described = manifest.input_schema["properties"].values()
     assert all(node.get("description") for node in described)
 
 
-@pytest.mark.parametrize("folder", VERSIONS, ids=named)
+@pytest.mark.parametrize("folder", PURE, ids=named)
 def test_its_tests_pass_with_plain_pytest_beside_its_code(folder: Path, tmp_path: Path) -> None:
     here = tmp_path / "exported"
     shutil.copytree(folder, here, ignore=shutil.ignore_patterns("__pycache__"))
@@ -109,12 +149,32 @@ def test_its_tests_pass_with_plain_pytest_beside_its_code(folder: Path, tmp_path
     assert f"{len(stored_in(folder).examples)} passed" in done.stdout
 
 
-async def test_a_new_library_has_them_all_and_they_are_callable(settings: Settings) -> None:
+async def test_a_new_library_has_them_all_and_those_that_compute_are_callable_and_listed(
+    settings: Settings,
+) -> None:
     async with open_library(settings) as library:
         entries = {entry.name: entry for entry in library.entries()}
         for folder in VERSIONS:
-            assert entries[folder.parent.name].callable_now
+            assert entries[folder.parent.name].callable_now is (folder.parent.name in COMPUTING)
             assert (await library.read(folder.parent.name)).manifest == stored_in(folder).manifest
+        listed = Promotion(100, verified_only=True).choose(library.entries())
+        assert {entry.name for entry in listed} == COMPUTING
+
+
+async def test_those_that_ask_are_callable_once_they_are_granted(home: Path, tmp_path: Path) -> None:
+    grants = {name: asked.model_dump(mode="json") for name, asked in ASKING.items()}
+    grants["http_request"]["network"] = ["api.example.org"]
+    path = tmp_path / "grants.json"
+    path.write_text(json.dumps(grants), encoding="utf-8")
+    async with open_library(Settings(home=home, grants_file=path)) as library:
+        listed = Promotion(100, verified_only=True).choose(library.entries())
+        assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
+        http_request = library.entry("http_request").manifest
+        assert library.permits.of(http_request) == Grants(network=("api.example.org",))
+    async with open_library(Settings(home=home)) as library:
+        for name in ASKING:
+            entry = await library.approve(name)
+            assert entry.callable_now is (name != "http_request"), name
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)

@@ -10,15 +10,17 @@ import anyio
 
 from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.calls import Calls, RunAnswer
+from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.errors import SandboxError, UsageError
 from alita_mcp.library.library import Library, open_library
 from alita_mcp.library.promotion import Promotion
+from alita_mcp.library.result_cache import open_result_cache
 from alita_mcp.library.search_answer import SearchAnswer
 from alita_mcp.models.litellm import LitellmModel
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import Jobs, OnStage, open_jobs
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
@@ -36,19 +38,19 @@ class App:
         self,
         settings: Settings,
         library: Library,
-        sandbox: Sandbox,
+        calls: Calls,
         jobs: Jobs,
         toolsmith: Toolsmith,
         model: LanguageModel | None = None,
     ) -> None:
         self.settings = settings
         self.library = library
-        self.sandbox = sandbox
+        self.sandbox = calls.sandbox
         self.jobs = jobs
         self.toolsmith = toolsmith
         self._model = model
         self._promotion = Promotion(settings.promoted, verified_only=settings.promote == "verified")
-        self._calls = Calls(library, sandbox)
+        self._calls = calls
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
@@ -104,6 +106,7 @@ class App:
 
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests."""
+        await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
         card: dict[str, Any] = {
@@ -112,6 +115,7 @@ class App:
             "pinned": entry.pinned,
             "versions": list(entry.versions),
             "sandboxes": list(self.library.evidence(name, stored.manifest.version)),
+            "approved": self.library.permits.of(stored.manifest) is not None,
             "calls": entry.calls,
             "failures": entry.failures,
             "last_used": entry.last_used,
@@ -157,10 +161,17 @@ async def open_app(
         chosen = sandbox or LazySandbox(settings)
         stack.push_async_callback(_close_sandbox, chosen)
         await stack.enter_async_context(_tended(chosen))
+        results = await stack.enter_async_context(open_result_cache(settings))
         jobs = await stack.enter_async_context(open_jobs())
         author = model or _configured_model(settings)
         toolsmith = Toolsmith(library, chosen, settings, admit, author)
-        yield App(settings, library, chosen, jobs, toolsmith, author)
+
+        async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
+            return (await calls.run(name, arguments, chain=chain)).result
+
+        granting = Granting(settings, library, author, call_tool)
+        calls = Calls(library, chosen, results, granting.broker_for)
+        yield App(settings, library, calls, jobs, toolsmith, author)
 
 
 def _configured_model(settings: Settings) -> LanguageModel | None:

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import anyio
 
-from alita_mcp.errors import ToolUnavailable
+from alita_mcp.app.proving import Proving
+from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.library.result_cache import ResultCache, call_key
+from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.arguments import validate_arguments, validate_result
-from alita_mcp.verification.verify import verify
+
+MAX_EVENTS = 50
+"""How many of a broker's events the journal keeps with one call."""
+
+
+class WatchedBroker(Broker, Protocol):
+    """A broker that says afterwards what it was asked for."""
+
+    @property
+    def events(self) -> Sequence[Value]:
+        """What it did and what it refused, in order."""
+        ...
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        """The result without the secrets that the call was given."""
+        ...
+
+
+BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
+"""Who answers for a version's grants during one call; told the tools that led to the call, the outermost first."""
 
 
 class RunAnswer(Value):
@@ -22,101 +45,156 @@ class RunAnswer(Value):
     manifest: Manifest
     result: RunResult
     sandbox: str
+    cached: bool = False
+    """Whether nothing ran: the result is that of an earlier call."""
 
     @property
     def structured(self) -> dict[str, Any] | None:
         """The value as the output schema has it, or None when the call failed."""
-        if not self.result.ok:
-            return None
-        value = self.result.value
-        return {"result": value} if self.manifest.wraps_result else value
+        return _delivered(self.manifest, self.result.value) if self.result.ok else None
+
+
+@dataclass
+class _Call:
+    """One call under way, and what its line in the journal will say."""
+
+    stored: StoredVersion
+    arguments: dict[str, Any]
+    broker: WatchedBroker | None = None
+    sandbox: str = ""
+    started: float = field(default_factory=time.monotonic)
+
+    def detail(self) -> dict[str, Any]:
+        detail: dict[str, Any] = {
+            "seconds": round(time.monotonic() - self.started, 6),
+            "sandbox": self.sandbox,
+        }
+        events = self.broker.events if self.broker else ()
+        if events:
+            detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
+            detail["more_events"] = max(0, len(events) - MAX_EVENTS) or None
+        return detail
 
 
 class Calls:
     """Runs published versions, each only in a sandbox of a kind that it was proved in."""
 
-    def __init__(self, library: Library, sandbox: Sandbox) -> None:
+    def __init__(
+        self,
+        library: Library,
+        sandbox: Sandbox,
+        results: ResultCache | None = None,
+        broker_for: BrokerFor | None = None,
+    ) -> None:
+        self.sandbox = sandbox
         self._library = library
-        self._sandbox = sandbox
-        self._environments: dict[str, Environment] = {}
-        self._proving: dict[str, anyio.Lock] = {}
+        self._proving = Proving(library, sandbox)
+        self._results = results
+        self._broker_for = broker_for
 
-    async def run(self, name: str, arguments: dict[str, Any], version: int | None = None) -> RunAnswer:
-        """Calls a tool in the sandbox.
+    async def run(
+        self, name: str, arguments: dict[str, Any], version: int | None = None, chain: tuple[str, ...] = ()
+    ) -> RunAnswer:
+        """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
+
+        `chain` names the tools that led to this call, the outermost first.
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
-            ToolUnavailable: disabled, deleted, quarantined, or not proved in this sandbox.
+            ToolUnavailable: disabled, deleted, quarantined, not approved, or not proved in this sandbox.
             InvalidArguments: the arguments do not fit the input schema.
+            SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
         await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         validate_arguments(stored.manifest.input_schema, arguments)
-        sandbox = await self._proved_sandbox(stored)
-        started = time.monotonic()
-        result = await self._execute(stored, arguments, sandbox)
-        await self._library.record_call(
-            name,
-            stored.manifest.version,
-            ok=result.ok,
-            status=result.status,
-            seconds=round(time.monotonic() - started, 4),
-            sandbox=sandbox.kind,
+        call = _Call(stored, arguments)
+        with self._blamed(call):
+            kept = await self._kept(call)
+            result = kept or await self._execute(call, chain)
+        self._journal(call, result, **({"cached": True} if kept else {}))
+        return RunAnswer(
+            manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
         )
-        return RunAnswer(manifest=stored.manifest, result=result, sandbox=sandbox.kind)
 
-    async def _execute(self, stored: StoredVersion, arguments: dict[str, Any], sandbox: Sandbox) -> RunResult:
-        manifest = stored.manifest
-        result = await sandbox.run(
-            Job(
-                code=stored.code,
-                function=manifest.name,
-                arguments=arguments,
-                environment=await self._environment(stored, sandbox),
-                limits=manifest.limits,
-            )
+    async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:
+        stored, manifest = call.stored, call.stored.manifest
+        sandbox = await self._proving.proved(stored, len(chain))
+        call.sandbox = sandbox.kind
+        if self._broker_for is not None and not manifest.grants.is_pure:
+            call.broker = self._broker_for(stored, chain)
+        job = Job(
+            code=stored.code,
+            function=manifest.name,
+            arguments=call.arguments,
+            environment=await self._proving.environment(stored, sandbox),
+            limits=manifest.limits,
+            grants=manifest.grants,
+            depth=len(chain),
         )
-        if not result.ok:
-            return result
-        wrong = validate_result(
-            manifest.output_schema, {"result": result.value} if manifest.wraps_result else result.value
-        )
-        if wrong is None:
-            return result
-        return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
+        result = await sandbox.run(job, call.broker)
+        if call.broker is not None:
+            result = call.broker.cleaned(result)
+        wrong = _misfit(manifest, result)
+        if wrong is not None:
+            return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
+        if result.ok and self._results is not None and self._may_be_kept(manifest):
+            self._results.keep(_key(call), manifest.name, result)
+        return result
 
-    async def _environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
-        manifest = stored.manifest
-        lock = self._library.lock_in(manifest.name, manifest.version, sandbox.kind) or stored.lock
-        if not lock.requirements:
+    async def _kept(self, call: _Call) -> RunResult | None:
+        """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""
+        manifest = call.stored.manifest
+        if self._results is None or not self._may_be_kept(manifest):
             return None
-        key = f"{sandbox.kind} {manifest.digest}"
-        if key not in self._environments:
-            self._environments[key] = await sandbox.prepare(lock, _silent)
-        return self._environments[key]
+        kind = await self._proving.kind()
+        if kind not in self._library.evidence(manifest.name, manifest.version):
+            return None
+        call.sandbox = kind
+        result = await self._results.find(_key(call))
+        return result if result is not None and _misfit(manifest, result) is None else None
 
-    async def _proved_sandbox(self, stored: StoredVersion) -> Sandbox:
-        """The sandbox, once the version's gates have passed in its kind: else they run here first."""
-        sandbox = await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
-        manifest = stored.manifest
-        if sandbox.kind in self._library.evidence(manifest.name, manifest.version):
-            return sandbox
-        async with self._proving.setdefault(manifest.digest, anyio.Lock()):
-            if sandbox.kind in self._library.evidence(manifest.name, manifest.version):
-                return sandbox
-            verdict = await verify(stored.draft, sandbox, _silent)
-            failure = verdict.report.failure
-            if failure is not None:
-                raise ToolUnavailable(
-                    f"{manifest.name!r} v{manifest.version} fails its gates in the {sandbox.kind} sandbox: "
-                    f"{failure.message}",
-                    hint=failure.fix,
-                )
-            lock = verdict.lock or stored.lock
-            await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
-        return sandbox
+    def _may_be_kept(self, manifest: Manifest) -> bool:
+        return manifest.deterministic and manifest.grants.is_pure and self._library.caches(manifest.name)
+
+    @contextmanager
+    def _blamed(self, call: _Call) -> Iterator[None]:
+        """Journals how a call ended without a result: the sandbox failed, or the caller went away."""
+        manifest = call.stored.manifest
+        try:
+            yield
+        except SandboxError as failure:
+            self._proving.forget_environment(call.stored)
+            self._library.calls.record_sandbox_failure(
+                manifest.name,
+                manifest.version,
+                error=type(failure).__name__,
+                message=failure.message[:500],
+                **call.detail(),
+            )
+            raise
+        except anyio.get_cancelled_exc_class():
+            self._library.calls.record(
+                manifest.name, manifest.version, ok=True, status="cancelled", **call.detail()
+            )
+            raise
+
+    def _journal(self, call: _Call, result: RunResult, **more: Any) -> None:
+        manifest = call.stored.manifest
+        self._library.calls.record(
+            manifest.name, manifest.version, ok=result.ok, status=result.status, **call.detail(), **more
+        )
 
 
-async def _silent(_line: str) -> None:
-    return None
+def _key(call: _Call) -> bytes:
+    return call_key(call.stored.manifest.digest, call.sandbox, call.arguments)
+
+
+def _misfit(manifest: Manifest, result: RunResult) -> str | None:
+    """What is wrong with a value that the code returned; None when it fits, or there is none."""
+    return validate_result(manifest.output_schema, _delivered(manifest, result.value)) if result.ok else None
+
+
+def _delivered(manifest: Manifest, value: Any) -> Any:
+    return {"result": value} if manifest.wraps_result else value

@@ -7,13 +7,19 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from alita_mcp.cli.output import compact
-from alita_mcp.values import CatalogueEntry, Check, Schema, StoredVersion
+from alita_mcp.library.permits import how_to_grant, in_words
+from alita_mcp.values import CatalogueEntry, Check, Grants, Manifest, Schema, StoredVersion
 
 
 def evidence_card(
-    entry: CatalogueEntry, stored: StoredVersion, sandboxes: tuple[str, ...], *, source: bool = False
+    entry: CatalogueEntry,
+    stored: StoredVersion,
+    sandboxes: tuple[str, ...],
+    granted: Grants | None,
+    *,
+    source: bool = False,
 ) -> str:
-    """What a tool takes, gives and was proved to do."""
+    """What a tool takes, gives and was proved to do; `granted` is what it may do now, None: it waits for a person."""
     manifest, report = stored.manifest, stored.report
     state = f"{entry.state}, pinned" if entry.pinned else entry.state
     others = ", ".join(f"v{version}" for version in entry.versions)
@@ -29,8 +35,9 @@ def evidence_card(
         f"  {_summary(stored, sandboxes)}",
         *(f"  {line}" for line in _findings(report.checks)),
         "Needs",
-        f"  {'nothing but the sandbox' if manifest.grants.is_pure else compact(manifest.grants)}"
+        f"  {', '.join(in_words(manifest.grants)) or 'nothing but the sandbox'}"
         + (f"; packages {', '.join(manifest.packages)}" if manifest.packages else ""),
+        *_granted(manifest, granted),
         "Used",
         f"  {entry.calls} calls, {entry.failures} failures, last {entry.last_used or 'never'}; versions {others}",
         f"  made {manifest.created_at[:19]}, {manifest.digest}",
@@ -43,6 +50,14 @@ def evidence_card(
             *(compact(example.as_json()) for example in stored.examples),
         ]
     return "\n".join(lines)
+
+
+def _granted(manifest: Manifest, granted: Grants | None) -> list[str]:
+    if manifest.grants.is_pure:
+        return []
+    if granted is None:
+        return ["Granted", "  not yet, so it is not callable", f"  {how_to_grant(manifest)}"]
+    return ["Granted", f"  {', '.join(in_words(granted))}"]
 
 
 def _summary(stored: StoredVersion, sandboxes: tuple[str, ...]) -> str:

@@ -79,6 +79,8 @@ def _line(entry: CatalogueEntry) -> tuple[str, ...]:
     marks: list[str] = [entry.manifest.trust]
     if entry.state != "enabled":
         marks.append(entry.state)
+    if not entry.approved:
+        marks.append("not approved")
     if entry.pinned:
         marks.append("pinned")
     return (
@@ -96,12 +98,14 @@ async def show(options: argparse.Namespace, output: Output) -> int:
         entry = library.entry(options.name)
         stored = await library.read(options.name, options.version)
         sandboxes = library.evidence(options.name, stored.manifest.version)
+        granted = library.permits.of(stored.manifest)
     value: dict[str, Any] = {
         "manifest": stored.manifest.model_dump(mode="json"),
         "state": entry.state,
         "pinned": entry.pinned,
         "versions": list(entry.versions),
         "sandboxes": sorted(sandboxes),
+        "granted": granted.model_dump(mode="json") if granted else None,
         "calls": entry.calls,
         "failures": entry.failures,
         "last_used": entry.last_used,
@@ -110,7 +114,8 @@ async def show(options: argparse.Namespace, output: Output) -> int:
     if options.source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-    output.result(value, evidence_card(entry, stored, tuple(sorted(sandboxes)), source=options.source))
+    card = evidence_card(entry, stored, tuple(sorted(sandboxes)), granted, source=options.source)
+    output.result(value, card)
     return 0
 
 

@@ -6,7 +6,8 @@ import argparse
 
 from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
 from alita_mcp.cli.opened import opened_library
-from alita_mcp.cli.output import Output, compact
+from alita_mcp.cli.output import Output
+from alita_mcp.library.permits import how_to_grant, in_words
 from alita_mcp.values import CatalogueEntry
 
 _ACTIONS = {
@@ -57,18 +58,21 @@ async def rollback(options: argparse.Namespace, output: Output) -> int:
 
 
 def _tell(entry: CatalogueEntry, output: Output) -> None:
-    asks = not entry.manifest.grants.is_pure
+    grants = entry.manifest.grants
+    asks = not grants.is_pure
     now = {
         "name": entry.name,
         "version": entry.manifest.version,
         "state": entry.state,
         "pinned": entry.pinned,
-        "grants": entry.manifest.grants.model_dump(mode="json"),
+        "grants": grants.model_dump(mode="json"),
         "approved": entry.approved,
     }
     words: list[str] = [entry.state]
     if entry.pinned:
         words.append("pinned")
     if asks:
-        words.append(f"{'approved' if entry.approved else 'not approved'}: {compact(entry.manifest.grants)}")
+        words.append(f"{'approved' if entry.approved else 'not approved'}: {', '.join(in_words(grants))}")
+    if not entry.approved:
+        output.note(how_to_grant(entry.manifest))
     output.result(now, f"{entry.name} v{entry.manifest.version}: {', '.join(words)}")

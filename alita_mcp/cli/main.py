@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
-from alita_mcp.cli import benching, demo, finding, installing, keeping, making, running, serving, solving
+from alita_mcp.cli import (
+    benching,
+    caching,
+    demo,
+    environments,
+    finding,
+    installing,
+    keeping,
+    making,
+    running,
+    serving,
+    solving,
+)
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import AlitaError, Cancelled
@@ -62,7 +74,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"alita {__version__}")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
-    for room in (demo, serving, installing, finding, running, making, keeping, solving, benching):
+    rooms = (
+        demo, serving, installing, finding, running, making, keeping,
+        caching, environments, solving, benching,
+    )  # fmt: skip
+    for room in rooms:
         room.add_commands(family)
     return parser
 

@@ -15,6 +15,7 @@ from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected, Working
 from alita_mcp.synthesis.request import read_request
+from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -122,7 +123,10 @@ def in_words(outcome: Outcome) -> str:
         case Rejected():
             return _rejection_in_words(outcome)
         case NeedsApproval():
-            return f"needs approval for {', '.join(outcome.grants)}: {outcome.how}"
+            return (
+                f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}.\n"
+                f"{outcome.how}"
+            )
         case NeedsCode():
             return "\n".join(
                 [
@@ -197,9 +201,9 @@ def request_in(folder: Path) -> dict[str, Any]:
     }
     grants = manifest.get("grants")
     for grant, value in (grants if isinstance(grants, dict) else {}).items():
-        if grant == "network":
-            request["network"] = value
-        elif value not in (False, "none", []):
+        if grant in Grants.model_fields:
+            request[grant] = value
+        elif value:
             raise UsageError(
                 f"The tool asks for {grant}, which cannot be requested.", hint="Nothing was imported."
             )

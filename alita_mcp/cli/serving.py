@@ -32,7 +32,20 @@ def add_commands(family: Family) -> None:
     serve_parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a further name clients reach it by"
     )
-    family.add("doctor", in_event_loop(doctor), "check the sandboxes, the library and the settings")
+    doctor_parser = family.add(
+        "doctor", in_event_loop(doctor), "check the sandboxes, the library and the settings"
+    )
+    doctor_parser.add_argument(
+        "--sandbox",
+        nargs="?",
+        const="",
+        metavar="KIND",
+        help="try every claim about a sandbox: docker, bubblewrap, monty, module:Class or all;"
+        " without a KIND the one that is set",
+    )
+    doctor_parser.add_argument(
+        "--offline", action="store_true", help="with --sandbox: leave out what needs the package index"
+    )
 
 
 def address(text: str) -> tuple[str, int]:
@@ -69,11 +82,17 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
     return anyio.run(listen)
 
 
-async def doctor(_options: argparse.Namespace, output: Output) -> int:
+async def doctor(options: argparse.Namespace, output: Output) -> int:
     """Tries each sandbox in earnest and opens the library; the exit status is that of the first thing missing."""
     from alita_mcp.sandbox.choose import probe_all
 
     settings = read_settings()
+    if options.sandbox is not None:
+        from alita_mcp.cli.conforming import examine
+
+        return await examine(options.sandbox, settings, output, offline=options.offline)
+    if options.offline:
+        raise UsageError("--offline goes with --sandbox.")
     with output.progress("doctor") as on_stage:
         await on_stage("sandboxes")
         reports = await probe_all(settings)

@@ -1,6 +1,7 @@
 """The catalogue: one SQLite file that says which versions count, in what state, and what ever happened.
 
-The only module that speaks SQL. One connection, guarded by a lock, so that worker threads may share it.
+The library's truth: besides `result_rows`, whose file may be lost, the only module that speaks SQL. One connection,
+guarded by a lock, so that worker threads may share it.
 """
 
 from __future__ import annotations
@@ -8,23 +9,31 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
-from alita_mcp.library.catalogue_schema import CHANGES, COUNT_CALL, ENTRIES, PUBLISH, SCHEMA_VERSION, TABLES
+from alita_mcp.library.catalogue_schema import (
+    ADDED_TABLES,
+    CHANGES,
+    COUNT_CALLS,
+    ENTRIES,
+    PUBLISH,
+    SCHEMA_VERSION,
+    TABLES,
+    TRIM_CALLS,
+)
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
+from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.values import CatalogueEntry, Manifest, ToolState, Value
 
 BUSY_SECONDS = 10.0
-CALLS_KEPT = 10_000
-"""How many `called` rows the journal keeps; all other events are kept for good."""
-
-
+TRIM_EVERY = 500
+"""So many rows of calls may be there beyond `CALLS_KEPT` before the oldest go."""
 MAX_JOURNAL_NAME = 100
 """Refused names are journalled too, and may be anything."""
 
@@ -56,6 +65,12 @@ class Snapshot:
     entries: Mapping[str, CatalogueEntry]
     evidence: Mapping[tuple[str, int], Mapping[str, str]]
     """By name and version: kinds of sandbox, each with the lock of its own as JSON, empty for the version's."""
+    quarantined: frozenset[tuple[str, int]] = frozenset()
+    """Versions, current or not, whose files are not what was verified."""
+    uncached: frozenset[str] = frozenset()
+    """Tools whose results are not kept."""
+    approvals: frozenset[tuple[str, str]] = frozenset()
+    """Name and digest of every version whose grants a person approved."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,7 @@ class Catalogue:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            db.execute(ADDED_TABLES)
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -130,7 +146,14 @@ class Catalogue:
             evidence: dict[tuple[str, int], dict[str, str]] = {}
             for name, version, sandbox, lock in proofs:
                 evidence.setdefault((name, version), {})[sandbox] = lock
-            return Snapshot(self._serial, entries, evidence)
+            return Snapshot(
+                self._serial,
+                entries,
+                evidence,
+                _rows(db, "SELECT name, version FROM version WHERE quarantined IS NOT NULL"),
+                frozenset(name for (name,) in db.execute("SELECT name FROM uncached")),
+                _rows(db, "SELECT name, digest FROM approval"),
+            )
 
     def _entry(self, db: sqlite3.Connection, row: sqlite3.Row) -> tuple[tuple[Any, ...], CatalogueEntry]:
         key = tuple(row)
@@ -230,14 +253,19 @@ class Catalogue:
                 _journal(db, event, name, version, detail)
         return changed
 
-    def record_call(self, name: str, version: int, failed: bool, detail: Mapping[str, Any]) -> None:
-        """Counts a call and journals it."""
-        values = {"name": name, "failed": int(failed), "now": now()}
+    def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
+        """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""
+        counts = [
+            {"name": name, "calls": use.calls, "failures": use.failures, "last": use.last}
+            for name, use in uses.items()
+        ]
         with self._transaction(durable=False) as db:
-            db.execute(COUNT_CALL, values)
-            row = _journal(db, "called", name, version, detail)
-            if row % 500 == 0:
-                db.execute("DELETE FROM journal WHERE event = 'called' AND id <= ?", (row - CALLS_KEPT,))
+            db.executemany(COUNT_CALLS, counts)
+            last = 0
+            for row in rows:
+                last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
+            if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
+                db.execute(TRIM_CALLS, (last - CALLS_KEPT,))
 
     def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
         """Journals an event that changes nothing else."""
@@ -295,12 +323,21 @@ class Catalogue:
             raise LibraryError(f"The catalogue {self.path} cannot be used: {error}.", hint=hint) from error
 
 
+def _rows(db: sqlite3.Connection, query: str) -> frozenset[Any]:
+    return frozenset(map(tuple, db.execute(query)))
+
+
 def _journal(
-    db: sqlite3.Connection, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]
+    db: sqlite3.Connection,
+    event: str,
+    name: str | None,
+    version: int | None,
+    detail: Mapping[str, Any],
+    time: str = "",
 ) -> int:
     named = name and name[:MAX_JOURNAL_NAME].encode("utf-8", "replace").decode()
     row = db.execute(
         "INSERT INTO journal (time, event, name, version, detail) VALUES (?, ?, ?, ?, ?)",
-        (now(), event, named, version, json.dumps(detail, default=str)),
+        (time or now(), event, named, version, json.dumps(detail, default=str)),
     )
     return int(row.lastrowid or 0)

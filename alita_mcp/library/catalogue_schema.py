@@ -61,6 +61,13 @@ CREATE TABLE journal (
 CREATE INDEX journal_event ON journal (event);
 """
 
+ADDED_TABLES = """
+CREATE TABLE IF NOT EXISTS uncached (
+    name TEXT PRIMARY KEY REFERENCES tool (name) ON DELETE CASCADE
+)
+"""
+"""Of a later alita; an earlier one of the same format does not miss it."""
+
 CHANGES: dict[str, tuple[str, ...]] = {
     "pinned": ("UPDATE tool SET pinned = 1 WHERE name = :name AND state != 'deleted'",),
     "unpinned": ("UPDATE tool SET pinned = 0 WHERE name = :name AND state != 'deleted'",),
@@ -90,6 +97,8 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
     ),
     "revoked": ("DELETE FROM approval WHERE name = :name",),
+    "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
+    "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }
 """Event → statements; the first one says by its row count whether the change took place."""
 
@@ -103,10 +112,13 @@ PUBLISH = (
     "DELETE FROM claim WHERE name = :name",
 )
 
-COUNT_CALL = (
-    "INSERT INTO usage SELECT name, 1, :failed, :now FROM tool WHERE name = :name"
-    " ON CONFLICT (name) DO UPDATE SET calls = calls + 1, failures = failures + :failed, last_used = :now"
+COUNT_CALLS = (
+    "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"
+    " ON CONFLICT (name) DO UPDATE SET calls = calls + :calls, failures = failures + :failures,"
+    " last_used = max(last_used, :last)"
 )
+
+TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed') AND id <= ?"
 
 ENTRIES = """
 SELECT t.name, t.current, t.state, t.pinned, t.created_at, v.digest, v.quarantined, u.calls, u.failures, u.last_used,

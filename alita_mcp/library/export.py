@@ -7,7 +7,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from alita_mcp.errors import LibraryError
+from alita_mcp.errors import LibraryError, UsageError
 from alita_mcp.library.disk import unreadable, write_folder
 from alita_mcp.library.testfile import (
     DATACLASS_SUPPORT,
@@ -136,9 +136,15 @@ def export_version(exports: Path, stored: StoredVersion) -> Path:
     """Writes `<name>-v<k>` under `exports`, replacing an earlier export of the same version; answers the folder.
 
     Raises:
+        UsageError: the tool asks for grants, which nobody would enforce outside.
         LibraryError: the disk refuses.
     """
     manifest = stored.manifest
+    if not manifest.grants.is_pure:
+        raise UsageError(
+            f"{manifest.name} asks for grants, which hold inside alita only.",
+            hint="Another alita imports its folder below generated_tools.",
+        )
     place = exports / f"{manifest.name}-v{manifest.version}"
     staging = exports / f".staging-{secrets.token_hex(8)}"
     try:

@@ -13,14 +13,17 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
-from alita_mcp.errors import LibraryError, ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.errors import LibraryError, ToolUnavailable
+from alita_mcp.library.background import background
+from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue import JournalRow, Snapshot
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import Finder
 from alita_mcp.library.index import SearchIndex
 from alita_mcp.library.listing import answer, documents, listing, standing
-from alita_mcp.library.naming import deleted, not_found, why_not_callable
+from alita_mcp.library.loaded import LoadedVersions
+from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
 from alita_mcp.library.ranking import Document
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
@@ -44,7 +47,10 @@ class Library:
     def __init__(self, store: Store, tasks: TaskGroup) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
+        self.permits = store.permits
         self._store = store
+        self._loaded = LoadedVersions(store.files, store.read)
+        self.calls = CallJournal(store.catalogue)
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = Finder(SearchIndex(store.home / "index.lance"), self._fresh_documents, tasks)
@@ -87,7 +93,7 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = await self._known(name)
-        unavailable = why_not_callable(entry)
+        unavailable = why_not_callable(entry) or self.permits.refusal(entry.manifest)
         if unavailable:
             raise unavailable
         return entry
@@ -101,12 +107,12 @@ class Library:
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
         entry = await self._known(name, version)
-        number = entry.manifest.version if version is None else version
-        if number not in entry.versions:
-            there = ", ".join(f"v{known}" for known in entry.versions)
-            raise ToolNotFound(f"There is no {name} v{number}.", hint=f"There is {there}.")
+        number = existing_version(entry, version)
+        kept = self._loaded.unchanged(name, number)
+        if kept is not None and (name, number) not in self._snapshot.quarantined:
+            return kept
         try:
-            return await self._in_thread(self._store.read, name, number)
+            return await self._in_thread(self._loaded.read, name, number)
         except ToolUnavailable:
             await self.refresh()
             raise
@@ -144,6 +150,14 @@ class Library:
         """Takes a tool out of lists and calls until `enable`."""
         return await self._alter("disabled", name)
 
+    def caches(self, name: str) -> bool:
+        """Whether results of a tool may be kept, as far as a person decides that."""
+        return name not in self._snapshot.uncached
+
+    async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
+        """A person says whether results of a tool may be kept."""
+        return await self._alter("cache on" if on else "cache off", name)
+
     async def approve(self, name: str) -> CatalogueEntry:
         """A person grants what the current version asks for, and only that version."""
         return await self._alter("approved", name)
@@ -179,12 +193,7 @@ class Library:
             ToolQuarantined: that version is not what was verified.
         """
         entry = await self._known(name, version)
-        older = [known for known in entry.versions if known < entry.manifest.version]
-        if version is None and not older:
-            raise UsageError(
-                f"{name} v{entry.manifest.version} has none before it.", hint="Name the version to use."
-            )
-        target = max(older) if version is None else version
+        target = version_before(entry) if version is None else version
         await self.read(name, target)
         return await self._alter("rolled back", name, target)
 
@@ -195,12 +204,9 @@ class Library:
         await self.record("exported", name, {"folder": str(folder)}, stored.manifest.version)
         return folder
 
-    async def record_call(
-        self, name: str, version: int, *, ok: bool, status: str, seconds: float, sandbox: str
-    ) -> None:
-        """Counts and journals one call."""
-        detail = {"status": status, "seconds": round(seconds, 6), "sandbox": sandbox}
-        await self._change(self._store.catalogue.record_call, name, version, not ok, detail)
+    async def settle(self) -> None:
+        """Returns when all calls that were recorded are on the disk and in the entries' use."""
+        await self._change(self.calls.write)
 
     async def record(
         self, event: str, name: str | None, detail: dict[str, Any], version: int | None = None
@@ -210,6 +216,7 @@ class Library:
 
     def journal(self, limit: int = 100) -> list[JournalRow]:
         """The newest events first."""
+        self.calls.write()
         return self._store.catalogue.journal(limit)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
@@ -252,23 +259,28 @@ class Library:
 
     async def refresh(self) -> None:
         """Takes in what other processes committed; the watcher does so by itself four times a second."""
-        self._apply(await self._in_thread(self._store.catalogue.snapshot))
+        self._apply(await self._in_thread(self._store.snapshot))
 
     async def watch(self) -> None:
-        """Notices what other processes commit, for as long as it runs."""
+        """Notices what other processes commit and what people grant, for as long as it runs."""
         seen = None
         while True:
             try:
-                version = await self._in_thread(self._store.catalogue.data_version)
-                if version != seen:
+                used = self.calls.waiting and await self._in_thread(self.calls.write)
+                mark = await self._in_thread(self._store.mark)
+                if used or mark != seen:
                     await self.refresh()
-                seen = version
+                seen = mark
             except LibraryError as failure:
                 _log.warning("%s", failure)
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
-        """Lets go of the index; the store is closed by who opened it."""
+        """Writes the last calls and lets go of the index; the store is closed by who opened it."""
+        try:
+            self.calls.write()
+        except LibraryError as failure:
+            _log.warning("%s", failure)
         self._finder.close()
 
     async def _known(self, name: str, version: int | None = None) -> CatalogueEntry:
@@ -307,7 +319,7 @@ class Library:
                 callback()
 
     def _fresh_documents(self) -> Mapping[str, Document]:
-        return documents(self._store.catalogue.snapshot().entries)
+        return documents(self._store.snapshot().entries)
 
 
 @asynccontextmanager
@@ -321,10 +333,11 @@ async def open_library(
 
     Raises:
         LibraryError: the home or the catalogue cannot be used; nothing was deleted.
+        UsageError: the grants file does not fit; the message names file, tool and field.
     """
-    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step)
+    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step, settings.grants_file)
     try:
-        async with _background() as tasks:
+        async with background() as tasks:
             library = Library(store, tasks)
             await library.refresh()
             tasks.start_soon(library.watch)
@@ -335,15 +348,3 @@ async def open_library(
                 library.close()
     finally:
         store.close()
-
-
-@asynccontextmanager
-async def _background() -> AsyncIterator[TaskGroup]:
-    """A task group whose body's error comes out as itself, not in a group."""
-    try:
-        async with anyio.create_task_group() as tasks:
-            yield tasks
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise

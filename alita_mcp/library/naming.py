@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-from alita_mcp.errors import ToolNotFound, ToolUnavailable
+from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.files import quarantined
 from alita_mcp.values import CatalogueEntry
 
@@ -36,7 +36,7 @@ def deleted(name: str) -> ToolUnavailable:
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
-    """The error for a tool that may not be called now, saying how it comes back; None when it may."""
+    """The error for a tool whose state forbids calls, saying how it comes back; grants are asked of `Permits`."""
     name = entry.name
     if entry.state == "disabled":
         return ToolUnavailable(
@@ -45,9 +45,30 @@ def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
         )
     if entry.state == "quarantined":
         return quarantined(name, entry.manifest.version, "a file differs from what was verified")
-    if not entry.approved:
-        return ToolUnavailable(
-            f"{name} asks for grants that nobody approved.",
-            hint=f"A person can approve them: `alita approve {name}`.",
-        )
     return None
+
+
+def existing_version(entry: CatalogueEntry, version: int | None) -> int:
+    """The version that is meant, the current one when none is named.
+
+    Raises:
+        ToolNotFound: the tool has no such version.
+    """
+    number = entry.manifest.version if version is None else version
+    if number not in entry.versions:
+        there = ", ".join(f"v{known}" for known in entry.versions)
+        raise ToolNotFound(f"There is no {entry.name} v{number}.", hint=f"There is {there}.")
+    return number
+
+
+def version_before(entry: CatalogueEntry) -> int:
+    """The newest version that is older than the current one.
+
+    Raises:
+        UsageError: there is none.
+    """
+    current = entry.manifest.version
+    older = [known for known in entry.versions if known < current]
+    if not older:
+        raise UsageError(f"{entry.name} v{current} has none before it.", hint="Name the version to use.")
+    return max(older)

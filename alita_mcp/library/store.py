@@ -19,7 +19,7 @@ from alita_mcp.errors import (
     ToolQuarantined,
     ToolUnavailable,
 )
-from alita_mcp.library.catalogue import Catalogue, Claim
+from alita_mcp.library.catalogue import Catalogue, Claim, Snapshot
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.files import (
     Folder,
@@ -32,6 +32,7 @@ from alita_mcp.library.files import (
     versions_under,
 )
 from alita_mcp.library.locks import Owner, held
+from alita_mcp.library.permits import Permits
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -44,12 +45,16 @@ OPEN_TIMEOUT_S = 60.0
 class Store:
     """The library's truth on disk."""
 
-    def __init__(self, home: Path, starters: Path | None, on_step: OnStep = no_step) -> None:
+    def __init__(
+        self, home: Path, starters: Path | None, on_step: OnStep = no_step, grants_file: Path | None = None
+    ) -> None:
         """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
 
         Raises:
             LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
+            UsageError: the grants file does not fit.
         """
+        self.permits = Permits(grants_file)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -79,6 +84,14 @@ class Store:
         except BaseException:
             self.catalogue.close()
             raise
+
+    def snapshot(self) -> Snapshot:
+        """All tools as they are now, approved where all that they ask for is granted."""
+        return self.permits.applied(self.catalogue.snapshot())
+
+    def mark(self) -> tuple[int, ...]:
+        """Another value whenever another connection committed, or a person changed the grants file."""
+        return (self.catalogue.data_version(), *self.permits.mark)
 
     def close(self) -> None:
         """Lets go of the library."""

@@ -31,14 +31,18 @@ class LitellmModel:
         self._first_pause_s = first_pause_s
         self._timeout_s = timeout_s
 
-    async def complete(self, messages: Sequence[Message]) -> Completion:
+    async def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, temperature: float | None = None
+    ) -> Completion:
         """One completion; rate limits, server errors and time-outs are tried again with growing pauses."""
+        chosen = {"max_tokens": max_tokens, "temperature": temperature}
+        options = {name: value for name, value in chosen.items() if value is not None}
         litellm = await anyio.to_thread.run_sync(_load)
         passing = (litellm.RateLimitError, litellm.InternalServerError, litellm.ServiceUnavailableError,
                    litellm.Timeout, litellm.APIConnectionError)  # fmt: skip
         for attempt in range(ATTEMPTS):
             try:
-                return await self._ask(litellm, messages)
+                return await self._ask(litellm, messages, options)
             except passing as failure:
                 if attempt == ATTEMPTS - 1:
                     raise self._translated(failure) from failure
@@ -47,13 +51,15 @@ class LitellmModel:
                 raise self._translated(failure) from failure
         raise ModelError(f"The model {self.name!r} did not answer.")
 
-    async def _ask(self, litellm: Any, messages: Sequence[Message]) -> Completion:
+    async def _ask(self, litellm: Any, messages: Sequence[Message], options: dict[str, Any]) -> Completion:
         answer = await litellm.acompletion(
             model=self.name,
             messages=[message.model_dump() for message in messages],
             base_url=self._base_url,
             timeout=self._timeout_s,
             max_retries=0,
+            drop_params=True,  # some models know no temperature
+            **options,
         )
         usage = getattr(answer, "usage", None)
         return Completion(

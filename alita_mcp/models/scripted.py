@@ -16,7 +16,13 @@ class ScriptedModel:
         self.asked: list[tuple[Message, ...]] = []
         self._answers = iter(answers)
 
-    async def complete(self, messages: Sequence[Message]) -> Completion:
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,  # noqa: ARG002 - a script has no choices
+        temperature: float | None = None,  # noqa: ARG002
+    ) -> Completion:
         """The next scripted answer."""
         self.asked.append(tuple(messages))
         try:

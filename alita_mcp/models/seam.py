@@ -36,8 +36,10 @@ class LanguageModel(Protocol):
         """The model's name, as shown in reports."""
         ...
 
-    async def complete(self, messages: Sequence[Message]) -> Completion:
-        """One completion.
+    async def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, temperature: float | None = None
+    ) -> Completion:
+        """One completion; None leaves a choice to the model.
 
         Raises:
             ModelError: no answer could be had; the hint says what to set.

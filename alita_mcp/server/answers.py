@@ -9,7 +9,7 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, ToolNotFound
+from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, ToolNotFound
 
 MAX_TEXT = 400
 """Longest text of an answer that does not carry an asked result."""
@@ -42,12 +42,22 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
     hint = failure.hint
     if isinstance(failure, ToolNotFound) and failure.nearest and not hint:
         hint = f"Nearest: {', '.join(failure.nearest[:3])}."
-    blamed = "The sandbox failed, not the tool: " if isinstance(failure, SandboxError) else ""
-    reason, fix = printable(blamed + failure.message, 4_000), printable(hint, 1_000)
+    if isinstance(failure, SandboxBusy):
+        hint = hint or "Try again in a moment."
+    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, 1_000)
     structured: dict[str, Any] = {"status": "failed", "reason": reason, "fix": fix}
+    if isinstance(failure, SandboxBusy):
+        structured["status"] = "busy"
     if isinstance(failure, InvalidArguments):
         structured |= {"status": "rejected", "stage": "schema"}
     return error(f"{reason} {fix}".strip(), structured)
+
+
+def _blamed(failure: AlitaError) -> str:
+    """What stands before the message, so that nobody takes a failing sandbox for a failing tool."""
+    if isinstance(failure, SandboxBusy):
+        return "busy: "
+    return "The sandbox failed, not the tool: " if isinstance(failure, SandboxError) else ""
 
 
 def printable(text: str, limit: int = 200) -> str:

@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from alita_mcp.values import Manifest
 
 
+MAX_DEFINED = 1_000
+"""How many definitions are kept; a library that has more makes the others again."""
+
+
 class LibraryTools:
     """The library as a source of tools; empty while the library is not open."""
 
     def __init__(self, app: Callable[[], App | None]) -> None:
         self._app = app
-        self._defined: dict[str, types.Tool] = {}
+        self._defined: dict[tuple[str, int, str], types.Tool] = {}
 
     def definitions(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._app()
         if app is None:
             return ()
-        manifests = [entry.manifest for entry in app.listed()]
-        self._defined = {manifest.digest: self._definition(manifest) for manifest in manifests}
-        return tuple(self._defined[manifest.digest] for manifest in manifests)
+        return tuple(self._definition(entry.manifest) for entry in app.listed())
 
     def find(self, name: str) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is answered in its own terms."""
@@ -45,7 +47,14 @@ class LibraryTools:
 
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Runs the current version."""
-        return await delivered(await call.app.run(call.name, call.arguments), call.app)
+        return delivered(await call.app.run(call.name, call.arguments))
 
     def _definition(self, manifest: Manifest) -> types.Tool:
-        return self._defined.get(manifest.digest) or definition_of(manifest)
+        """Made once for each version: it is asked for at every call."""
+        key = (manifest.name, manifest.version, manifest.digest)
+        known = self._defined.get(key)
+        if known is None:
+            known = self._defined[key] = definition_of(manifest)
+            if len(self._defined) > MAX_DEFINED:
+                del self._defined[next(iter(self._defined))]
+        return known

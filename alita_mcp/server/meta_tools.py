@@ -13,7 +13,7 @@ import mcp_types as types
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.definitions import META_DEFINITIONS
-from alita_mcp.server.results import delivered
+from alita_mcp.server.results import checked, delivered
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.visibility import call_and_visible
 from alita_mcp.synthesis.outcomes import Created, Rejected, Working
@@ -103,9 +103,11 @@ async def _search(call: ToolCall) -> ToolAnswer:
     listed = {entry.name for entry in call.app.listed()}
     results = []
     for hit in found.results:
-        row = {**hit.model_dump(mode="json"), "call": "direct" if hit.name in listed else "run_tool"}
+        entry = call.app.library.entry(hit.name)
+        way = "run_tool" if entry.callable_now else "after approval"
+        row = {**hit.model_dump(mode="json"), "call": "direct" if hit.name in listed else way}
         if call.arguments.get("detail") == "schema":
-            row["input_schema"] = call.app.library.entry(hit.name).manifest.input_schema
+            row["input_schema"] = entry.manifest.input_schema
         results.append(row)
     structured = {"fit": found.fit, "total": found.total, "results": results, "next": _NEXT[found.fit]}
     return answer(structured, search_text(structured))
@@ -114,7 +116,7 @@ async def _search(call: ToolCall) -> ToolAnswer:
 async def _run(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
     run = await call.app.run(arguments["name"], arguments.get("arguments", {}), arguments.get("version"))
-    return await delivered(run, call.app)
+    return await checked(delivered(run), run.manifest.output_schema, call.app)
 
 
 async def _inspect(call: ToolCall) -> ToolAnswer:

@@ -22,16 +22,16 @@ KEPT_IN_TEXT = 4_000
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
-async def delivered(run: RunAnswer, app: App) -> types.CallToolResult:
-    """One run as its caller gets it, the same through `run_tool` and through a direct call."""
+def delivered(run: RunAnswer) -> types.CallToolResult:
+    """One run as its caller gets it, the same through `run_tool` and through a direct call; `checked` comes after."""
     if not run.result.ok:
         return error(_failure_text(run.manifest.name, run.result, run.manifest.limits))
     value = run.result.value
-    result = types.CallToolResult(
+    return types.CallToolResult(
         content=[types.TextContent(text=value if isinstance(value, str) else as_json(value))],
         structured_content=run.structured,
+        _meta={"alita/cached": True} if run.cached else None,
     )
-    return await checked(result, run.manifest.output_schema, app)
 
 
 def _failure_text(name: str, result: RunResult, limits: Limits) -> str:

@@ -11,6 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.ending import ending_signal, leaving_at_latest, orphaned
+from alita_mcp.server.prompt import PromptReader, PromptWriter
 from alita_mcp.server.wire import Wire
 
 
@@ -18,13 +19,14 @@ class _FromClient(anyio.AsyncFile[str]):
     """Lines from the client; ends with the pipe, or at once when `end` is called.
 
     Ending the input, instead of cancelling the server, lets the server answer what it still can and run
-    its clean-up uncancelled. The thread that blocks in `read` is left behind.
+    its clean-up uncancelled. Where a thread has to block in `read`, it is left behind.
     """
 
     def __init__(self, descriptor: int) -> None:
         raw = io.FileIO(descriptor, "rb", closefd=False)
         text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
+        self._promptly = PromptReader(descriptor) if PromptReader.can_read(descriptor) else None
         self._reading = anyio.CancelScope()
         self.ended = anyio.Event()
 
@@ -38,12 +40,15 @@ class _FromClient(anyio.AsyncFile[str]):
         line = ""
         if not self.ended.is_set():
             with anyio.CancelScope() as self._reading:
-                line = await anyio.to_thread.run_sync(
-                    self.wrapped.readline, abandon_on_cancel=True, limiter=self.limiter
-                )
+                line = await (self._promptly.line() if self._promptly else self._line_in_thread())
         if not line:
             self.ended.set()
         return line
+
+    async def _line_in_thread(self) -> str:
+        return await anyio.to_thread.run_sync(
+            self.wrapped.readline, abandon_on_cancel=True, limiter=self.limiter
+        )
 
 
 class _ToClient(anyio.AsyncFile[str]):
@@ -53,23 +58,25 @@ class _ToClient(anyio.AsyncFile[str]):
         raw = io.FileIO(descriptor, "wb", closefd=False)
         text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
+        self._promptly = PromptWriter(descriptor)
         self._input = input_
 
     async def write(self, text: str) -> int:
         """Writes and flushes in one go; returns the number of characters taken."""
         try:
-            return await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
+            if not self._promptly.write(text):
+                await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
         except OSError:
             self._input.end()
             return 0
+        return len(text)
 
     async def flush(self) -> None:
         """Nothing to do: `write` has flushed."""
 
-    def _write_now(self, text: str) -> int:
-        count: int = self.wrapped.write(text)
+    def _write_now(self, text: str) -> None:
+        self.wrapped.write(text)
         self.wrapped.flush()
-        return count
 
 
 async def serve_stdio(server: Server[Any], wire: Wire, *, parent: int) -> int:

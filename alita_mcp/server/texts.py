@@ -66,7 +66,8 @@ def _working(outcome: Answer) -> str:
 
 
 def _needs_approval(outcome: Answer) -> str:
-    return f"A person must approve {', '.join(outcome['grants'])}: {outcome['how']}"
+    asked = clipped(", ".join(outcome["grants"]), 120)
+    return f"{outcome['tool']} v{outcome['version']} passed and is kept. It needs {asked}. {outcome['how']}"
 
 
 _OUTCOMES = {
@@ -87,8 +88,9 @@ def _template_text(outcome: Answer) -> str:
 def card_text(card: Answer) -> str:
     """A version's evidence card in a few lines; with the code where it was asked for."""
     manifest, report = card["manifest"], card["report"]
+    state = card["state"] if card["approved"] else f"{card['state']}, waits for a person's approval"
     head = (
-        f"{manifest['name']} v{manifest['version']} ({manifest['trust']}, {card['state']}): {manifest['summary']} "
+        f"{manifest['name']} v{manifest['version']} ({manifest['trust']}, {state}): {manifest['summary']} "
         f"Proved in {', '.join(card['sandboxes']) or report['sandbox']}: {report['examples_passed']}/"
         f"{report['examples_total']} examples. Versions {', '.join(map(str, card['versions']))}. "
         f"Called {card['calls']} times, {card['failures']} failed. "

@@ -20,7 +20,7 @@ async def find_same_behaviour(
     draft: Draft, contract: ToolContract, names: Sequence[str], library: Library, sandbox: Sandbox
 ) -> Exists | None:
     """The first of the tools called `names` that behaves as the draft on the examples of both."""
-    if len(_with_results(draft.examples)) < MIN_EXAMPLES or draft.packages:
+    if len(_with_results(draft.examples)) < MIN_EXAMPLES or draft.packages or not draft.grants.is_pure:
         return None
     for name in names:
         try:

@@ -17,6 +17,7 @@ class Created(Value):
     tests: str
     """Examples that passed of those given, as in `3/3`."""
     permissions: tuple[str, ...] = ()
+    """What it asked for and was granted, each right in a few words."""
     call: Literal["run_tool", "direct"] = "run_tool"
     """How this client can call it now."""
     visible: Literal["now", "after reconnect"] = "now"
@@ -58,11 +59,15 @@ class Working(Value):
 
 
 class NeedsApproval(Value):
-    """A person has to approve the grants first."""
+    """The tool passed its gates and is kept; until a person grants what it asks for it is not listed or callable."""
 
     status: Literal["needs_approval"] = "needs_approval"
+    tool: str
+    version: int
     grants: tuple[str, ...]
+    """What it asks for, each right in a few words."""
     how: str
+    """What a person does to approve it."""
 
 
 class NeedsCode(Value):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Example, Value
 
@@ -28,7 +29,12 @@ class SynthesisRequest(Value):
     tests: tuple[Example, ...] = Field(default=(), max_length=200)
     use_when: tuple[str, ...] = Field(default=(), max_length=50)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
-    network: tuple[str, ...] = Field(default=(), max_length=30)
+    network: tuple[str, ...] = Field(default=(), max_length=MAX_HOSTS)
+    """Hosts that the tool reaches; `*` stands for hosts that a person names later."""
+    workspace: Literal["none", "read", "write"] = "none"
+    model: bool = False
+    tools: tuple[str, ...] = Field(default=(), max_length=20)
+    secrets: tuple[str, ...] = Field(default=(), max_length=20)
     update: bool = False
 
 

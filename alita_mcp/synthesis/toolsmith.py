@@ -11,15 +11,25 @@ from pydantic import ValidationError
 from alita_mcp.errors import NameTaken, ToolNotFound, ToolUnavailable
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.library import Library
+from alita_mcp.library.permits import how_to_grant, in_words
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.duplicates import find_same_behaviour
-from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected, rejection
+from alita_mcp.synthesis.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected, rejection
 from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
 from alita_mcp.synthesis.template import ask_for_code
 from alita_mcp.synthesis.writer import Writer
-from alita_mcp.values import META_TOOLS, TOOL_NAME, AcceptedVersion, CatalogueEntry, Draft, Grants, Manifest
+from alita_mcp.values import (
+    META_TOOLS,
+    TOOL_NAME,
+    AcceptedVersion,
+    CatalogueEntry,
+    Draft,
+    Manifest,
+    VerificationReport,
+)
 from alita_mcp.verification.verify import verify
 
 OnStage = Callable[[str], Awaitable[None]]
@@ -108,7 +118,7 @@ class Toolsmith:
     async def _prove_and_publish(self, draft: Draft, follows: int, on_stage: OnStage) -> Outcome:
         if follows and await self._is_current(draft):
             return Exists(tool=draft.name, version=follows, why="this is the current version, word for word")
-        verdict = await verify(draft, self._sandbox, on_stage)
+        verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
         failure = verdict.report.failure
         if failure is not None:
             return rejection(failure)
@@ -148,12 +158,23 @@ class Toolsmith:
             return Exists(
                 tool=name, version=entry.manifest.version, why="another client published this name first"
             )
-        report = accepted.report
+        return await self._answer(manifest, accepted.report)
+
+    async def _answer(self, manifest: Manifest, report: VerificationReport) -> Outcome:
+        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        name = manifest.name
+        if self._settings.policy == "auto" and not manifest.grants.is_pure:
+            await self._library.approve(name)
+        asked = in_words(manifest.grants)
+        if self._library.permits.of(manifest) is None:
+            how = how_to_grant(manifest)
+            return NeedsApproval(tool=name, version=manifest.version, grants=asked, how=how)
         return Created(
             tool=name,
             version=manifest.version,
             trust=manifest.trust,
             tests=f"{report.examples_passed}/{report.examples_total}",
+            permissions=asked,
             report=f"alita://tools/{name}/v{manifest.version}/report",
         )
 
@@ -171,7 +192,7 @@ def draft_of(request: SynthesisRequest) -> Draft | Rejected:
             examples=request.tests,
             use_when=request.use_when,
             packages=request.packages,
-            grants=Grants(network=request.network),
+            grants=grants_of(request),
         )
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]
@@ -183,12 +204,6 @@ def draft_of(request: SynthesisRequest) -> Draft | Rejected:
 
 
 def _lack_of(request: SynthesisRequest) -> Rejected | None:
-    if request.network:
-        return Rejected(
-            stage="policy",
-            reason=f"The tool asks for the network ({', '.join(request.network)}); sandboxes have none.",
-            fix="Write the tool as pure computation over its arguments and leave out network.",
-        )
     if not re.fullmatch(TOOL_NAME, request.name):
         return Rejected(
             stage="schema",
@@ -198,6 +213,9 @@ def _lack_of(request: SynthesisRequest) -> Rejected | None:
     if request.name in META_TOOLS:
         taken = f"name: {request.name!r} is one of the server's own tools."
         return Rejected(stage="schema", reason=taken, fix="Choose another name.")
+    refused = unfit_grants(request)
+    if refused is not None:
+        return refused
     if not request.tests:
         return Rejected(
             stage="examples",

@@ -64,6 +64,11 @@ class Writer:
                 tests=(*wish.tests, *specification.tests),
                 use_when=wish.use_when or specification.use_when,
                 packages=wish.packages or written.packages,
+                network=wish.network,
+                workspace=wish.workspace,
+                model=wish.model,
+                tools=wish.tools,
+                secrets=wish.secrets,
                 update=wish.update,
             )
             if self.rejected is None:

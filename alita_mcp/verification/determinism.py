@@ -9,11 +9,16 @@ from alita_mcp.values import Check, Draft
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.examples import Trial
 from alita_mcp.verification.findings import passed, shown, shown_arguments
+from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.trials import job_of, outcome_in_words, run_jobs
 
 
 async def determinism_gate(
-    draft: Draft, trials: Sequence[Trial], sandbox: Sandbox, environment: Environment | None
+    draft: Draft,
+    trials: Sequence[Trial],
+    sandbox: Sandbox,
+    environment: Environment | None,
+    rehearsal: Rehearsal | None = None,
 ) -> list[Check]:
     """Repeats each example that gave a result; another result is a hard failure.
 
@@ -22,7 +27,7 @@ async def determinism_gate(
     """
     first = [(trial, trial.result) for trial in trials if trial.result is not None and trial.result.ok]
     jobs = [job_of(draft, trial.example, environment, again=True) for trial, _ in first]
-    again = await run_jobs(sandbox, jobs)
+    again = await run_jobs(sandbox, jobs, rehearsal)
     checks = [
         _differs(trial, result, repeated)
         for (trial, result), repeated in zip(first, again, strict=True)

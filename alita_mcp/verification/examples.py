@@ -12,6 +12,7 @@ from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.conditions import Outcome, evaluate
 from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.findings import shown, shown_arguments
+from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.trials import FIXES, job_of, outcome_in_words, run_jobs
 
@@ -38,7 +39,11 @@ class ExamplesFound:
 
 
 async def examples_gate(
-    draft: Draft, contract: ToolContract, sandbox: Sandbox, environment: Environment | None
+    draft: Draft,
+    contract: ToolContract,
+    sandbox: Sandbox,
+    environment: Environment | None,
+    rehearsal: Rehearsal | None = None,
 ) -> ExamplesFound:
     """Runs all examples of a draft.
 
@@ -51,7 +56,7 @@ async def examples_gate(
     problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox)
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
-    results = await run_jobs(sandbox, [job_of(draft, example, environment) for example in examples])
+    results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
     checks = await _judge_all(trials, contract, sandbox)
     count = sum(check.passed for check in checks)

@@ -10,6 +10,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.seam import Environment, Job, RunResult, RunStatus, Sandbox
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import encodable
+from alita_mcp.verification.rehearsal import Rehearsal
 
 AT_ONCE = 4
 FIRST_SEED = 0
@@ -29,8 +30,12 @@ FIXES: Mapping[RunStatus, str] = {
 """What to change, by how a run ended."""
 
 
-async def run_jobs(sandbox: Sandbox, jobs: Sequence[Job]) -> list[RunResult | None]:
+async def run_jobs(
+    sandbox: Sandbox, jobs: Sequence[Job], rehearsal: Rehearsal | None = None
+) -> list[RunResult | None]:
     """The results in the order of the jobs; a time-out ends the rest, whose results are None.
+
+    Jobs with grants are rehearsed: nothing that they ask for is real.
 
     Raises:
         SandboxError: the sandbox failed or refused; the first such error, not a group.
@@ -42,7 +47,7 @@ async def run_jobs(sandbox: Sandbox, jobs: Sequence[Job]) -> list[RunResult | No
     async def run(index: int) -> None:
         async with limiter:
             try:
-                result = await sandbox.run(jobs[index])
+                result = await (rehearsal or sandbox).run(jobs[index])
             except AlitaError as error:
                 errors.append(error)
                 group.cancel_scope.cancel()
@@ -69,6 +74,7 @@ def job_of(draft: Draft, example: Example, environment: Environment | None, *, a
         limits=draft.limits,
         hash_seed=SECOND_SEED if again else FIRST_SEED,
         clock_offset_s=SECOND_CLOCK_OFFSET_S if again else 0,
+        grants=draft.grants,
     )
 
 

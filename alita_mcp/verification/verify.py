@@ -16,6 +16,7 @@ from alita_mcp.verification.determinism import determinism_gate
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples import Trial, examples_gate
 from alita_mcp.verification.findings import failed
+from alita_mcp.verification.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static import static_gate
 from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
 
@@ -51,10 +52,14 @@ class _Course:
         return all(check.passed or not check.hard for check in checks)
 
 
-async def verify(draft: Draft, sandbox: Sandbox, on_stage: OnStage) -> Verdict:
+async def verify(
+    draft: Draft, sandbox: Sandbox, on_stage: OnStage, read_tool: ReadTool | None = None
+) -> Verdict:
     """Runs the gates in order; the first hard failure ends the run.
 
     `on_stage` hears the name of each stage as it begins, and lines such as `environment: …` in between.
+    A draft that asks for grants is rehearsed: no real host, model, secret or file is touched. `read_tool` finds
+    the tools that it calls; without it every such call is an error.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft. A sandbox that *refuses* what the
@@ -63,7 +68,7 @@ async def verify(draft: Draft, sandbox: Sandbox, on_stage: OnStage) -> Verdict:
     started = time.monotonic()
     course = _Course()
     try:
-        await _run_gates(course, draft, sandbox, on_stage)
+        await _run_gates(course, draft, on_stage, Rehearsal(sandbox, read_tool))
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
         course.add([failed("environment", refused.message, fix)])
@@ -74,7 +79,8 @@ async def verify(draft: Draft, sandbox: Sandbox, on_stage: OnStage) -> Verdict:
     )
 
 
-async def _run_gates(course: _Course, draft: Draft, sandbox: Sandbox, on_stage: OnStage) -> None:
+async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal: Rehearsal) -> None:
+    sandbox = rehearsal.sandbox
     await on_stage("static")
     checks, contract = await static_gate(draft)
     course.contract = contract
@@ -88,14 +94,14 @@ async def _run_gates(course: _Course, draft: Draft, sandbox: Sandbox, on_stage: 
             return
     await on_stage("examples")
     course.seeds = (FIRST_SEED,)
-    found = await examples_gate(draft, contract, sandbox, course.environment)
+    found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
     course.trials, course.examples_passed = found.trials, found.passed
     if not course.add(found.checks):
         return
     await on_stage("determinism")
     course.seeds = (FIRST_SEED, SECOND_SEED)
-    checks = await determinism_gate(draft, course.trials, sandbox, course.environment)
-    course.deterministic = course.add(checks)
+    checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
+    course.deterministic = course.add(checks) and draft.grants.is_pure  # the world changes, rehearsals do not
 
 
 def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> VerificationReport:

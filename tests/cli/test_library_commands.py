@@ -337,8 +337,8 @@ def test_a_folder_that_is_no_tool_is_refused(alita: Alita, tmp_path: Path) -> No
     said = alita("import", str(tmp_path))
     assert said.status == 2
     assert "no tool's manifest" in said.err
-    written(tmp_path / "manifest.json", {"manifest": {"grants": {"workspace": "write"}}, "examples": []})
-    assert "workspace" in alita("import", str(tmp_path)).err
+    written(tmp_path / "manifest.json", {"manifest": {"grants": {"shell": True}}, "examples": []})
+    assert "asks for shell, which cannot be requested" in alita("import", str(tmp_path)).err
     written(
         tmp_path / "manifest.json", {"manifest": {"grants": {"network": ["example.org"]}}, "examples": []}
     )
@@ -362,7 +362,7 @@ def test_a_request_from_separate_files_can_ask_for_more(alita: Alita, tmp_path: 
     code.write_text(DOUBLE, encoding="utf-8")
     tests = written(tmp_path / "tests.json", TESTS)
     words = ("synthesize", "--code", str(code), "--tests", str(tests), "--name", "double")
-    assert "network" in alita(*words, "--network", "example.org").out
+    assert "grants need Docker or bubblewrap" in alita(*words, "--network", "example.org").out
     wanted = alita(*words, "--packages", "numpy>=2")
     assert wanted.status == 1
     assert "rejected" in wanted.out

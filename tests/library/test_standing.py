@@ -217,22 +217,6 @@ async def test_evidence_of_another_sandbox_belongs_to_its_version(home: Path) ->
         assert events(library).count("passed elsewhere") == 1
 
 
-async def test_calls_are_counted_and_journalled(home: Path) -> None:
-    async with opened(home) as library:
-        await library.publish(accepted(), expected_version=0)
-        before = library.generation
-        await library.record_call("slugify", 1, ok=True, status="ok", seconds=0.5, sandbox="monty")
-        await library.record_call("slugify", 1, ok=False, status="timeout", seconds=30.0, sandbox="monty")
-        entry = library.entry("slugify")
-        assert (entry.calls, entry.failures) == (2, 1)
-        assert entry.last_used is not None
-        assert library.generation == before
-        newest = library.journal(1)[0]
-        assert (newest.event, newest.name, newest.version) == ("called", "slugify", 1)
-        assert newest.detail == {"status": "timeout", "seconds": 30.0, "sandbox": "monty"}
-        await library.record_call("unknown", 1, ok=True, status="ok", seconds=0.5, sandbox="monty")
-
-
 async def test_unknown_names_and_versions_name_what_there_is(home: Path) -> None:
     async with opened(home) as library:
         with pytest.raises(ToolNotFound, match="no tools yet"):

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.extension import advertise
 
 from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
 from alita_mcp.server.tasks import EXTENSION
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import (
@@ -146,7 +146,7 @@ class Moody(ScriptedSandbox):
         self.ended = anyio.Event()
         self.go_on = anyio.Event()
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         if self.mood is not None or job.arguments.get("text") != "now":
             return await super().run(job)
         self.running.set()

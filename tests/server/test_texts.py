@@ -28,7 +28,7 @@ LONG = "many words " * 1_000
         ),
         (Working(job_id="j" * 16, elapsed_s=45.0, stage="examples"), "j" * 16),
         (
-            NeedsApproval(grants=("network: example.org",), how="alita approve slugify"),
+            NeedsApproval(tool="slugify", version=1, grants=(LONG, "model"), how="alita approve slugify"),
             "alita approve slugify",
         ),
     ],

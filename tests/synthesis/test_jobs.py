@@ -52,7 +52,7 @@ async def test_whoever_waits_hears_the_stages() -> None:
     async def work(enter: OnStage) -> Outcome:
         for stage in ("static", "examples", "determinism"):
             await enter(stage)
-        return NeedsApproval(grants=("network",), how="ask")
+        return NeedsApproval(tool="fetch", version=1, grants=("network",), how="ask")
 
     async with open_jobs() as jobs:
         await jobs.answer(jobs.start(work), 5, listen)

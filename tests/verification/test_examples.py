@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.contract import read_contract
 from alita_mcp.verification.examples import ExamplesFound, examples_gate
@@ -125,7 +125,7 @@ async def test_a_time_out_ends_the_rest() -> None:
     many = [{"arguments": {"text": f"t{n}"}, "expected": f"T{n}!"} for n in range(60)]
 
     class Slow(ScriptedSandbox):
-        async def run(self, job: Job) -> RunResult:
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
             if job.arguments["text"] != "t1":
                 await anyio.sleep_forever()
             return await super().run(job)
@@ -139,7 +139,7 @@ async def test_few_jobs_run_at_once_and_a_failing_sandbox_is_no_verdict() -> Non
     running, peak = 0, 0
 
     class Counting(ScriptedSandbox):
-        async def run(self, job: Job) -> RunResult:
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
             nonlocal running, peak
             running += 1
             peak = max(peak, running)

@@ -11,7 +11,7 @@ import pytest
 from alita_mcp import __version__
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.seam import Broker, Environment, Job, Progress, RunResult
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
 from alita_mcp.verification.verify import Verdict, verify
@@ -160,7 +160,7 @@ class Unwilling(ScriptedSandbox):
             raise self.error
         return await super().prepare(lock, progress)
 
-    async def run(self, job: Job) -> RunResult:
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         if self.where == "run":
             raise self.error
         return await super().run(job)
@@ -204,7 +204,7 @@ async def test_cancelling_ends_the_call_that_runs() -> None:
     class Endless(ScriptedSandbox):
         ended = 0
 
-        async def run(self, job: Job) -> RunResult:
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
             started.set()
             try:
                 await anyio.sleep_forever()

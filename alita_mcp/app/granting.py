@@ -1,0 +1,119 @@
+"""What stands behind the doors of `alita_tool`: a version about to be called in, the broker for its call out.
+
+Nobody gets a broker whose version asks for something that is not granted. What is granted is looked up at each call.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.app.secrets_file import SecretsFile
+from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
+from alita_mcp.library.library import Library
+from alita_mcp.models.seam import LanguageModel, Message
+from alita_mcp.sandbox.broker.doors import Doors
+from alita_mcp.sandbox.broker.granted import GrantedBroker
+from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants, StoredVersion
+from alita_mcp.verification.rehearsal import value_of
+
+CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
+"""The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run`."""
+
+_log = logging.getLogger(__name__)
+
+
+class Granting:
+    """Opens to each call what its version was granted, and no more."""
+
+    def __init__(
+        self, settings: Settings, library: Library, model: LanguageModel | None, call_tool: CallTool
+    ) -> None:
+        """Reads the secrets and looks at the workspace.
+
+        Raises:
+            UsageError: the secrets file or the workspace is not fit for it; no message holds a secret.
+        """
+        self._library = library
+        self._model = model
+        self._call_tool = call_tool
+        self._secrets = SecretsFile(settings.secrets_file)
+        self._workspace = _workspace_of(settings)
+
+    def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
+        """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.
+
+        Raises:
+            ToolUnavailable: something that the version asks for is not granted; the hint says how it is.
+        """
+        manifest = stored.manifest
+        if manifest.grants.is_pure:
+            return None
+        granted = self._library.permits.of(manifest)
+        if granted is None:
+            raise self._library.permits.not_granted(manifest)
+        return GrantedBroker(granted, manifest.limits, self._doors(granted, (*chain, manifest.name)))
+
+    def _doors(self, granted: Grants, chain: tuple[str, ...]) -> Doors:
+        """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""
+        values = {name: self._secrets.value(name) for name in granted.secrets}
+        return Doors(
+            complete=self._complete if self._model else None,
+            call_tool=self._called,
+            secrets={name: value for name, value in values.items() if value is not None},
+            workspace=self._workspace,
+            chain=chain,
+        )
+
+    async def _complete(
+        self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
+    ) -> str:
+        if self._model is None:
+            raise AssertionError("the door is closed without a model")
+        messages = [Message(role="system", content=system)] if system else []
+        messages.append(Message(role="user", content=prompt))
+        try:
+            answer = await self._model.complete(messages, max_tokens=max_tokens, temperature=temperature)
+        except ModelError as failure:
+            _log.warning("%s", failure)
+            raise RuntimeError("the model did not answer") from None  # its words may name keys and hosts
+        return answer.text
+
+    async def _called(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+        try:
+            result = await self._call_tool(name, arguments, chain[:-1])
+        except InvalidArguments as wrong:
+            raise ValueError(f"{name}: {wrong.message}") from wrong
+        except SandboxError as failure:
+            raise RuntimeError(f"the sandbox of {name} failed: {failure.message}") from failure
+        return value_of(name, result)
+
+
+def _workspace_of(settings: Settings) -> Path | None:
+    """The folder that tools may use, as far away from what decides about tools as can be.
+
+    Raises:
+        UsageError: it is no folder, or a tool could read secrets or grant itself rights through it.
+    """
+    if settings.workspace is None:
+        return None
+    folder = settings.workspace.expanduser().resolve()
+    if not folder.is_dir():
+        raise UsageError(f"ALITA_WORKSPACE={str(settings.workspace)!r} is no folder.", hint="Make it first.")
+    ours = {"ALITA_HOME": settings.home, "ALITA_GRANTS_FILE": settings.grants_file}
+    for name, place in {**ours, "ALITA_SECRETS_FILE": settings.secrets_file}.items():
+        if place is not None and place.expanduser().resolve().is_relative_to(folder):
+            raise UsageError(
+                f"{name} lies inside ALITA_WORKSPACE={str(settings.workspace)!r}, where tools read and write.",
+                hint="Choose a folder that holds nothing but what tools may see.",
+            )
+    if folder.is_relative_to(settings.home.expanduser().resolve()):
+        raise UsageError(
+            f"ALITA_WORKSPACE={str(settings.workspace)!r} lies inside ALITA_HOME, where tools are kept.",
+            hint="Choose a folder elsewhere.",
+        )
+    return folder

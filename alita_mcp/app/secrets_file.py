@@ -1,0 +1,95 @@
+"""The file of secrets: JSON on the disk, readable by its owner only, in; single values by name out, never logged."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from alita_mcp.errors import UsageError
+from alita_mcp.library.grants_file import SECRET_NAME
+from alita_mcp.sandbox.broker.redaction import check_secret
+
+MAX_BYTES = 1 << 20
+_HINT = 'Write {"name": "value"}; `chmod 600` keeps others from reading it.'
+
+
+class SecretsFile:
+    """The secrets of one file, read again when it changes."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Reads the file.
+
+        Raises:
+            UsageError: it is missing, others can read it, or it does not fit; no message holds a value.
+        """
+        self._path = path
+        self._mark: tuple[int, ...] = ()
+        self._secrets: dict[str, SecretStr] = {}
+        self._refresh()
+
+    def value(self, name: str) -> str | None:
+        """The secret of that name; None when there is none, or its file is not fit to be read any more."""
+        try:
+            self._refresh()
+        except UsageError:
+            return None
+        found = self._secrets.get(name)
+        return found.get_secret_value() if found else None
+
+    def _refresh(self) -> None:
+        if self._path is None:
+            return
+        try:
+            found = self._path.stat()
+        except OSError as missing:
+            self._mark = ()
+            raise _refusal(self._path, missing.strerror or "it is missing") from None
+        mark = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid)
+        if mark != self._mark:
+            self._mark, self._secrets = (), {}
+            self._secrets = read_secrets_file(self._path)
+            self._mark = mark
+
+
+def read_secrets_file(path: Path) -> dict[str, SecretStr]:
+    """Secrets by name.
+
+    Raises:
+        UsageError: the file is missing, others can read it, or it does not fit; no message holds a value.
+    """
+    try:
+        with path.open("rb") as file:
+            _refuse_shared(path, os.fstat(file.fileno()))
+            content = file.read(MAX_BYTES + 1)
+    except OSError as missing:
+        raise _refusal(path, missing.strerror or "it cannot be read") from None
+    if len(content) > MAX_BYTES:
+        raise _refusal(path, f"it is larger than {MAX_BYTES >> 20} MB")
+    try:
+        document = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise _refusal(path, "it is not JSON") from None  # the parser's words would show what it read
+    if not isinstance(document, dict):
+        raise _refusal(path, "it holds no object of secrets by name")
+    for name, value in document.items():
+        if not SECRET_NAME.fullmatch(name):
+            raise _refusal(path, f"{name[:80]!r} is no secret's name")
+        if not isinstance(value, str) or not value:
+            raise _refusal(path, f"the secret {name!r} is no text, or empty")
+        check_secret(name, value)
+    return {name: SecretStr(value) for name, value in document.items()}
+
+
+def _refuse_shared(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _refusal(path, "it is no plain file")
+    if os.name == "posix" and found.st_mode & 0o077:
+        raise _refusal(path, f"others can use it (mode {stat.S_IMODE(found.st_mode):o})")
+
+
+def _refusal(path: Path, what: str) -> UsageError:
+    return UsageError(f"The secrets file {path} cannot be used: {what}.", hint=_HINT)

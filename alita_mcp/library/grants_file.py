@@ -1,0 +1,148 @@
+"""The file in which a person grants rights to tools by name: JSON in, grants by tool out, read again when it changes.
+
+A file that does not fit is refused as a whole when the server starts. One that is spoiled later grants nothing until
+it is mended; what the catalogue approved stays in force.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from alita_mcp.errors import UsageError
+from alita_mcp.library.hosts import MAX_HOSTS, host_problem, written
+from alita_mcp.values import TOOL_NAME, Grants, Manifest
+
+MAX_BYTES = 1 << 20
+SECRET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_HINT = 'Write {"tool_name": {"network": ["api.example.org"], "workspace": "read"}}; see the README.'
+_log = logging.getLogger(__name__)
+
+
+class FiledGrants(Grants):
+    """What one line of the file grants."""
+
+    digest: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
+    """The one version that it is for; None: every version that asks for no more."""
+
+
+class GrantsFile:
+    """The grants of one file, as they stand on the disk."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Reads the file.
+
+        Raises:
+            UsageError: it is missing or does not fit; the message names file, tool and field.
+        """
+        self.path = path
+        self.problem = ""
+        """Why a file that was fine grants nothing now."""
+        self._mark = _mark_of(path)
+        self._granted = read_grants_file(path) if path else {}
+
+    def granted_to(self, manifest: Manifest) -> Grants | None:
+        """What the file grants to this version; None when it does not name it."""
+        filed = self._granted.get(manifest.name)
+        if filed is None or filed.digest not in (None, manifest.digest):
+            return None
+        return Grants.model_validate(filed.model_dump(exclude={"digest"}))
+
+    def mark_on_disk(self) -> tuple[int, ...]:
+        """What changes whenever the file does; empty while there is none."""
+        return _mark_of(self.path)
+
+    def refresh(self) -> None:
+        """Reads the file again if it was touched since."""
+        mark = _mark_of(self.path)
+        if self.path is None or mark == self._mark:
+            return
+        self._mark = mark
+        try:
+            self._granted, self.problem = read_grants_file(self.path), ""
+        except UsageError as spoiled:
+            self._granted, self.problem = {}, spoiled.message
+            _log.warning("%s Until it is mended it grants nothing.", spoiled.message)
+
+
+def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:
+    """Grants by tool.
+
+    Raises:
+        UsageError: the file is missing, too large, not JSON, or does not fit; the message names file, tool and field.
+    """
+    document = _document(path)
+    if not isinstance(document, dict):
+        raise _refusal(path, f"it holds {type(document).__name__}, not an object of tools")
+    return {name: _entry(path, name, given) for name, given in document.items()}
+
+
+def _entry(path: Path, name: str, given: Any) -> FiledGrants:
+    if name == "*":
+        raise _refusal(path, "the tool '*' would grant to everybody: name each tool")
+    if not re.fullmatch(TOOL_NAME, name):
+        raise _refusal(path, f"{name[:80]!r} is no tool's name")
+    try:
+        filed = FiledGrants.model_validate_json(json.dumps(given), strict=True)
+    except ValidationError as invalid:
+        problem = invalid.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, problem["loc"])) or "the grants"
+        raise _refusal(path, f"tool {name!r}, field {field!r}: {problem['msg']}") from invalid
+    for field, value, wrong in _strange(filed):
+        raise _refusal(path, f"tool {name!r}, field {field!r}, {value[:100]!r}: {wrong}")
+    return filed.model_copy(update={"network": tuple(map(written, filed.network))})
+
+
+def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:
+    """Field, value and what is wrong with it, for all that the value's shape does not show."""
+    found = [("network", host, host_problem(host)) for host in filed.network]
+    if len(filed.network) > MAX_HOSTS:
+        found.append(("network", str(len(filed.network)), f"at most {MAX_HOSTS} hosts can be granted"))
+    found += [
+        ("tools", name, "" if re.fullmatch(TOOL_NAME, name) else "this is no tool's name")
+        for name in filed.tools
+    ]
+    found += [
+        ("secrets", name, "" if SECRET_NAME.fullmatch(name) else "this is no secret's name")
+        for name in filed.secrets
+    ]
+    return [each for each in found if each[2]]
+
+
+def _document(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _refusal(path, f"it is larger than {MAX_BYTES >> 20} MB")
+        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_without_repeats)
+    except OSError as missing:
+        raise _refusal(path, missing.strerror or str(missing)) from missing
+    except (ValueError, RecursionError) as strange:
+        raise _refusal(path, f"it is not JSON: {strange}") from strange
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a key that stands twice would silently lose what a person wrote first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice[:80]!r} stands twice in one object")
+    return found
+
+
+def _refusal(path: Path, what: str) -> UsageError:
+    return UsageError(f"The grants file {path} cannot be used: {what}.", hint=_HINT)
+
+
+def _mark_of(path: Path | None) -> tuple[int, ...]:
+    try:
+        found = path.stat() if path else None
+    except OSError:
+        return ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else ()

@@ -1,0 +1,150 @@
+"""What a version asks for and what people granted: in, the grants that are in force, or what is still missing, out.
+
+Two ways to grant: the catalogue's approval, which binds to the digest, and the grants file, which names what a tool
+may have in any version that asks for no more (or in one, where it names a digest). Neither ever gives a tool more
+than it asks for; hosts that the manifest leaves open (`*`) are those that the file names, and no others.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.errors import ToolUnavailable
+from alita_mcp.library.catalogue import Snapshot
+from alita_mcp.library.grants_file import GrantsFile
+from alita_mcp.library.hosts import ANY, covers
+from alita_mcp.values import CatalogueEntry, Grants, Manifest
+
+_WORKSPACE = ("none", "read", "write")
+
+
+def in_force(asked: Grants, *, approved: bool, filed: Grants | None) -> Grants | None:
+    """The grants that calls run under; None when something of what is asked for was not granted."""
+    if missing(asked, approved=approved, filed=filed):
+        return None
+    if ANY not in asked.network:
+        return asked
+    named = [host for host in asked.network if host != ANY]
+    extra = filed.network if filed else ()
+    return asked.model_copy(update={"network": tuple(dict.fromkeys([*named, *extra]))})
+
+
+def missing(asked: Grants, *, approved: bool, filed: Grants | None) -> tuple[str, ...]:
+    """In words, what is asked for and was not granted; empty when all of it was."""
+    granted = filed or Grants()
+    lacks = [f"network {OPEN_HOSTS}"] if ANY in asked.network and not granted.network else []
+    if not approved:
+        lacks += _not_covered(asked, granted)
+    return tuple(lacks)
+
+
+OPEN_HOSTS = "(hosts that you name)"
+"""How `*` reads to people."""
+
+
+def _not_covered(asked: Grants, granted: Grants) -> list[str]:
+    lacks = [
+        f"network {host}"
+        for host in asked.network
+        if host != ANY and not any(covers(known, host) for known in granted.network)
+    ]
+    if _WORKSPACE.index(asked.workspace) > _WORKSPACE.index(granted.workspace):
+        lacks.append(f"workspace {asked.workspace}")
+    if asked.model and not granted.model:
+        lacks.append("model")
+    lacks += [f"tool {name}" for name in asked.tools if name not in granted.tools]
+    lacks += [f"secret {name}" for name in asked.secrets if name not in granted.secrets]
+    return lacks
+
+
+def in_words(grants: Grants) -> tuple[str, ...]:
+    """Each single grant in a few words, as people read it: `network api.example.org`, `model`, `secret NAME`."""
+    words = _not_covered(grants, Grants())
+    return (f"network {OPEN_HOSTS}", *words) if ANY in grants.network else tuple(words)
+
+
+class Permits:
+    """All that people granted, by either way, as it stands now; safe to ask from several threads."""
+
+    def __init__(self, grants_file: Path | None) -> None:
+        """Reads the grants file.
+
+        Raises:
+            UsageError: it does not fit; the message names file, tool and field.
+        """
+        self._file = GrantsFile(grants_file)
+        self._lock = threading.Lock()
+        self._approvals: frozenset[tuple[str, str]] = frozenset()
+        self._serial = 0
+
+    @property
+    def mark(self) -> tuple[int, ...]:
+        """What changes whenever the grants file does."""
+        return self._file.mark_on_disk()
+
+    def applied(self, snapshot: Snapshot) -> Snapshot:
+        """A snapshot, with each tool approved exactly when all that it asks for is granted."""
+        with self._lock:
+            self._file.refresh()
+            if snapshot.serial > self._serial:
+                self._serial, self._approvals = snapshot.serial, snapshot.approvals
+            entries = {name: self._judged(entry) for name, entry in snapshot.entries.items()}
+        return replace(snapshot, entries=entries)
+
+    def of(self, manifest: Manifest) -> Grants | None:
+        """The grants under which this version runs now; None when something that it asks for is not granted."""
+        if manifest.grants.is_pure:
+            return manifest.grants
+        with self._lock:
+            self._file.refresh()
+            return self._in_force(manifest)
+
+    def refusal(self, manifest: Manifest) -> ToolUnavailable | None:
+        """Why a version may not be called, and how a person grants what it lacks; None when it may."""
+        return None if self.of(manifest) is not None else self.not_granted(manifest)
+
+    def not_granted(self, manifest: Manifest) -> ToolUnavailable:
+        """The error for a version that asks for what nobody granted."""
+        with self._lock:
+            filed, problem = self._file.granted_to(manifest), self._file.problem
+            lacks = missing(manifest.grants, approved=self._approved(manifest), filed=filed)
+        said = f" {problem}" if problem else ""
+        return ToolUnavailable(
+            f"{manifest.name} asks for grants that nobody approved: {', '.join(lacks)}.{said}",
+            hint=how_to_grant(manifest),
+        )
+
+    def _in_force(self, manifest: Manifest) -> Grants | None:
+        filed = self._file.granted_to(manifest)
+        return in_force(manifest.grants, approved=self._approved(manifest), filed=filed)
+
+    def _approved(self, manifest: Manifest) -> bool:
+        return (manifest.name, manifest.digest) in self._approvals
+
+    def _judged(self, entry: CatalogueEntry) -> CatalogueEntry:
+        manifest = entry.manifest
+        if manifest.grants.is_pure:
+            return entry
+        granted = self._in_force(manifest) is not None
+        return entry if entry.approved is granted else entry.model_copy(update={"approved": granted})
+
+
+def how_to_grant(manifest: Manifest) -> str:
+    """What a person does so that a version may be called."""
+    line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)
+    file = f"a line in the file that ALITA_GRANTS_FILE names, as in {line}"
+    if ANY in manifest.grants.network:
+        return f"A person names the hosts: {file}."
+    return f"A person can approve them: `alita approve {manifest.name}`, or {file}."
+
+
+def _as_filed(grants: Grants) -> dict[str, Any]:
+    asked = grants.model_dump(mode="json", exclude_defaults=True)
+    if ANY in grants.network:
+        named = [host for host in grants.network if host != ANY]
+        asked["network"] = [*named, "api.example.org"]
+    return asked

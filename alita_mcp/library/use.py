@@ -1,0 +1,34 @@
+"""What calls leave in the catalogue: lines of its journal, and how often each tool was used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+CALLS_KEPT = 10_000
+"""How many rows of calls the journal keeps; all other events are kept for good."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """How often a tool was called, how often it failed, and when it was called last."""
+
+    calls: int = 0
+    failures: int = 0
+    last: str = ""
+
+    def plus(self, more: Use) -> Use:
+        """Both together."""
+        return Use(self.calls + more.calls, self.failures + more.failures, max(self.last, more.last))
+
+
+@dataclass(frozen=True)
+class CallRow:
+    """One line of the journal about a call."""
+
+    time: str
+    event: str
+    name: str
+    version: int
+    detail: Mapping[str, Any]

@@ -1,0 +1,63 @@
+"""`alita cache`: shows, forgets, and switches off what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Alita
+from tests.cli.test_library_commands import REQUEST
+
+
+@pytest.fixture
+def made(alita: Alita, tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps(REQUEST), encoding="utf-8")
+    assert alita("synthesize", str(request)).status == 0
+
+
+def ran(alita: Alita, number: int = 4) -> bool:
+    """Runs the tool; whether the result was a kept one."""
+    assert alita("run", "double", f"number={number}", "--json").json == {"result": 2 * number}
+    newest = alita("log", "double", "--limit", "1", "--json").json[0]
+    return bool(newest["detail"].get("cached"))
+
+
+@pytest.mark.usefixtures("made")
+def test_what_is_kept_can_be_seen_and_forgotten(alita: Alita) -> None:
+    assert alita("cache", "--json").json["kept"] == 0
+    assert [ran(alita), ran(alita), ran(alita, 5)] == [False, True, False]
+    shown = alita("cache", "show", "--json").json
+    assert (shown["kept"], shown["limit_mb"], shown["off"]) == (2, 64, [])
+    cleared = alita("cache", "clear")
+    assert "2 forgotten" in cleared.out
+    assert not ran(alita)
+    assert alita("cache", "clear", "double", "--json").json["removed"] == 1
+
+
+@pytest.mark.usefixtures("made")
+def test_a_tool_is_switched_off_and_on(alita: Alita) -> None:
+    ran(alita)
+    off = alita("cache", "off", "double")
+    assert "Off for double." in off.out
+    assert alita("cache", "--json").json["kept"] == 0
+    assert [ran(alita), ran(alita)] == [False, False]
+    assert alita("cache", "on", "double", "--json").json["off"] == []
+    assert [ran(alita), ran(alita)] == [False, True]
+
+
+@pytest.mark.usefixtures("made")
+def test_words_that_do_not_fit_are_refused(alita: Alita) -> None:
+    assert alita("cache", "off").status == 2
+    assert alita("cache", "off", "doubel").status == 2
+    assert alita("cache", "clear", "doubel").status == 2
+    assert alita("cache", "forget").status == 2
+
+
+@pytest.mark.usefixtures("made")
+def test_nothing_is_kept_where_the_settings_say_so(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALITA_RESULT_CACHE_MB", "0")
+    assert [ran(alita), ran(alita)] == [False, False]
+    assert alita("cache", "clear", "--json").json["kept"] == 0

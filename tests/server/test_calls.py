@@ -1,0 +1,72 @@
+"""What clients of both eras are told about calls whose sandbox fails or is busy, and about results that are kept."""
+
+from __future__ import annotations
+
+import pytest
+
+from alita_mcp.errors import SandboxBusy, SandboxError
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.settings import Settings
+from tests.server.drafts import VOWEL_SHARE
+from tests.server.in_memory import Build, called, connected, succeeded, text_of
+
+
+class Failing(MontySandbox):
+    """Works until it is told how to fail."""
+
+    failure: SandboxError | None = None
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        if self.failure is not None:
+            raise self.failure
+        return await super().run(job, broker)
+
+
+BUSY, FULL = "64 calls wait already (ALITA_MAX_WAITING).", "All places are taken."
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (SandboxBusy(BUSY), ("busy", f"busy: {BUSY}", "Try again in a moment.")),
+        (SandboxBusy(FULL, hint="Call again soon."), ("busy", f"busy: {FULL}", "Call again soon.")),
+        (
+            SandboxError("Gone.", hint="Start it."),
+            ("failed", "The sandbox failed, not the tool: Gone.", "Start it."),
+        ),
+    ],
+    ids=["busy", "busy with a hint", "failed"],
+)
+async def test_a_failing_sandbox_is_never_told_as_a_failing_tool(
+    build: Build, settings: Settings, era: str, failure: SandboxError, said: tuple[str, str, str]
+) -> None:
+    status, begins, ends = said
+    box = Failing(settings)
+    async with connected(build(sandbox=box), era) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        box.failure = failure
+        direct = await called(client, "vowel_share", text="abc")
+        by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "abc"})
+        box.failure = None
+        for result in (direct, by_name):
+            assert result.is_error
+            assert text_of(result) == f"{begins} {ends}"
+        assert direct.structured_content is None
+        assert by_name.structured_content == {"status": status, "reason": begins, "fix": ends}
+        card = await succeeded(client, "inspect_tool", name="vowel_share")
+        assert (card["calls"], card["failures"]) == (0, 0)
+
+
+async def test_a_kept_result_is_marked_and_otherwise_the_same(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        first = await called(client, "vowel_share", text="kept")
+        again = await called(client, "vowel_share", text="kept")
+        by_name = await called(client, "run_tool", name="vowel_share", arguments={"text": "kept"})
+        assert not (first.meta or {}).get("alita/cached")
+        for result in (again, by_name):
+            assert result.meta is not None
+            assert result.meta["alita/cached"] is True
+            assert result.content == first.content
+            assert result.structured_content == first.structured_content

@@ -1,0 +1,445 @@
+"""Rehearsals: a draft's grants are checked as later, and nothing behind them is real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxError, ToolNotFound
+from alita_mcp.library.files import manifest_of
+from alita_mcp.sandbox.host_patterns import read_pattern
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Broker, GateClosed, Job, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Draft, Example, Grants, StoredVersion
+from alita_mcp.verification.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
+from alita_mcp.verification.rehearsal_origin import LARGE, MAX_REQUEST, OriginStream, RehearsalGate
+from alita_mcp.verification.rehearsal_samples import FILES, completed
+from alita_mcp.verification.verify import verify
+from tests.library.factory import simple
+from tests.verification.drafts import Stages
+from tests.verification.trusting_sandbox import TrustingSandbox
+
+WAIT_S = 60
+
+
+async def said(request: bytes, *, pieces: int = 1, eof: bool = False) -> bytes:
+    """What the stand-in answers to a request that arrives in pieces."""
+    stream = OriginStream()
+    step = -(-len(request) // pieces)
+    async with anyio.create_task_group() as tasks:
+        answer = b""
+
+        async def speak() -> None:
+            for start in range(0, len(request), step):
+                await stream.send(request[start : start + step])
+            if eof:
+                await stream.send_eof()
+
+        with anyio.fail_after(WAIT_S):
+            tasks.start_soon(speak)
+            while True:
+                try:
+                    answer += await stream.receive()
+                except anyio.EndOfStream:
+                    return answer
+    raise AssertionError("a stream ends")
+
+
+def get(path: str, method: str = "GET", head: str = "", body: bytes = b"") -> bytes:
+    lines = f"{method} {path} HTTP/1.1\r\nHost: api.example.org\r\n{head}"
+    if body:
+        lines += f"Content-Length: {len(body)}\r\n"
+    return lines.encode("latin-1") + b"\r\n" + body
+
+
+def parsed(answer: bytes) -> tuple[int, dict[str, str], bytes]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return int(first.split(" ")[1]), headers, body
+
+
+# --- the stand-in host
+
+
+async def test_a_request_comes_back_as_json_however_it_is_cut() -> None:
+    request = get("/a/b?x=1&y=%20z", "POST", "X-Trace: 7\r\nUser-Agent: me\r\nAccept: */*\r\n", "é€".encode())
+    for pieces in (1, 7, len(request)):
+        status, headers, body = parsed(await said(request, pieces=pieces))
+        assert (status, headers["Content-Type"]) == (200, "application/json")
+        assert json.loads(body) == {
+            "method": "POST",
+            "path": "/a/b",
+            "query": {"x": "1", "y": " z"},
+            "headers": {"host": "api.example.org", "x-trace": "7", "accept": "*/*"},
+            "body": "é€",
+        }
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "kind", "body"),
+    [
+        ("/text", 200, "text/plain", FILES["sample.txt"].encode()),
+        ("/csv", 200, "text/csv", FILES["sample.csv"].encode()),
+        ("/json", 200, "application/json", FILES["sample.json"].encode()),
+        ("/html", 200, "text/html", FILES["sample.html"].encode()),
+        ("/bytes", 200, "application/octet-stream", b"\x00\x01\x02\xff"),
+        ("/large", 200, "text/plain", b"x" * LARGE),
+        ("/empty", 204, "text/plain", b""),
+        ("/status/404", 404, "application/json", b'{"status":404}'),
+        ("/status/304", 304, "application/json", b""),
+        ("/status/100", 400, "application/json", b'{"status":400}'),
+        ("/status/99999", 400, "application/json", b'{"status":400}'),
+        ("/status/x", 400, "application/json", b'{"status":400}'),
+    ],
+)
+async def test_fixed_paths_give_fixed_answers(path: str, status: int, kind: str, body: bytes) -> None:
+    answer = parsed(await said(get(path)))
+    assert (answer[0], answer[1]["Content-Type"].partition(";")[0], answer[2]) == (status, kind, body)
+    head = parsed(await said(get(path, "HEAD")))
+    assert (head[0], head[1], head[2]) == (status, answer[1], b"")
+
+
+async def test_redirects_go_where_they_are_told_and_carry_no_other_header() -> None:
+    assert parsed(await said(get("/redirect")))[1]["Location"] == "/text"
+    assert parsed(await said(get("/loop")))[1]["Location"] == "/loop"
+    told = parsed(await said(get("/redirect?to=http://other.example.org/%0d%0aEvil:%20yes")))[1]
+    assert told["Location"] == "http://other.example.org/Evil: yes"
+    assert "Evil" not in told
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"nonsense\r\n\r\n", 400),
+        (b"GET /\r\n\r\n", 400),
+        (b"GET http://[/ HTTP/1.1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost", 400),
+        (b"", 400),
+        (b"x" * (MAX_REQUEST + 1), 413),
+        (get("/echo", "POST", "Content-Length: 99\r\n"), 200),
+        (get("/echo", "POST", "Content-Length: many\r\n"), 200),
+    ],
+)
+async def test_what_is_no_request_gets_an_answer_and_never_hangs(request_: bytes, status: int) -> None:
+    assert parsed(await said(request_, eof=True) if request_ else await closed())[0] == status
+
+
+async def closed() -> bytes:
+    stream = OriginStream()
+    await stream.aclose()
+    return await stream.receive()
+
+
+async def test_only_hosts_that_are_asked_for_answer_and_only_over_http() -> None:
+    gate = RehearsalGate([read_pattern("*.example.org")], any_host=False)
+    assert await gate.open("api.example.org", 80)
+    with pytest.raises(GateClosed, match="not granted") as refused:
+        await gate.open("example.com", 80)
+    assert refused.value.status == 403
+    with pytest.raises(GateClosed, match="speaks http only") as secure:
+        await gate.open("api.example.org", 443)
+    assert secure.value.status == 502
+    anywhere = RehearsalGate([], any_host=True)
+    assert await anywhere.open("whatever.example.com", 8080)
+    with pytest.raises(GateClosed, match="speaks http only"):
+        await anywhere.open("whatever.example.com", 443)
+
+
+# --- the doors
+
+
+class ActingSandbox(ScriptedSandbox):
+    """Lets each function be acted by a coroutine of the tests, which has the broker of its call."""
+
+    def __init__(self, **acts: Callable[[Job, Broker | None], Awaitable[Any]]) -> None:
+        super().__init__(lambda job: RunResult(status="crashed"))
+        self.acts = acts
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        self.jobs.append(job)
+        try:
+            return RunResult(status="ok", value=await self.acts[job.function](job, broker))
+        except SandboxError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever an act does is a result
+            return RunResult(status="error", error_type=type(error).__name__, message=str(error))
+
+
+async def asked(
+    grants: Grants, door: str, read_tool: ReadTool | None = None, *, tool: str = "", **words: Any
+) -> RunResult:
+    """How a call ends that asks one question at a door; `tool` names what the called tools do."""
+
+    async def caller(_job: Job, broker: Broker | None) -> Any:
+        assert broker is not None
+        return await broker.answer(door, words)
+
+    async def called(job: Job, broker: Broker | None) -> Any:
+        if tool == "breaks":
+            raise SandboxError("the engine is gone")
+        if tool == "fails":
+            raise ValueError("three is too many")
+        if tool == "denied":
+            raise PermissionError("/home/ada is closed")
+        if tool == "calls again" and broker is not None:
+            return await broker.answer("call_tool", {"name": "caller", "arguments": {}})
+        return [job.function, job.arguments, broker is None]
+
+    box = ActingSandbox(caller=caller, pure_tool=called, asking_tool=called)
+    job = Job(code="", function="caller", arguments={}, grants=grants)
+    with anyio.fail_after(WAIT_S):
+        return await Rehearsal(box, read_tool).run(job)
+
+
+async def stored(name: str) -> StoredVersion:
+    if name == "missing_tool":
+        raise ToolNotFound("There is no tool 'missing_tool'.")
+    asks = Grants(tools=("caller",)) if name == "asking_tool" else Grants()
+    accepted = simple(name, grants=asks)
+    closed = {"type": "object", "properties": {}, "additionalProperties": False}
+    manifest = manifest_of(accepted, 1).model_copy(update={"input_schema": closed})
+    return StoredVersion(
+        manifest=manifest, code=accepted.draft.code, lock=accepted.lock, examples=accepted.draft.examples,
+        report=accepted.report,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("door", "words", "grant"),
+    [
+        ("complete", {"prompt": "x"}, "'model'"),
+        ("secret", {"name": "token"}, "'secrets'"),
+        ("call_tool", {"name": "pure_tool", "arguments": {}}, "'tools'"),
+        ("workspace.list", {"path": ""}, "'workspace'"),
+        ("workspace.read", {"path": "sample.txt", "offset": 0, "length": 10}, "'workspace'"),
+        ("shell", {"command": "id"}, "no door"),
+    ],
+)
+async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(
+    door: str, words: dict[str, Any], grant: str
+) -> None:
+    result = await asked(Grants(network=("api.example.org",)), door, stored, **words)
+    assert (result.status, result.error_type) == ("error", "PermissionError")
+    assert grant in result.message
+
+
+async def test_the_model_repeats_the_last_line() -> None:
+    result = await asked(Grants(model=True), "complete", prompt="Do this.\n\n  to that  \n\n")
+    assert result.value == "Rehearsal: to that"
+    assert completed("") == "Rehearsal:"
+    assert len(completed("y" * 999)) == len("Rehearsal: ") + 200
+
+
+async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are() -> None:
+    told: list[Any] = []
+
+    async def teller(_job: Job, broker: Broker | None) -> Any:
+        assert broker is not None
+        told.append(await broker.answer("secret", {"name": "token"}))
+        return {"header": f"Bearer {told[0]}"}
+
+    job = Job(code="", function="teller", arguments={}, grants=Grants(secrets=("token",)))
+    result = await Rehearsal(ActingSandbox(teller=teller)).run(job)
+    assert told == ["rehearsal-token"]
+    assert result.value == {"header": "Bearer [secret]"}
+
+
+def workspace_of(broker: Broker | None) -> Path:
+    assert isinstance(broker, RehearsalBroker)
+    folder = broker._granted._doors.workspace
+    assert folder is not None
+    return folder
+
+
+async def test_the_workspace_holds_the_samples_and_is_thrown_away() -> None:
+    seen: list[Path] = []
+
+    async def lister(_job: Job, broker: Broker | None) -> Any:
+        seen.append(workspace_of(broker))
+        assert seen[-1].is_dir()
+        assert broker is not None
+        return sorted(entry[0] for entry in await broker.answer("workspace.list", {"path": ""}))
+
+    job = Job(code="", function="lister", arguments={}, grants=Grants(workspace="read"))
+    rehearsal = Rehearsal(ActingSandbox(lister=lister))
+    for _ in range(2):
+        assert (await rehearsal.run(job)).value == sorted({*FILES, "notes"})
+    assert seen[0] != seen[1]
+    assert not any(folder.exists() for folder in seen)
+
+
+async def test_a_cancelled_call_leaves_no_workspace_behind() -> None:
+    seen: list[Path] = []
+    begun = anyio.Event()
+
+    async def sleeper(_job: Job, broker: Broker | None) -> Any:
+        seen.append(workspace_of(broker))
+        begun.set()
+        await anyio.sleep_forever()
+
+    job = Job(code="", function="sleeper", arguments={}, grants=Grants(workspace="read"))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Rehearsal(ActingSandbox(sleeper=sleeper)).run, job)
+        with anyio.fail_after(WAIT_S):
+            await begun.wait()
+        tasks.cancel_scope.cancel()
+    assert not seen[0].exists()
+
+
+async def test_other_tools_are_really_called_under_their_own_grants() -> None:
+    asks = Grants(tools=("pure_tool", "asking_tool"))
+    pure = await asked(asks, "call_tool", stored, name="pure_tool", arguments={})
+    assert pure.value == ["pure_tool", {}, True]
+    asking = await asked(asks, "call_tool", stored, name="asking_tool", arguments={})
+    assert asking.value == ["asking_tool", {}, False]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "tool", "error", "words"),
+    [
+        ("missing_tool", {}, "", "RuntimeError", "There is no tool"),
+        ("pure_tool", {"text": 3}, "", "ValueError", "pure_tool: "),
+        ("pure_tool", {}, "fails", "ValueError", "pure_tool: three is too many"),
+        ("pure_tool", {}, "denied", "RuntimeError", "pure_tool failed (PermissionError)"),
+        (
+            "asking_tool",
+            {},
+            "calls again",
+            "RuntimeError",
+            "may not call themselves: caller → asking_tool → caller",
+        ),
+    ],
+)
+async def test_what_goes_wrong_in_a_called_tool_is_an_error_of_the_caller(
+    name: str, arguments: dict[str, Any], tool: str, error: str, words: str
+) -> None:
+    asks = Grants(tools=("pure_tool", "asking_tool", "missing_tool"))
+    result = await asked(asks, "call_tool", stored, tool=tool, name=name, arguments=arguments)
+    assert (result.status, result.error_type) == ("error", error)
+    assert words in result.message
+
+
+async def test_without_a_library_no_tool_is_known() -> None:
+    result = await asked(Grants(tools=("pure_tool",)), "call_tool", name="pure_tool", arguments={})
+    assert "knows no tool 'pure_tool'" in result.message
+
+
+async def test_a_sandbox_that_fails_in_a_called_tool_is_not_the_callers_failure() -> None:
+    with pytest.raises(SandboxError, match="the engine is gone"):
+        await asked(
+            Grants(tools=("pure_tool",)), "call_tool", stored, tool="breaks", name="pure_tool", arguments={}
+        )
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "words"),
+    [
+        (RunResult(status="error", error_type="ValueError", message="m"), ValueError, "x: m"),
+        (
+            RunResult(status="error", error_type="KeyError", message="m"),
+            RuntimeError,
+            "x failed (KeyError): m",
+        ),
+        (RunResult(status="timeout", message="30 s"), RuntimeError, "x failed (timeout): 30 s"),
+    ],
+)
+def test_an_error_of_a_called_tool_keeps_its_name_where_it_can(
+    result: RunResult, error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error) as caught:
+        value_of("x", result)
+    assert str(caught.value) == words
+
+
+# --- the gates
+
+FETCH = '''import json
+import urllib.request
+
+
+def fetch_item(number: int) -> str:
+    """Fetches an item.
+
+    Args:
+        number: Which.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if number < 0:
+        raise ValueError("negative")
+    with urllib.request.urlopen(f"http://api.example.org/items/{number}", timeout=20) as answer:
+        return json.loads(answer.read())["path"]
+'''
+
+
+def fetching(**changes: Any) -> Draft:
+    fields: dict[str, Any] = {
+        "name": "fetch_item",
+        "description": "Fetches an item.",
+        "code": FETCH,
+        "examples": (
+            Example(arguments={"number": 3}, expected="/items/3"),
+            Example(arguments={"number": 0}, expected="/items/0"),
+            Example(arguments={"number": -1}, raises="ValueError"),
+        ),
+        "grants": Grants(network=("api.example.org",)),
+    }
+    return Draft(**{**fields, **changes})
+
+
+async def test_a_draft_with_grants_is_verified_in_rehearsal_by_the_same_path_with_a_broker_for_each_call() -> (
+    None
+):
+    box = TrustingSandbox()
+    with anyio.fail_after(WAIT_S):
+        verdict = await verify(fetching(), box, Stages())
+    assert verdict.report.failure is None
+    assert verdict.report.trust == "verified"
+    calls = [
+        (job, broker)
+        for job, broker in zip(box.jobs, box.brokers, strict=True)
+        if job.function == "fetch_item"
+    ]
+    assert len(calls) == 5
+    assert all(job.grants == fetching().grants for job, _ in calls)
+    assert len({id(broker) for _, broker in calls}) == len(calls)
+    assert all(isinstance(broker, RehearsalBroker) for _, broker in calls)
+
+
+async def test_no_results_of_tools_with_grants_count_as_deterministic() -> None:
+    with anyio.fail_after(WAIT_S):
+        verdict = await verify(fetching(), TrustingSandbox(), Stages())
+    assert [check.passed for check in verdict.report.checks if check.stage == "determinism"] == [True]
+    assert verdict.report.deterministic is False
+
+
+async def test_a_host_that_was_not_asked_for_is_refused_in_rehearsal_too() -> None:
+    with anyio.fail_after(WAIT_S):
+        verdict = await verify(
+            fetching(grants=Grants(network=("other.example.org",))), TrustingSandbox(), Stages()
+        )
+    failure = verdict.report.failure
+    assert failure is not None
+    assert failure.stage == "examples"
+    assert "403" in str(failure.got)
+
+
+async def test_a_sandbox_that_knows_no_grants_refuses_at_the_stage_environment(settings: Settings) -> None:
+    box = MontySandbox(settings)
+    try:
+        with anyio.fail_after(WAIT_S):
+            verdict = await verify(fetching(), box, Stages())
+    finally:
+        await box.aclose()
+    failure = verdict.report.failure
+    assert failure is not None
+    assert (failure.stage, "grants need Docker or bubblewrap" in failure.message) == ("environment", True)
