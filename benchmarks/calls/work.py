@@ -1,0 +1,71 @@
+"""The work that every contender does: `add(a, b)`, JSON in and JSON out; each call has numbers of its own."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+from typing import TYPE_CHECKING, Any
+
+from alita_mcp.sandbox.seam import Job, Sandbox
+
+if TYPE_CHECKING:
+    from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    _timing = importlib.import_module(f"{__package__}.timing")
+    Call, ContenderFailed, Stopwatch = _timing.Call, _timing.ContenderFailed, _timing.Stopwatch
+
+ADD = 'def add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n'
+FROM_STDIN = f"import json, sys\n{ADD}print(json.dumps(add(**json.load(sys.stdin))))\n"
+"""The same work as a program of its own."""
+_numbers = itertools.count(1)
+
+
+def new_arguments() -> dict[str, int]:
+    """Arguments that no call had before, so that no cache can answer."""
+    return {"a": next(_numbers), "b": 40}
+
+
+def check(name: str, arguments: dict[str, int], answer: Any) -> None:
+    """Lets right answers pass.
+
+    Raises:
+        ContenderFailed: the sum is wrong.
+    """
+    if answer != arguments["a"] + arguments["b"]:
+        raise ContenderFailed(f"{name} answered {answer!r} to {arguments}")
+
+
+def parsed(name: str, text: bytes | str) -> Any:
+    """The JSON that a program printed.
+
+    Raises:
+        ContenderFailed: it printed something else.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as problem:
+        raise ContenderFailed(f"{name} printed {text[:200]!r}") from problem
+
+
+def job(arguments: dict[str, int], version: int = 0) -> Job:
+    """One call at the seam; each version is another tool as far as the pool can tell."""
+    code = f"{ADD}\n# version {version}\n" if version else ADD
+    return Job(code=code, function="add", arguments=arguments)
+
+
+def at_the_seam(sandbox: Sandbox, version: int = 0) -> Call:
+    """Calls of one tool in one sandbox."""
+
+    async def call() -> float:
+        arguments = new_arguments()
+        request = job(arguments, version)
+        watch = Stopwatch()
+        result = await sandbox.run(request)
+        seconds = watch.seconds
+        if not result.ok:
+            raise ContenderFailed(f"{sandbox.kind}: {result.status} {result.error_type} {result.message}")
+        check(sandbox.kind, arguments, result.value)
+        return seconds
+
+    return call
