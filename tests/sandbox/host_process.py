@@ -1,4 +1,7 @@
-"""A process of its own that keeps a sandbox busy with daemons; killed by a test. Arguments: kind, home."""
+"""A process of its own that keeps workers of a sandbox busy with daemons; killed by a test.
+
+Arguments: kind, home, how many workers. Says `ready` once all of them are busy.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +25,33 @@ time.sleep(600)
 """
 
 
-async def keep_busy(kind: str, home: Path) -> None:
+async def keep_busy(kind: str, home: Path, workers: int) -> None:
     back_end = DockerSandbox if kind == DockerSandbox.kind else BubblewrapSandbox
     sandbox = back_end(Settings(home=home))
+    busy = 0
 
     async def tell(line: str) -> None:
-        print(line, flush=True)
+        nonlocal busy
+        busy += line == "ready"
+        if busy == workers:
+            print("ready", flush=True)
 
-    await sandbox.run_builder(
-        PROGRAM,
-        b"",
-        hosts=frozenset(),
-        wall_seconds=600,
-        memory_bytes=128 << 20,
-        scratch_bytes=1 << 20,
-        on_line=tell,
-    )
+    async def keep_one(number: int) -> None:
+        # its own limits make each a worker of its own, beyond what one tool may have at once
+        await sandbox.run_builder(
+            PROGRAM,
+            b"",
+            hosts=frozenset(),
+            wall_seconds=600,
+            memory_bytes=(128 + number) << 20,
+            scratch_bytes=1 << 20,
+            on_line=tell,
+        )
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(workers):
+            tasks.start_soon(keep_one, number)
 
 
 if __name__ == "__main__":
-    anyio.run(keep_busy, sys.argv[1], Path(sys.argv[2]))
+    anyio.run(keep_busy, sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))

@@ -56,9 +56,9 @@ def mounts_of_ours() -> set[str]:
     return {line.split()[4] for line in lines if "alita" in line}
 
 
-async def busy_host(kind: str, home: Path) -> Process:
-    """A process of its own whose sandbox runs daemons already; to be killed."""
-    command = [sys.executable, "-m", "tests.sandbox.host_process", kind, str(home)]
+async def busy_host(kind: str, home: Path, workers: int = 1) -> Process:
+    """A process of its own whose sandbox runs daemons already, in so many workers; to be killed."""
+    command = [sys.executable, "-m", "tests.sandbox.host_process", kind, str(home), str(workers)]
     host = await anyio.open_process(command, stderr=None)
     assert host.stdout is not None
     assert b"ready" in await host.stdout.receive()

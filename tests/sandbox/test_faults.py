@@ -21,7 +21,13 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.conftest import skip_or_fail
 from tests.sandbox.faulty import ADD, WAITS, CuttingSandbox, in_the_middle, possessions, supervisors
-from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, nothing_left
+from tests.sandbox.leftovers import (
+    bubblewrap_leftovers,
+    busy_host,
+    control_groups,
+    docker_leftovers,
+    nothing_left,
+)
 from tests.sandbox.package_index import serving, wheel
 from tests.sandbox.private_engine import PrivateEngine
 
@@ -144,6 +150,20 @@ async def test_a_supervisor_that_dies_between_two_calls_is_replaced_without_a_wo
         os.kill(pid, signal.SIGKILL)
     await nothing_left(docker_leftovers if sandbox.kind == "docker" else bubblewrap_leftovers, os.getpid())
     await works(sandbox)
+
+
+async def test_a_server_that_is_killed_with_all_workers_busy_leaves_nothing(
+    sandbox: IsolatedSandbox, tmp_path: Path
+) -> None:
+    left = docker_leftovers if sandbox.kind == "docker" else bubblewrap_leftovers
+    with anyio.fail_after(PATIENCE_S):
+        async with await busy_host(sandbox.kind, tmp_path / "killed", 8) as host:
+            assert len(left(host.pid)) >= 8
+            host.kill()
+        await works(sandbox)  # the server starts again
+        await nothing_left(left, host.pid)
+        while control_groups(host.pid):  # noqa: ASYNC110 - nobody tells when it is gone
+            await anyio.sleep(0.05)
 
 
 @pytest.mark.bubblewrap
