@@ -26,6 +26,7 @@ class Attestation(Value):
 
     pid: int
     status: dict[str, str]
+    no_new_privileges: bool
     interfaces: tuple[str, ...]
     root_read_only: bool
     scratch_bytes: int
@@ -47,6 +48,8 @@ class Demands(Value):
     scratch_files: int | None
     engine_filter: bool
     """Whether the engine itself must have put a seccomp filter in place."""
+    ambient_set: bool = True
+    """Whether the kernel must show its set of ambient capabilities; False where the runtime's kernel has none."""
 
 
 def read_attestation(payload: bytes) -> Attestation:
@@ -64,13 +67,14 @@ def read_attestation(payload: bytes) -> Attestation:
 def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
     """Each way in which the sandbox is weaker than demanded; empty: it may run code."""
     status = found.status
-    held = [name for name in _CAPABILITIES if set(status.get(name, "?")) != {"0"}]
+    shown = [name for name in _CAPABILITIES if name in status or name != "CapAmb" or demanded.ambient_set]
+    held = [name for name in shown if set(status.get(name, "?")) != {"0"}]
     strange = set(found.interfaces) - {"lo"}
     claims = (
         (found.pid == 1, f"the supervisor has pid {found.pid}, not 1"),
         (not _is_root(status), f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
         (not held, f"it holds capabilities ({', '.join(held)})"),
-        (status.get("NoNewPrivs") == "1", "it may gain new privileges"),
+        (found.no_new_privileges, "it may gain new privileges"),
         (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
         (not strange, f"it has network interfaces ({', '.join(sorted(strange))})"),
         (found.root_read_only, "its root file system is writable"),

@@ -9,7 +9,7 @@ from typing import Any
 
 _PACKAGES = ("alita_mcp", "alita_mcp.sandbox", "alita_mcp.sandbox.runner")
 _SUPERVISOR = (
-    "frames", "runner.facts", "runner.hardening", "runner.loop", "runner.reaper", "runner.spawn",
+    "frames", "runner.hardening", "runner.facts", "runner.loop", "runner.reaper", "runner.spawn",
     "runner.child_process", "runner.scratch", "runner.tunnel", "runner.zygote_link", "runner.warm",
     "runner.building", "runner.supervisor",
 )  # fmt: skip

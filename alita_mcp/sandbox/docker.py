@@ -47,6 +47,8 @@ class DockerSandbox(IsolatedSandbox):
         """A container that waits for its supervisor."""
         await self._engine.ensure_image()
         runtime = await self._engine.runtime(self.settings.docker_runtime)
+        if is_gvisor(runtime):
+            await self._engine.require_limits()
         parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)
         async with running_container(self._engine, parameters) as transport:
             yield transport, confinement(limits, runtime)
@@ -133,7 +135,8 @@ def confinement(limits: Limits, runtime: str = "") -> Confinement:
     """What a container must attest for these limits.
 
     Under gVisor the host's control groups and filters lie outside of what the container sees, so they cannot be
-    attested; the processes inside are then counted by a resource limit of gVisor's kernel.
+    attested: the engine is asked instead whether it keeps limits, and the processes inside are counted by a resource
+    limit of gVisor's kernel. That one has no set of ambient capabilities, and counts no files of a tmpfs.
     """
     inside_sees = not is_gvisor(runtime)
     return Confinement(
@@ -143,6 +146,7 @@ def confinement(limits: Limits, runtime: str = "") -> Confinement:
             scratch_bytes=max(limits.scratch_bytes, _PAGE),
             scratch_files=limits.scratch_files if inside_sees else None,
             engine_filter=inside_sees,
+            ambient_set=inside_sees,
         ),
         processes=None if inside_sees else limits.processes,
     )

@@ -19,6 +19,7 @@ from alita_mcp.sandbox.seam import Progress
 OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
 GVISOR = "runsc"
+_LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
 _TIMEOUT_SECONDS = 120
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Engine:
         self._address = ""
         self._image_is_here = False
         self._has_gvisor: bool | None = None
+        self._limits_are_kept = False
         self._opening = anyio.Lock()
         self._pulling = anyio.Lock()
         self._threads: anyio.CapacityLimiter | None = None
@@ -73,6 +75,20 @@ class Engine:
         if self._has_gvisor is None:
             self._has_gvisor = GVISOR in await self.call(lambda client: client.info().get("Runtimes") or {})
         return GVISOR if self._has_gvisor else ""
+
+    async def require_limits(self) -> None:
+        """For containers that cannot see their own limits: an engine that cannot set one drops it with a warning.
+
+        Raises:
+            SandboxError: it cannot limit memory, swap or processes here.
+        """
+        if not self._limits_are_kept and (missing := missing_limits(await self.call(lambda it: it.info()))):
+            raise SandboxError(
+                f"The Docker engine cannot limit {', '.join(missing)} here, and a container under gVisor"
+                " could not tell.",
+                hint="Enable the engine's control groups, or set ALITA_DOCKER_RUNTIME=runc.",
+            )
+        self._limits_are_kept = True
 
     async def aclose(self) -> None:
         """Closes the connection."""
@@ -133,6 +149,11 @@ class Engine:
                     remove_container(self._client, container["Id"])
                 except docker.errors.APIError as stuck:
                     _log.warning("a container of an earlier process cannot be removed: %s", stuck)
+
+
+def missing_limits(told: dict[str, Any]) -> tuple[str, ...]:
+    """What an engine cannot limit, by its own word on itself."""
+    return tuple(what for name, what in _LIMITS.items() if told.get(name) is not True)
 
 
 def remove_container(client: Any, name: str) -> None:

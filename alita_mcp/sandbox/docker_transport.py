@@ -6,7 +6,7 @@ import struct
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -19,18 +19,18 @@ from alita_mcp.sandbox.wire import WorkerLost
 MAX_COMPLAINTS = 4_000
 _HEADER = struct.Struct(">BxxxI")
 _STDOUT = 1
-_KILLED = "137"
+_LATE_SECONDS = 2
 
 
 class DockerTransport:
     """The attach stream is multiplexed: eight bytes of stream and length before each piece."""
 
-    def __init__(self, engine: Engine, name: str, attached: Any, since: str) -> None:
+    def __init__(self, engine: Engine, name: str, attached: Any, created: str) -> None:
         self._engine = engine
         self._name = name
         self._attached = attached
         self._duplex = duplex_of(attached, engine.blocking)
-        self._since = since
+        self._created = created
         self._buffer = bytearray()
         self._complaints = bytearray()
 
@@ -66,21 +66,22 @@ class DockerTransport:
         return not self._buffer and self._duplex.is_silent()
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
-        """Whether the engine reported an OOM kill; what kills PID 1 can only be the kernel or ourselves.
+        """Whether the engine reported an OOM kill: an exit code would not tell it from a kill by somebody else.
 
-        The engine's report follows the end of the stream by some milliseconds, hence the look ahead.
+        It is asked about a container that ended: in one that lives the supervisor sees the kills of each call, while
+        the engine's reports may be of an earlier one. They follow the end by some milliseconds, hence the look ahead.
         """
 
         def ask(client: Any) -> bool:
-            until = datetime.fromisoformat(client.info()["SystemTime"][:19]).replace(tzinfo=UTC)
-            until += timedelta(seconds=2 if ended else 0)
-            filters = {"container": self._name, "event": ["oom", "die"]}
+            until = datetime.fromisoformat(client.info()["SystemTime"]) + timedelta(seconds=_LATE_SECONDS)
+            since = datetime.fromisoformat(self._created)
+            filters = {"container": self._name, "event": "oom"}
             with closing(
-                client.events(since=self._since, until=until.isoformat(), filters=filters, decode=True)
+                client.events(since=_time(since), until=_time(until), filters=filters, decode=True)
             ) as events:
-                return any(_tells_of_memory(event) for event in events)
+                return next(events, None) is not None
 
-        return await self._engine.call(ask)
+        return ended and await self._engine.call(ask)
 
     def close(self) -> None:
         """Wakes whoever reads and closes."""
@@ -103,8 +104,9 @@ class DockerTransport:
         return bytes(out)
 
 
-def _tells_of_memory(event: dict[str, Any]) -> bool:
-    return bool(event["Action"] == "oom" or event["Actor"]["Attributes"].get("exitCode") == _KILLED)
+def _time(moment: datetime) -> str:
+    """As the engine wants it; a date is refused, which the client shows as a stream that ends at once."""
+    return f"{moment.timestamp():.6f}"
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""All hostile programs in one list."""
+"""All hostile programs, by kind of attack and in one list."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.sandbox.hostile_tampering import TAMPERING
 from tests.sandbox.hostile_values import VALUES
 from tests.sandbox.hostile_workers import WORKERS
 
-HOSTILE: tuple[Hostile, ...] = (
-    *RESOURCES, *ENDINGS, *VALUES, *TAMPERING, *WORKERS, *KEPT_STATE, *SCRATCH, *ISOLATION, *HOST, *DOORS,
+KINDS: tuple[tuple[Hostile, ...], ...] = (
+    RESOURCES, ENDINGS, VALUES, TAMPERING, WORKERS, KEPT_STATE, SCRATCH, ISOLATION, HOST, DOORS,
 )  # fmt: skip
+HOSTILE: tuple[Hostile, ...] = tuple(program for kind in KINDS for program in kind)

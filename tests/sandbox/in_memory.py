@@ -20,8 +20,9 @@ FACTS: dict[str, Any] = {
     "pid": 1,
     "status": {
         "Uid": "65532 65532", "Gid": "65532 65532", "CapInh": "0000", "CapPrm": "0000", "CapEff": "0000",
-        "CapBnd": "0000", "CapAmb": "0000", "NoNewPrivs": "1", "Seccomp": "2",
+        "CapBnd": "0000", "CapAmb": "0000", "Seccomp": "2",
     },
+    "no_new_privileges": True,
     "interfaces": ["lo"], "root_read_only": True, "scratch_bytes": 64 << 20, "scratch_files": 4096,
     "memory_limit": str(256 << 20), "process_limit": "64", "core_limit": 0, "machine": "x86_64",
     "python": "3.11.2", "python_tag": "cp311-linux_x86_64",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -16,14 +18,16 @@ START_SECONDS = 60
 
 
 class PrivateEngine:
-    """A dockerd with its own data, socket and containerd, without any network.
+    """A dockerd with its own data, socket, containerd and network: one without a bridge removes the machine's.
 
     Every path is absolute: a relative data folder makes this engine spin for ever. The folder's name must be
     short, because a socket's path may have 107 bytes.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settings: dict[str, Any] | None = None) -> None:
+        """`settings`: what its daemon.json says; none: the machine's."""
         self._folder = folder.resolve()
+        self._settings = settings
         self.address = f"unix://{self._folder}/s"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -37,10 +41,13 @@ class PrivateEngine:
     def start(self) -> None:
         """Starts it and waits until it answers."""
         words = [
-            "dockerd", "--data-root", f"{self._folder}/d", "--exec-root", f"{self._folder}/x",
+            "unshare", "--net", "--", "dockerd", "--data-root", f"{self._folder}/d", "--exec-root", f"{self._folder}/x",
             "--pidfile", f"{self._folder}/p", "--host", self.address,
             "--bridge=none", "--iptables=false", "--ip6tables=false",
         ]  # fmt: skip
+        if self._settings is not None:
+            (self._folder / "c").write_text(json.dumps(self._settings))
+            words += ["--config-file", f"{self._folder}/c"]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + START_SECONDS

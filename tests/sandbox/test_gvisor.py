@@ -1,6 +1,7 @@
 """gVisor as the runtime of the docker sandbox, on an engine of the tests' own: the same programs, nothing weaker.
 
-A kernel in user space may fall where Linux stands: then the worker is lost and replaced, and the host unharmed.
+An ordinary run takes a sample of every kind of attack and each program that ends differently here;
+`ALITA_TEST_GVISOR=whole` takes all of them, which is a matter of ten minutes on two processors.
 """
 
 from __future__ import annotations
@@ -8,74 +9,144 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import anyio
 import pytest
 
+from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.conformance import conform
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.settings import Settings
+from tests.conftest import skip_or_fail
 from tests.sandbox.arena import Arena, opened_arena
-from tests.sandbox.hostile import Hostile
-from tests.sandbox.hostile_programs import HOSTILE
+from tests.sandbox.hostile import TRY, Expected, Hostile, ends, fails, gives
+from tests.sandbox.hostile_programs import HOSTILE, KINDS
+from tests.sandbox.private_engine import PrivateEngine
+from tests.sandbox.test_weakened import ADD, WAIT_SECONDS, Weakened
 
 pytestmark = pytest.mark.docker
-START_SECONDS = 60
-RUNTIMES = '{"runtimes": {"runsc": {"path": "%s", "runtimeArgs": ["--network=none", "--platform=ptrace"]}}}'
+WORDS = ["--network=none", "--platform=ptrace"]
+WHOLE = os.environ.get("ALITA_TEST_GVISOR") == "whole"
+EVERY = 6
+"""Of each kind of attack, one program in so many is in the sample."""
+
+
+class Deviation(NamedTuple):
+    """How a program ends in gVisor's kernel, where that is not how it ends in Linux, and why nobody is harmed."""
+
+    reason: str
+    expected: Expected
+
+
+def refused_but(*allowed: int) -> Expected:
+    """Every attempt failed, except perhaps those in these places."""
+    return gives(lambda tried: all(it[0] != "OK" for at, it in enumerate(tried) if at not in allowed))
+
+
+def no_memory_opened(tried: list[list[str]]) -> bool:
+    """Of six files for each process, the first is its memory; `environ` and `auxv` hold no secret."""
+    return all(attempt[0] != "OK" for at, attempt in enumerate(tried) if at % 6 not in {1, 2})
+
+
+DUMPABLE = "gVisor of 2022 ignores PR_SET_DUMPABLE for /proc/1, so"
+DEVIATIONS = {
+    "supervisor_opened": Deviation(
+        f"{DUMPABLE} all but its memory opens; what that is worth, three tests below show",
+        refused_but(1, 2, 3, 4),
+    ),
+    "others_memory_read": Deviation(
+        f"{DUMPABLE} the environment and the auxiliary vector are read, which the tool has itself",
+        gives(no_memory_opened),
+    ),
+    "others_descriptors_opened": Deviation(
+        f"{DUMPABLE} pipes and folders open, which are the tool's own or of no use; sockets do not",
+        gives(lambda tried: len(tried) > 0),
+    ),
+    "signals_by_thread_and_queue": Deviation(
+        "pidfd_open does not exist; the signals before it reached nobody",
+        fails("OSError", "not implemented"),
+    ),
+    "memory_kept_by_nobody": Deviation(
+        "gVisor itself is in the sandbox's memory, so that less of it is left for the program",
+        lambda result: result.status == "memory" or result.value == 5,
+    ),
+    "cpus_kept": Deviation("there is no SCHED_IDLE to be set", fails("OSError", "Invalid argument")),
+    "scratch_mounted_over": Deviation(
+        "a device may be made by anybody, but it is one of gVisor's own: this one is always empty",
+        refused_but(2),
+    ),
+    "device_files": Deviation(
+        "a device may be made by anybody, but gVisor has no disk behind it; the next test opens one",
+        refused_but(8),
+    ),
+    "priorities": Deviation(
+        "priorities are numbers without effect: gVisor's threads are the host's to schedule", refused_but(1)
+    ),
+    "namespaces_joined": Deviation(
+        "namespaces are no files, so there is none to join", fails("FileNotFoundError", "/proc/self/ns/")
+    ),
+}
+FALLS = {
+    "fork_bomb", "memory_of_children", "recursion_without_limit", "returns_many_times", "scratch_files",
+    "storm_while_it_is_loaded", "memory_while_it_is_loaded", "memory_kept_by_nobody", "files_are_full_for_the_next",
+    "heap_and_scratch_together", "memory_bomb",
+}  # fmt: skip
+"""These exhaust memory, which ends gVisor's kernel and with it the container. The end is `memory` when the engine says
+so; its word can get lost when the container is gone first, and then the worker is, which is an error of the sandbox."""
+NOT_KEPT = {"allows no more than so many files of scratch"}
+"""Claims that gVisor breaks: its tmpfs counts no files. The sandbox's memory bounds them, with `memory` as the end."""
 
 
 @pytest.fixture(scope="module")
-def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an engine that knows gVisor and has the image."""
-    runsc, dockerd = shutil.which("runsc"), shutil.which("dockerd")
-    if runsc is None or dockerd is None or os.geteuid() != 0:
-        pytest.skip("gVisor (runsc), dockerd and root are needed for an engine with that runtime")
-    folder = tmp_path_factory.mktemp("gvisor")
-    (folder / "daemon.json").write_text(RUNTIMES % runsc)
-    address = f"unix://{folder}/docker.sock"
-    words = [dockerd, "--config-file", str(folder / "daemon.json"), "--data-root", str(folder / "data"),
-             "--exec-root", str(folder / "exec"), "--pidfile", str(folder / "pid"), "--host", address,
-             "--bridge", "none", "--iptables=false", "--ip6tables=false"]  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        running = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
-        try:
-            wait_for(address, running, folder / "log")
-            copy_image(address)
-            yield address
-        finally:
-            running.terminate()
-            running.wait(60)
-
-
-def wait_for(address: str, running: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns when the engine answers; skips where none can be started."""
-    until = time.monotonic() + START_SECONDS
-    while subprocess.run(
-        ["docker", "--host", address, "version"], capture_output=True, check=False
-    ).returncode:
-        if running.poll() is not None or time.monotonic() > until:
-            pytest.skip(f"no second engine can be started here: {log.read_text(errors='replace')[-300:]}")
-        time.sleep(0.1)
-
-
-def copy_image(address: str) -> None:
+def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateEngine]:
+    """An engine that knows gVisor and has the image."""
+    if obstacle := PrivateEngine.obstacle():
+        skip_or_fail("gvisor", obstacle)
+    if (runsc := shutil.which("runsc")) is None:
+        skip_or_fail("gvisor", "runsc is not installed")
+    runtimes = {"runsc": {"path": runsc, "runtimeArgs": WORDS}}
+    engine = PrivateEngine(tmp_path_factory.mktemp("g"), {"runtimes": runtimes})
     image = Settings().docker_image
-    with subprocess.Popen(["docker", "save", image], stdout=subprocess.PIPE) as saved:
-        words = ["docker", "--host", address, "load"]
-        subprocess.run(words, stdin=saved.stdout, check=True, capture_output=True)
+    try:
+        engine.start()
+        engine.load(image)
+        try:
+            engine.run("run", "--rm", "--runtime=runsc", "--network=none", image, "true")
+        except subprocess.CalledProcessError as failed:
+            skip_or_fail(
+                "gvisor", f"runsc starts no container on this kernel: {failed.stderr.strip()[-300:]}"
+            )
+        yield engine
+    finally:
+        engine.remove()
 
 
 @pytest.fixture(scope="module")
-def arena(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
+def arena(engine: PrivateEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     def under_gvisor(settings: Settings) -> DockerSandbox:
         return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
 
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("DOCKER_HOST", engine)
+        environment.setenv("DOCKER_HOST", engine.address)
         with opened_arena(under_gvisor, tmp_path_factory.mktemp("home")) as opened:
             yield opened
+
+
+def expected_here(program: Hostile) -> Hostile:
+    deviation = DEVIATIONS.get(program.name)
+    return program._replace(expected=deviation.expected) if deviation else program
+
+
+def programs() -> list[Hostile]:
+    sampled = {program.name for kind in KINDS for program in kind[::EVERY]} | set(DEVIATIONS)
+    return [expected_here(program) for program in HOSTILE if WHOLE or program.name in sampled]
+
+
+def test_every_deviation_is_that_of_a_program() -> None:
+    assert set(DEVIATIONS) | FALLS <= {program.name for program in HOSTILE}
 
 
 KERNEL = "def f():\n    return open('/proc/version').read()\n"
@@ -87,19 +158,90 @@ def test_the_kernel_is_not_the_hosts(arena: Arena) -> None:
     assert told.value != Path("/proc/version").read_text()
 
 
-@pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
 def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
-    arena.attack(program, may_fail_closed=True)
+    arena.attack(program, may_fall=program.name in FALLS)
+
+
+ORDERS_FORGED = Hostile(
+    "orders_forged",
+    TRY
+    + """
+def f():
+    return [t(lambda: os.write(os.open('/proc/1/fd/0', flags | os.O_NONBLOCK), b'x' * 9))
+            for flags in (os.O_WRONLY, os.O_RDWR)]
+""",
+    gives(lambda tried: all(attempt[0] == "OSError" for attempt in tried)),
+)
+DISKS_MADE = Hostile(
+    "disks_made",
+    TRY
+    + """
+def f():
+    def made(kind, device):
+        os.mknod('/tmp/device', 0o600 | kind, device)
+        try:
+            return open('/tmp/device', 'rb').read(1) or 1 / 0
+        finally:
+            os.remove('/tmp/device')
+    disks = [os.makedev(major, minor) for major in (7, 8, 252, 253, 254, 259) for minor in (0, 1)]
+    memory = [os.makedev(1, minor) for minor in (1, 2, 4, 6, 11)]
+    return [t(lambda: made(0x6000, it)) for it in disks] + [t(lambda: made(0x2000, it)) for it in memory]
+""",
+    gives(lambda tried: all(attempt[0] == "OSError" for attempt in tried)),
+)
+
+
+@pytest.mark.parametrize("program", [ORDERS_FORGED, DISKS_MADE], ids=lambda program: program.name)
+def test_what_opens_here_and_not_in_linux_is_of_no_use(arena: Arena, program: Hostile) -> None:
+    arena.attack(program)
+
+
+ANSWERS_FORGED = """
+import os
+def f():
+    out = os.open('/proc/1/fd/1', os.O_WRONLY)
+    os.write(out, b'x' * 4096)
+    return 5
+"""
+
+
+def test_who_writes_as_the_supervisor_loses_the_worker_and_is_found_out(arena: Arena) -> None:
+    with pytest.raises(SandboxError, match="token"):
+        arena.run(arena.job(Hostile("answers_forged", ANSWERS_FORGED, ends("ok"))))
+    assert arena.add() == 42
+
+
+@pytest.mark.parametrize(
+    ("changes", "weakness"),
+    [
+        ({"cap_drop": []}, "capabilities"),
+        ({"cap_drop": ["ALL"], "cap_add": ["SYS_PTRACE"]}, "capabilities"),
+        ({"user": "0:65532"}, "root|uid 0"),
+        ({"user": ""}, "root|uid 0"),
+        ({"read_only": False}, "writable"),
+        ({"tmpfs": {}}, "scratch"),
+        ({"tmpfs": {"/tmp": "rw,mode=1777,size=128m"}}, "bytes"),
+        ({"volumes": {"anywhere": {"bind": "/var/tmp", "mode": "rw"}}}, "writable"),
+    ],
+    ids=str,
+)
+async def test_a_weakened_container_is_refused_here_too(
+    engine: PrivateEngine, settings: Settings, monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any], weakness: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("DOCKER_HOST", engine.address)
+    sandbox = Weakened(settings, changes)
+    with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
+        await sandbox.run(ADD)
+    await sandbox.aclose()
 
 
 def test_it_conforms(arena: Arena) -> None:
     report = arena.call(conform, arena.sandbox)
-    assert report.failures == ()
+    assert [verdict for verdict in report.failures if verdict.claim not in NOT_KEPT] == []
 
 
-def test_nothing_is_left(arena: Arena, engine: str) -> None:
+def test_nothing_is_left(arena: Arena, engine: PrivateEngine) -> None:
     arena.close()
-    listed = subprocess.run(
-        ["docker", "--host", engine, "ps", "--all", "--quiet"], capture_output=True, check=True, text=True
-    )
-    assert listed.stdout == ""
+    assert engine.containers() == []

@@ -171,7 +171,7 @@ def test_the_limits_of_strict_json_are_where_they_are_said_to_be() -> None:
         ({"status": {"Gid": "65532 0"}}, "root"),
         ({"status": {"CapEff": "0001"}}, "CapEff"),
         ({"status": {"CapBnd": "a80425fb"}}, "CapBnd"),
-        ({"status": {"NoNewPrivs": "0"}}, "privileges"),
+        ({"no_new_privileges": False}, "privileges"),
         ({"status": {"Seccomp": "0"}}, "seccomp"),
         ({"interfaces": ["eth0", "lo"]}, "eth0"),
         ({"root_read_only": False}, "writable"),

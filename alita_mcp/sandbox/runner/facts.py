@@ -7,9 +7,13 @@ import resource
 import sys
 import sysconfig
 
-_STATUS = ("Uid", "Gid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
+from alita_mcp.sandbox.runner.hardening import has_no_new_privileges
+
+_STATUS = ("Uid", "Gid", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Seccomp")
 _MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _PROCESSES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
+_ROOT = ("/", "/usr", "/var/tmp")
+"""Folders that must be read-only. Anybody may write to the last by its mode: there only the file system can refuse."""
 _OOM = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
@@ -19,8 +23,9 @@ def facts() -> dict[str, object]:
     return {
         "pid": os.getpid(),
         "status": _status(),
+        "no_new_privileges": has_no_new_privileges(),
         "interfaces": _interfaces(),
-        "root_read_only": all(_read_only(folder) for folder in ("/", "/usr")),
+        "root_read_only": all(_is_read_only(folder) for folder in _ROOT if os.path.isdir(folder)),
         "scratch_bytes": scratch.f_blocks * scratch.f_frsize,
         "scratch_files": scratch.f_files,
         "memory_limit": _first_line(_MEMORY),
@@ -63,8 +68,30 @@ def _interfaces() -> list[str]:
         return sorted(line.partition(":")[0].strip() for line in file if ":" in line)
 
 
-def _read_only(folder: str) -> bool:
-    return bool(os.statvfs(folder).f_flag & os.ST_RDONLY) and not os.access(folder, os.W_OK)
+def _is_read_only(folder: str) -> bool:
+    """Whether the mount says so and a file cannot be made there; gVisor leaves the flag out of `statvfs`."""
+    return "ro" in _mount_options(folder) and not _takes_a_file(folder)
+
+
+def _mount_options(folder: str) -> list[str]:
+    """Of the mount that a folder lies on: the deepest one, and of several in one place the last."""
+    point, options = "", ""
+    with open("/proc/self/mountinfo") as file:
+        for line in file:
+            place, its = line.split()[4:6]
+            if len(place) >= len(point) and f"{folder}/".startswith(f"{place.rstrip('/')}/"):
+                point, options = place, its
+    return options.split(",")
+
+
+def _takes_a_file(folder: str) -> bool:
+    path = os.path.join(folder, f".{os.urandom(8).hex()}")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        return False
+    os.unlink(path)
+    return True
 
 
 def _first_line(paths: tuple[str, ...]) -> str | None:

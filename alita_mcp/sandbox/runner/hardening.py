@@ -11,6 +11,7 @@ import struct
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
+PR_GET_NO_NEW_PRIVS = 39
 _libc = ctypes.CDLL(None, use_errno=True)
 
 # name: (x86_64, aarch64); None where the architecture has no such call
@@ -39,6 +40,8 @@ _OF_ONESELF = ((302, 261), (142, 118), (144, 119), (203, 122), (314, 274))
 """prlimit64, sched_setparam, …scheduler, …affinity, …attr: the first argument is a process, and 0 the caller."""
 _PRIORITIES = (((141, 140), 0), ((251, 30), 1))
 """setpriority and ioprio_set with the number that says that a process is meant; the second argument is which."""
+_SIGNALS = ((62, 129), (200, 130), (234, 131), (129, 138), (297, 240))
+"""kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo: the first argument is whom; gVisor does not spare PID 1."""
 _NAMESPACES = 0x7E020000
 """Every CLONE_NEW… flag."""
 _FAMILIES = (1, 2, 10, 16)
@@ -54,6 +57,11 @@ def prctl(option: int, value: int) -> None:
     """The system call, as an OSError when it fails."""
     if _libc.prctl(*(ctypes.c_ulong(word) for word in (option, value, 0, 0, 0))) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
+
+
+def has_no_new_privileges() -> bool:
+    """Whether no program that this process starts can get more rights than it has; asked of the kernel itself."""
+    return bool(_libc.prctl(*(ctypes.c_ulong(word) for word in (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))) == 1)
 
 
 def filter_program(machine: str) -> bytes:
@@ -83,6 +91,7 @@ def _conditional_rules(column: int) -> list[_Instruction]:
     ]
     return [
         *_own_rules(column),
+        *_signal_rules(column),
         # clone without new namespaces
         (_EQUAL, 0, 4, _CLONE[column]),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
@@ -125,6 +134,20 @@ def _own_rules(column: int) -> list[_Instruction]:
             (_EQUAL, 0, 1, 0),
             (_RETURN, 0, 0, _ALLOW),
             (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+        ]
+    return rules
+
+
+def _signal_rules(column: int) -> list[_Instruction]:
+    """No signals to the supervisor."""
+    rules: list[_Instruction] = []
+    for numbers in _SIGNALS:
+        rules += [
+            (_EQUAL, 0, 4, numbers[column]),
+            (_LOAD, 0, 0, _FIRST_ARGUMENT),
+            (_EQUAL, 0, 1, 1),
+            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+            (_RETURN, 0, 0, _ALLOW),
         ]
     return rules
 
