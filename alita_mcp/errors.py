@@ -14,6 +14,7 @@ AlitaError                     1   anything of ours that has no closer name
 ├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
 ├── LibraryError               7   the library on disk cannot be read or written
 ├── ModelError                 8   the language model did not answer
+│   └── BudgetSpent            8   what one piece of work may ask of the models is used up
 └── Cancelled                130   the person or the client stopped the work
 """
 
@@ -102,6 +103,10 @@ class ModelError(AlitaError):
     """The language model did not answer: no key, refused, timed out, not reachable, or not what was asked for."""
 
     exit_status = 8
+
+
+class BudgetSpent(ModelError):
+    """What one piece of work may ask of the models is used up; names the limit and its setting."""
 
 
 class Cancelled(AlitaError):

@@ -4,13 +4,50 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import platformdirs
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from alita_mcp.errors import UsageError
+from alita_mcp.values import Value
+
+
+class ModelChoice(Value):
+    """Which model takes a role and how it is asked; what is not said is as for `ALITA_MODEL`."""
+
+    name: str | None = Field(default=None, pattern=r"^\S+$")
+    base_url: str | None = None
+    key_from: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """Name of the environment variable that holds the key, where it is not the provider's usual one."""
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int | None = Field(default=None, ge=1)
+    timeout_s: float = Field(default=120.0, gt=0, le=3600)
+    """For one whole answer; tried again after it."""
+
+
+def read_choice(said: Any) -> Any:
+    """The fields of a choice written as `provider/name option=value …`, all parts of it optional.
+
+    Raises:
+        ValueError: a word is no option, or comes twice.
+    """
+    if not isinstance(said, str):
+        return said
+    options: dict[str, str] = {}
+    for place, word in enumerate(said.split()):
+        option, equals, value = word.partition("=")
+        if place == 0 and option not in ModelChoice.model_fields:
+            option, value = "name", word
+        elif not equals or option not in ModelChoice.model_fields or option in options:
+            known = ", ".join(f"{name}=" for name in ModelChoice.model_fields if name != "name")
+            raise ValueError(f"{word!r} should be a model's name at the start, or one of {known} once")
+        options[option] = value
+    return options
+
+
+RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
 class Settings(BaseSettings):
@@ -74,10 +111,36 @@ class Settings(BaseSettings):
     """How many seconds a kept result counts."""
     token: SecretStr | None = None
     """Bearer token that HTTP clients must send; required when the address is not loopback."""
-    model: str | None = None
+    model: str | None = Field(default=None, pattern=r"^\S+$")
     """Model for the server's own writing, as litellm names it: `openai/…`, `anthropic/…`, `ollama/…`."""
     model_base_url: str | None = None
-    """Base URL of an OpenAI-compatible server."""
+    """Base URL of an OpenAI-compatible server; counts for models of the same provider as `model`."""
+    model_planner: RoleModel = ModelChoice()
+    """Who writes specifications: `provider/name temperature=… max_tokens=… timeout_s=… base_url=… key_from=…`."""
+    model_tester: RoleModel = ModelChoice()
+    """Who writes examples, in the same form; unset, a model that differs from the coder's where there is one."""
+    model_coder: RoleModel = ModelChoice()
+    """Who writes code, in the same form."""
+    model_judge: RoleModel = ModelChoice()
+    """Who judges, in the same form."""
+    client_model: bool = False
+    """Where no model is configured, let the model of the connected client write tools, if the client lends it."""
+    client_model_wait_s: float = Field(default=300.0, gt=0, le=600)
+    """How long a client, or the person at it, may take for one answer of its model."""
+    budget_calls: int = Field(default=100, ge=0)
+    """How many answers of models one synthesis may ask for; 0: any number."""
+    budget_tokens: int = Field(default=1_000_000, ge=0)
+    """How many tokens, asked and answered, one synthesis may use; 0: any number."""
+    budget_usd: float = Field(default=2.0, ge=0)
+    """What the models of one synthesis may cost where their prices are known; 0: anything."""
+    budget_seconds: float = Field(default=1_800.0, ge=0)
+    """How many seconds after its start a synthesis may still wait for models; 0: any number."""
+    response_cache_mb: int = Field(default=64, ge=0, le=65_536)
+    """Room for answers of models, which are then not asked for again; 0: none are kept."""
+    synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
+    """How much the server's own model spends on a new tool: one candidate; three and three suites; five and five."""
+    max_syntheses: int = Field(default=4, ge=1, le=64)
+    """How many syntheses run at once; more of them wait their turn."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
 
@@ -91,16 +154,41 @@ def read_settings() -> Settings:
         return Settings()
     except ValidationError as invalid:
         first = invalid.errors()[0]
-        variable = "ALITA_" + "_".join(str(part) for part in first["loc"]).upper()
+        variable = f"ALITA_{first['loc'][0]}".upper()
         raise UsageError(
             f"{variable}={first['input']!r} does not fit: {first['msg']}.",
             hint="See the settings table in the README.",
         ) from invalid
 
 
-def keep_litellm_offline() -> None:
-    """Stops litellm from fetching its price list when it is imported; must run before that import."""
+def keep_litellm_to_itself() -> None:
+    """Must run before litellm is imported: it would fetch a price list, and read `.env` of the current folder.
+
+    That folder is whatever project a client was started in, and such a file could send keys and prompts elsewhere.
+    """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+
+
+def key_from(variable: str) -> str | None:
+    """A provider's key; None when the variable is not set."""
+    return os.environ.get(variable) or None
+
+
+def keys_in_the_environment() -> frozenset[str]:
+    """All values that look like credentials by their variables' names, to be kept out of messages."""
+    words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+    return frozenset(
+        value
+        for name, value in os.environ.items()
+        if len(value) >= 8 and any(word in name.upper() for word in words)
+    )
+
+
+def addresses_of_providers() -> tuple[str, ...]:
+    """Where litellm is told to find providers, besides our own settings."""
+    ends = ("_API_BASE", "_BASE_URL", "_ENDPOINT")
+    return tuple(sorted(f"{name}={value}" for name, value in os.environ.items() if name.endswith(ends)))
 
 
 def inherited_environment() -> dict[str, str]:

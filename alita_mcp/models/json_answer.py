@@ -1,8 +1,35 @@
-"""A model's answer to JSON: the first object in a text, whatever prose or fence stands around it."""
+"""A model's answer to JSON: the objects in a text, whatever prose or fences stand around them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+
+MAX_CHARACTERS = 400_000
+"""Of an answer that is longer only so much is read."""
+MAX_FAILURES = 100
+"""So many braces may begin nothing; a text of nothing but braces would take for ever."""
+
+
+def json_objects(text: str) -> Iterator[object]:
+    """The JSON objects in a text, those inside of others left out, in their order.
+
+    What a reasoning model thought aloud before its answer, in `<think>` tags, is passed over: it holds drafts.
+    """
+    text = text[:MAX_CHARACTERS]
+    if text.lstrip().startswith("<think>"):
+        text = text.rpartition("</think>")[2]
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    start, failures = text.find("{"), 0
+    while start != -1 and failures < MAX_FAILURES:
+        end = start + 1
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            failures += 1
+        else:
+            yield found
+        start = text.find("{", end)
 
 
 def first_json_object(text: str) -> object:
@@ -11,10 +38,10 @@ def first_json_object(text: str) -> object:
     Raises:
         ValueError: there is none.
     """
-    start = text.find("{")
-    while start != -1:
-        try:
-            return json.JSONDecoder().raw_decode(text, start)[0]
-        except json.JSONDecodeError:
-            start = text.find("{", start + 1)
+    for found in json_objects(text):
+        return found
     raise ValueError("there is no JSON object in the answer")
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")

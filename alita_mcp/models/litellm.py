@@ -6,79 +6,157 @@ from collections.abc import Sequence
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.backoff import Patience, asked_pause
+from alita_mcp.models.choices import Chosen
+from alita_mcp.models.failures import headers_of, key_variable, may_pass, refused_options, translated
+from alita_mcp.models.loading import load_litellm
 from alita_mcp.models.seam import Completion, Message
-from alita_mcp.settings import Settings, keep_litellm_offline
+from alita_mcp.settings import key_from
 
-ATTEMPTS = 3
-TIMEOUT_S = 90.0
-FIRST_PAUSE_S = 1.0
+MAX_TEXT_CHARACTERS = 1_000_000
+CHARACTERS_PER_TOKEN = 4
+"""For servers that count nothing: a guess that is better than nothing for a budget."""
+
+
+class NoAnswer(ConnectionError):
+    """The server answered, but not with a completion; it may the next time."""
 
 
 class LitellmModel:
-    """One model named as litellm names it, as in `openai/…` or `ollama/…`."""
+    """One model, named as litellm names it: `openai/…`, `ollama/…`."""
 
-    def __init__(
-        self,
-        name: str,
-        settings: Settings,
-        first_pause_s: float = FIRST_PAUSE_S,
-        timeout_s: float = TIMEOUT_S,
-    ) -> None:
-        self.name = name
-        self._base_url = settings.model_base_url
-        self._first_pause_s = first_pause_s
-        self._timeout_s = timeout_s
+    def __init__(self, chosen: Chosen, patience: Patience | None = None) -> None:
+        self.name = chosen.name
+        self._chosen = chosen
+        self._patience = patience or Patience()
+        self._refused: set[str] = set()
+        """Options that this model's server does not take."""
 
     async def complete(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, temperature: float | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> Completion:
-        """One completion; rate limits, server errors and time-outs are tried again with growing pauses."""
-        chosen = {"max_tokens": max_tokens, "temperature": temperature}
-        options = {name: value for name, value in chosen.items() if value is not None}
-        litellm = await anyio.to_thread.run_sync(_load)
-        passing = (litellm.RateLimitError, litellm.InternalServerError, litellm.ServiceUnavailableError,
-                   litellm.Timeout, litellm.APIConnectionError)  # fmt: skip
-        for attempt in range(ATTEMPTS):
+        """One completion; what the person set for the role goes before what the caller asks for.
+
+        Rate limits, server errors, time-outs and lost connections are tried again with growing pauses.
+        """
+        litellm = await anyio.to_thread.run_sync(load_litellm)
+        chosen = self._chosen
+        options = {
+            "max_tokens": chosen.max_tokens or max_tokens,
+            "temperature": temperature if chosen.temperature is None else chosen.temperature,
+            "seed": seed,
+            "response_format": _response_format(litellm, self.name, schema),
+        }
+        wanted = {name: value for name, value in options.items() if value is not None}
+        said = [message.model_dump() for message in messages]
+        for attempt in range(self._patience.attempts):
             try:
-                return await self._ask(litellm, messages, options)
-            except passing as failure:
-                if attempt == ATTEMPTS - 1:
-                    raise self._translated(failure) from failure
-                await anyio.sleep(self._first_pause_s * 2**attempt)
+                return await self._accepted(litellm, said, wanted)
+            except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
+                if not may_pass(failure) or attempt == self._patience.attempts - 1:
+                    raise translated(failure, chosen) from None  # the vendor's own words may hold keys
+                pause = self._patience.pause(attempt, asked_pause(headers_of(failure)))
+            await anyio.sleep(pause)
+        raise ModelError(f"The model {self.name!r} was not asked.", hint="Allow at least one attempt.")
+
+    async def _accepted(self, litellm: Any, said: list[dict[str, Any]], wanted: dict[str, Any]) -> Completion:
+        """An answer, if need be without options that the server does not know; it is spared them from then on."""
+        left_out: set[str] = set()
+        while True:
+            options = {name: value for name, value in wanted.items() if name not in self._refused | left_out}
+            try:
+                answer = await self._asked(litellm, said, options)
             except Exception as failure:
-                raise self._translated(failure) from failure
-        raise ModelError(f"The model {self.name!r} did not answer.")
+                refused = refused_options(failure, options)
+                if not refused:
+                    raise
+                left_out |= refused
+            else:
+                self._refused |= left_out
+                return answer
 
-    async def _ask(self, litellm: Any, messages: Sequence[Message], options: dict[str, Any]) -> Completion:
-        answer = await litellm.acompletion(
-            model=self.name,
-            messages=[message.model_dump() for message in messages],
-            base_url=self._base_url,
-            timeout=self._timeout_s,
-            max_retries=0,
-            drop_params=True,  # some models know no temperature
-            **options,
-        )
+    async def _asked(self, litellm: Any, said: list[dict[str, Any]], options: dict[str, Any]) -> Completion:
+        with anyio.fail_after(self._chosen.timeout_s):  # litellm's own limit starts again with every byte
+            answer = await litellm.acompletion(
+                model=self.name,
+                messages=said,
+                base_url=self._chosen.base_url,
+                api_key=self._key(),
+                timeout=self._chosen.timeout_s,
+                max_retries=0,
+                num_retries=0,
+                drop_params=True,  # some models know no temperature
+                **options,
+            )
+        return self._completion(litellm, answer, said)
+
+    def _key(self) -> str | None:
+        """A key of its own; None: litellm looks for the provider's. Servers of one's own often want none at all."""
+        chosen = self._chosen
+        if chosen.key_from:
+            return key_from(chosen.key_from)
+        keyless = chosen.base_url and chosen.name.startswith("openai/") and not key_from(key_variable(chosen))
+        return "none" if keyless else None
+
+    def _completion(self, litellm: Any, answer: Any, said: list[dict[str, Any]]) -> Completion:
+        choices = getattr(answer, "choices", None) or [None]
+        message = getattr(choices[0], "message", None)
+        text = getattr(message, "content", None) or ""
+        if message is None or not isinstance(text, str):
+            raise NoAnswer("the reply holds no choice with a text")
         usage = getattr(answer, "usage", None)
+        asked = sum(len(message["content"]) for message in said)
         return Completion(
-            text=answer.choices[0].message.content or "",
-            model=str(answer.model or self.name),
-            prompt_tokens=getattr(usage, "prompt_tokens", 0) or 0,
-            completion_tokens=getattr(usage, "completion_tokens", 0) or 0,
-        )
-
-    def _translated(self, failure: Exception) -> ModelError:
-        return ModelError(
-            f"The model {self.name!r} did not answer: {type(failure).__name__}: {str(failure)[:300]}",
-            hint="Check ALITA_MODEL, ALITA_MODEL_BASE_URL and the provider's key.",
+            text=text[:MAX_TEXT_CHARACTERS],
+            model=str(answer.model or self.name)[:200],
+            prompt_tokens=_count(usage, "prompt_tokens", asked),
+            completion_tokens=_count(usage, "completion_tokens", len(text)),
+            cost_usd=_cost(litellm, self.name, answer),
+            truncated=getattr(choices[0], "finish_reason", None) == "length"
+            or len(text) > MAX_TEXT_CHARACTERS,
         )
 
 
-def _load() -> Any:
-    keep_litellm_offline()
-    import litellm
+def _response_format(litellm: Any, name: str, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    """How litellm wants a schema, for models that can be held to one or may be: unknown servers are tried."""
+    if schema is None or not _takes_schemas(litellm, name):
+        return None
+    title = (
+        "".join(letter for letter in str(schema.get("title", "answer")) if letter.isalnum())[:40] or "answer"
+    )
+    return {"type": "json_schema", "json_schema": {"name": title, "schema": schema, "strict": False}}
 
-    litellm.suppress_debug_info = True
-    return litellm
+
+def _takes_schemas(litellm: Any, name: str) -> bool:
+    try:
+        return bool(
+            litellm.supports_response_schema(model=name)
+            or "response_format" in (litellm.get_supported_openai_params(model=name) or ())
+        )
+    except Exception:  # noqa: BLE001 - litellm raises bare exceptions for names it does not know
+        return False
+
+
+def _count(usage: Any, name: str, characters: int) -> int:
+    counted = getattr(usage, name, None)
+    if isinstance(counted, int) and counted > 0:
+        return counted
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+def _cost(litellm: Any, name: str, answer: Any) -> float | None:
+    """By litellm's own price list; None where it does not know the model."""
+    try:
+        cost = float(litellm.completion_cost(completion_response=answer, model=name))
+    except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
+        return None
+    return cost if cost >= 0 else None

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.seam import Completion, Message
 
 
 class ScriptedModel:
-    """Gives the scripted answers in order, then refuses; remembers what it was asked."""
+    """Gives the scripted answers in order, then refuses, or what a function of the messages says.
 
-    def __init__(self, answers: Iterable[str], name: str = "scripted") -> None:
+    Remembers what it was asked; an answer is a text or a whole completion.
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[str | Completion] | Callable[[Sequence[Message]], str | Completion],
+        name: str = "scripted",
+    ) -> None:
         self.name = name
         self.asked: list[tuple[Message, ...]] = []
-        self._answers = iter(answers)
+        self.options: list[dict[str, Any]] = []
+        """What else each question said: max_tokens, temperature, seed, schema."""
+        self._answer = answers if callable(answers) else None
+        self._answers = iter(() if callable(answers) else answers)
 
     async def complete(
         self,
         messages: Sequence[Message],
         *,
-        max_tokens: int | None = None,  # noqa: ARG002 - a script has no choices
-        temperature: float | None = None,  # noqa: ARG002
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> Completion:
-        """The next scripted answer."""
+        """The scripted answer to these messages."""
         self.asked.append(tuple(messages))
+        self.options.append(
+            {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": schema}
+        )
         try:
-            return Completion(text=next(self._answers), model=self.name)
+            said = self._answer(messages) if self._answer else next(self._answers)
         except StopIteration:
             raise ModelError("The script of this model has ended.") from None
+        return said if isinstance(said, Completion) else Completion(text=said, model=self.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from alita_mcp.values import Value
 
@@ -22,6 +22,12 @@ class Completion(Value):
     model: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost_usd: float | None = None
+    """None where nobody knows the price."""
+    cached: bool = False
+    """Kept from before: it cost nothing this time."""
+    truncated: bool = False
+    """The answer ends where the room for it ended, not where the model did."""
 
 
 class LanguageModel(Protocol):
@@ -37,9 +43,22 @@ class LanguageModel(Protocol):
         ...
 
     async def complete(
-        self, messages: Sequence[Message], *, max_tokens: int | None = None, temperature: float | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> Completion:
         """One completion; None leaves a choice to the model.
+
+        Args:
+            messages: The conversation so far.
+            max_tokens: Room for the answer.
+            temperature: How much answers may differ.
+            seed: Another one is another draw: two seeds never share an answer kept from before.
+            schema: JSON Schema of the wanted answer, for models that can be held to one; others ignore it.
 
         Raises:
             ModelError: no answer could be had; the hint says what to set.

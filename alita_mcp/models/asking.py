@@ -1,0 +1,106 @@
+"""A question to a model, and its answer as a pydantic value; an answer that cannot be read is asked for once more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from alita_mcp.errors import ModelError
+from alita_mcp.models.json_answer import json_objects
+from alita_mcp.models.seam import Completion, LanguageModel, Message
+
+SHOWN_CHARACTERS = 8_000
+"""How much of an unreadable answer the model is shown again."""
+MAX_PROBLEMS = 5
+
+V = TypeVar("V", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Answered(Generic[V]):
+    """An answer that was read, and the text it was read from."""
+
+    value: V
+    text: str
+
+
+class Unreadable(ValueError):
+    """An answer is not what was asked for; the words say why and hold nothing of what the model wrote but names."""
+
+
+async def ask(
+    model: LanguageModel,
+    messages: Sequence[Message],
+    shape: type[V],
+    *,
+    temperature: float | None = None,
+    seed: int | None = None,
+    max_tokens: int | None = None,
+) -> Answered[V]:
+    """The model's answer as a value of `shape`; the messages are to say that JSON is wanted.
+
+    Raises:
+        ModelError: the model did not answer, or twice not what was asked for.
+    """
+    schema = shape.model_json_schema()
+
+    async def answer(talk: Sequence[Message]) -> Completion:
+        return await model.complete(
+            talk, max_tokens=max_tokens, temperature=temperature, seed=seed, schema=schema
+        )
+
+    first = await answer(messages)
+    try:
+        return Answered(read(first, shape), first.text)
+    except Unreadable as problem:
+        again = [*messages, *_correction(first, str(problem), shape)]
+    second = await answer(again)
+    try:
+        return Answered(read(second, shape), second.text)
+    except Unreadable as problem:
+        raise ModelError(
+            f"The model {model.name!r} twice gave no readable {shape.__name__}: {problem}.",
+            hint="Try another model, give it more room with max_tokens=, or hand in code and tests.",
+        ) from problem
+
+
+def read(answer: Completion, shape: type[V]) -> V:
+    """The first JSON object in the answer that is a `shape`; prose and other objects around it do not matter.
+
+    Raises:
+        Unreadable: there is none.
+    """
+    problem = "there is no JSON object in the answer"
+    for found in json_objects(answer.text):
+        try:
+            return shape.model_validate(found)
+        except ValidationError as invalid:
+            problem = _problems(invalid)
+        except RecursionError:
+            problem = "the answer is nested too deeply"
+    if answer.truncated:
+        problem = f"the answer was cut off before its end ({problem})"
+    raise Unreadable(problem)
+
+
+def _problems(invalid: ValidationError) -> str:
+    found = invalid.errors(include_input=False, include_url=False, include_context=False)
+    said = [f"{'.'.join(str(part)[:40] for part in one['loc']) or 'it'}: {one['msg'][:120]}" for one in found]
+    return "; ".join(said[:MAX_PROBLEMS])
+
+
+def _correction(answer: Completion, problem: str, shape: type[BaseModel]) -> list[Message]:
+    shorter = " Be brief." if answer.truncated else ""
+    schema = json.dumps(shape.model_json_schema(), separators=(",", ":"))
+    return [
+        Message(role="assistant", content=answer.text[:SHOWN_CHARACTERS] or "(nothing)"),
+        Message(
+            role="user",
+            content=f"That could not be read: {problem}. Answer again with one JSON object and nothing else, "
+            f"following this JSON Schema:{shorter}\n{schema}",
+        ),
+    ]

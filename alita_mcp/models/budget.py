@@ -1,0 +1,132 @@
+"""What one piece of work may ask of models, and what it asked: limits in, usage out, and an end when one is reached."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from alita_mcp.errors import BudgetSpent
+from alita_mcp.models.seam import Completion
+from alita_mcp.settings import Settings
+from alita_mcp.values import Usage, Value
+
+__all__ = ["Budget", "BudgetSpent", "Meter"]
+
+
+class Budget(Value):
+    """Limits of one piece of work; 0 lifts one."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    """Counts only answers whose price is known."""
+    seconds: float = 0.0
+    """From the start of the work, whatever else it does meanwhile."""
+
+
+def budget_of(settings: Settings) -> Budget:
+    """The limits of one synthesis."""
+    return Budget(
+        calls=settings.budget_calls,
+        tokens=settings.budget_tokens,
+        usd=settings.budget_usd,
+        seconds=settings.budget_seconds,
+    )
+
+
+class Meter:
+    """Counts what one piece of work uses, by role.
+
+    Calls that run at once are all let in before the first of them has told its tokens: tokens and money can be
+    overdrawn by the calls that were under way, calls and seconds cannot.
+    """
+
+    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+        self._budget = budget
+        self._clock = clock
+        self._started = clock()
+        self._by_role: dict[str, Usage] = {}
+        self._known_usd = 0.0
+
+    @property
+    def usage(self) -> Usage:
+        """All that was used so far."""
+        parts = self._by_role.values()
+        costs = [part.cost_usd for part in parts]
+        known = [cost for cost in costs if cost is not None]
+        return Usage(
+            calls=sum(part.calls for part in parts),
+            cached=sum(part.cached for part in parts),
+            prompt_tokens=sum(part.prompt_tokens for part in parts),
+            completion_tokens=sum(part.completion_tokens for part in parts),
+            cost_usd=sum(known) if len(known) == len(costs) else None,
+            seconds=sum(part.seconds for part in parts),
+            by_role=dict(self._by_role),
+        )
+
+    @property
+    def seconds_left(self) -> float:
+        """How long a call may still take."""
+        if not self._budget.seconds:
+            return math.inf
+        return self._budget.seconds - (self._clock() - self._started)
+
+    def begin(self, role: str) -> None:
+        """Counts a call that is about to be made.
+
+        Raises:
+            BudgetSpent: it may not be made; says which limit is reached.
+        """
+        used, budget = self.usage, self._budget
+        tokens = used.prompt_tokens + used.completion_tokens
+        if budget.calls and used.calls >= budget.calls:
+            raise _spent(f"{budget.calls} calls of models", "ALITA_BUDGET_CALLS")
+        if budget.tokens and tokens >= budget.tokens:
+            raise _spent(f"{budget.tokens} tokens ({tokens} used)", "ALITA_BUDGET_TOKENS")
+        if budget.usd and self._known_usd >= budget.usd:
+            raise _spent(f"{budget.usd:g} USD ({self._known_usd:.4f} used)", "ALITA_BUDGET_USD")
+        if self.seconds_left <= 0:
+            raise self.out_of_time()
+        self._add(role, Usage(calls=1))
+
+    def out_of_time(self) -> BudgetSpent:
+        """The error for work that has no seconds left."""
+        return _spent(f"{self._budget.seconds:g} seconds", "ALITA_BUDGET_SECONDS")
+
+    def waited(self, role: str, seconds: float) -> None:
+        """Counts the time of a call, whatever became of it."""
+        self._add(role, Usage(seconds=seconds))
+
+    def note(self, role: str, answer: Completion) -> None:
+        """Counts an answer; one that was kept from before was no call and cost nothing."""
+        if answer.cached:
+            self._add(role, Usage(calls=-1, cached=1))
+            return
+        self._known_usd += answer.cost_usd or 0.0
+        self._add(
+            role,
+            Usage(
+                prompt_tokens=answer.prompt_tokens,
+                completion_tokens=answer.completion_tokens,
+                cost_usd=answer.cost_usd,
+            ),
+        )
+
+    def _add(self, role: str, more: Usage) -> None:
+        before = self._by_role.get(role, Usage())
+        costs = (before.cost_usd, more.cost_usd)
+        self._by_role[role] = Usage(
+            calls=before.calls + more.calls,
+            cached=before.cached + more.cached,
+            prompt_tokens=before.prompt_tokens + more.prompt_tokens,
+            completion_tokens=before.completion_tokens + more.completion_tokens,
+            cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
+            seconds=before.seconds + more.seconds,
+        )
+
+
+def _spent(limit: str, setting: str) -> BudgetSpent:
+    return BudgetSpent(
+        f"The budget of this synthesis is spent: {limit}.", hint=f"Raise {setting}; 0 lifts the limit."
+    )

@@ -1,0 +1,91 @@
+"""Which model takes which role: settings in, a model's name, address and options out."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from alita_mcp.settings import ModelChoice, Settings
+from alita_mcp.values import Value
+
+Role = Literal["planner", "tester", "coder", "judge"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+class Chosen(Value):
+    """A model for a role, everything decided."""
+
+    name: str
+    base_url: str | None = None
+    """None: the provider's own."""
+    key_from: str | None = None
+    """Variable that holds the key; None: the provider's usual one."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    timeout_s: float = ModelChoice().timeout_s
+    setting: str = "ALITA_MODEL"
+    """The variable to look at when this model does not work."""
+
+    def is_same_model(self, other: Chosen) -> bool:
+        """Whether both ask the same model, however they ask it."""
+        return (self.name, self.base_url) == (other.name, other.base_url)
+
+
+def choose(settings: Settings, role: Role | None = None) -> Chosen | None:
+    """The model for a role, or for no role in particular; None where no model is configured.
+
+    A role that names no model takes that of `ALITA_MODEL`, or, where that is not set, of the first role that names
+    one. The tester who names none takes one that is not the coder's, if another one is configured.
+    """
+    configured = _configured(settings)
+    if not configured or role is None:
+        return configured[0] if configured else None
+    own: ModelChoice = getattr(settings, f"model_{role}")
+    if own.name is not None:
+        return _of_role(settings, role, own, own.name)
+    lent = _for_tester(settings, configured) if role == "tester" else configured[0]
+    return lent.model_copy(
+        update={
+            "base_url": own.base_url or lent.base_url,
+            "key_from": own.key_from or lent.key_from,
+            "temperature": own.temperature,
+            "max_tokens": own.max_tokens,
+            "timeout_s": own.timeout_s,
+        }
+    )
+
+
+def _for_tester(settings: Settings, configured: list[Chosen]) -> Chosen:
+    coder = choose(settings, "coder")
+    others = [model for model in configured if coder is None or not model.is_same_model(coder)]
+    return (others or [coder or configured[0]])[0]
+
+
+def _configured(settings: Settings) -> list[Chosen]:
+    """All models that are named, `ALITA_MODEL` first."""
+    models = []
+    if settings.model:
+        models.append(Chosen(name=settings.model, base_url=settings.model_base_url))
+    for role in ROLES:
+        own: ModelChoice = getattr(settings, f"model_{role}")
+        if own.name is not None:
+            models.append(_of_role(settings, role, own, own.name))
+    return models
+
+
+def _of_role(settings: Settings, role: Role, own: ModelChoice, name: str) -> Chosen:
+    return Chosen(
+        name=name,
+        base_url=own.base_url or _shared_url(settings, name),
+        key_from=own.key_from,
+        temperature=own.temperature,
+        max_tokens=own.max_tokens,
+        timeout_s=own.timeout_s,
+        setting=f"ALITA_MODEL_{role.upper()}",
+    )
+
+
+def _shared_url(settings: Settings, name: str) -> str | None:
+    """`ALITA_MODEL_BASE_URL` for models of one provider only: no other one's key is sent to that server."""
+    named = [settings.model, *(getattr(settings, f"model_{role}").name for role in ROLES)]
+    first = next(model for model in named if model)
+    return settings.model_base_url if name.partition("/")[0] == first.partition("/")[0] else None

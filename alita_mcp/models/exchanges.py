@@ -1,0 +1,136 @@
+"""One question to a model and its answer, as a JSON file that a person can read: texts are arrays of their lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from alita_mcp.errors import UsageError
+from alita_mcp.models.redaction import without_keys
+from alita_mcp.models.seam import Completion, Message
+from alita_mcp.values import Value
+
+FORMAT = 1
+MAX_FILE_BYTES = 16 << 20
+
+
+class Turn(Value):
+    """A message, line by line."""
+
+    role: str
+    content: tuple[str, ...]
+
+
+class Question(Value):
+    """What a role asked. Which model answered and where does not belong to it: a replay needs neither."""
+
+    role: str
+    seed: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    answer_schema: dict[str, Any] | None = None
+    messages: tuple[Turn, ...]
+
+    @property
+    def digest(self) -> str:
+        """What two questions must share to have the same answer: the role, the seed and every word."""
+        said = self.model_dump_json(include={"role", "seed", "messages"})
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+    @property
+    def lines(self) -> list[str]:
+        """The question as text, to be compared with another."""
+        said = [f"seed: {self.seed}"]
+        for turn in self.messages:
+            said += [f"[{turn.role}]", *turn.content]
+        return said
+
+
+class Reply(Value):
+    """What a model answered, and what that took."""
+
+    text: tuple[str, ...]
+    model: str
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    cost_usd: float | None = None
+    truncated: bool = False
+
+    @property
+    def completion(self) -> Completion:
+        """The reply as the seam hands it out."""
+        return Completion(text="\n".join(self.text), **self.model_dump(exclude={"text"}))
+
+
+class Exchange(Value):
+    """One file."""
+
+    format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
+    asked: Question
+    answered: Reply
+
+
+def question(role: str, messages: Sequence[Message], options: dict[str, Any]) -> Question:
+    """A question as it is written down; keys that a text happens to hold are left out."""
+    turns = tuple(Turn(role=one.role, content=_lines(one.content)) for one in messages)
+    return Question(role=role, messages=turns, answer_schema=options["schema"], **{
+        name: options[name] for name in ("seed", "temperature", "max_tokens")
+    })  # fmt: skip
+
+
+def reply(answer: Completion) -> Reply:
+    """An answer as it is written down."""
+    return Reply(text=_lines(answer.text), **answer.model_dump(exclude={"text", "cached"}))
+
+
+def write_exchange(folder: Path, exchange: Exchange) -> Path:
+    """Writes a new file, numbered in the order of the answers.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    content = json.dumps(exchange.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    number = len(list(folder.glob("*.json")))
+    while True:
+        number += 1
+        place = folder / f"{number:04}-{exchange.asked.role}-{exchange.asked.digest}.json"
+        with suppress(FileExistsError), place.open("x", encoding="utf-8") as file:
+            file.write(content)
+            return place
+
+
+def read_exchanges(folder: Path) -> list[tuple[Path, Exchange]]:
+    """All files of a folder in their order.
+
+    Raises:
+        UsageError: there are none, or one cannot be read; the message names it.
+    """
+    places = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not places:
+        raise UsageError(
+            f"There are no recorded exchanges in {str(folder)!r}.", hint="Make some with --record DIR."
+        )
+    return [(place, _read(place)) for place in places]
+
+
+def _read(place: Path) -> Exchange:
+    try:
+        if place.stat().st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{place} is larger than {MAX_FILE_BYTES >> 20} MB.")
+        return Exchange.model_validate_json(place.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise UsageError(f"{place} cannot be read: {unreadable}.") from unreadable
+    except ValidationError as invalid:
+        first = invalid.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise UsageError(f"{place} is no recorded exchange: {where}: {first['msg']}.") from invalid
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(without_keys(text).split("\n"))

@@ -1,0 +1,55 @@
+"""A model of one role on a budget: every call is counted, and none goes on when its time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from alita_mcp.models.budget import Meter
+from alita_mcp.models.choices import Role
+from alita_mcp.models.seam import Completion, LanguageModel, Message
+
+
+class MeteredModel:
+    """Asks another model on a meter's account, a bounded number of questions at once."""
+
+    def __init__(
+        self, model: LanguageModel, role: Role, meter: Meter, at_once: anyio.CapacityLimiter
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._role = role
+        self._meter = meter
+        self._at_once = at_once
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int | None = None,
+        schema: dict[str, Any] | None = None,
+    ) -> Completion:
+        """One completion.
+
+        Raises:
+            BudgetSpent: the work may not ask any more, or ran out of time while it waited.
+            ModelError: the model did not answer.
+        """
+        with anyio.move_on_after(self._meter.seconds_left):
+            async with self._at_once:
+                self._meter.begin(self._role)
+                started = time.monotonic()
+                try:
+                    answer = await self._model.complete(
+                        messages, max_tokens=max_tokens, temperature=temperature, seed=seed, schema=schema
+                    )
+                finally:
+                    self._meter.waited(self._role, time.monotonic() - started)
+            self._meter.note(self._role, answer)
+            return answer
+        raise self._meter.out_of_time()

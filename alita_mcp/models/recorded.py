@@ -1,0 +1,144 @@
+"""Real exchanges with models as fixtures: recorded where somebody has a key, replayed where nobody has."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio.to_thread
+
+from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.exchanges import Exchange, Question, question, read_exchanges, reply, write_exchange
+from alita_mcp.models.seam import Completion, LanguageModel, Message
+
+ANY_ROLE = "any"
+"""For questions that no role of a synthesis asks: the agent's, a tool's."""
+SHOWN_LINES = 16
+SHOWN_CHARACTERS = 160
+"""Of one line of a difference."""
+
+
+class Exchanges(Protocol):
+    """What stands between a role and its model."""
+
+    needs_model: bool
+
+    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
+        """The model that the role is to ask instead; `model` is None where none is configured."""
+        ...
+
+
+class Recorder:
+    """Writes every answer of every role to a folder, as it comes."""
+
+    needs_model = True
+
+    def __init__(self, folder: Path) -> None:
+        """Makes the folder.
+
+        Raises:
+            UsageError: it cannot be made.
+        """
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as failure:
+            raise UsageError(f"Nothing can be recorded in {str(folder)!r}: {failure}.") from failure
+
+    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
+        """The model, with its answers written down."""
+        if model is None:
+            raise UsageError("Recording needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+        return _RecordingModel(role, model, self._folder)
+
+
+class Replayer:
+    """Answers every role from a folder, each recorded answer once, and from nothing else."""
+
+    needs_model = False
+
+    def __init__(self, folder: Path) -> None:
+        """Reads the folder.
+
+        Raises:
+            UsageError: it holds no exchanges, or one that cannot be read.
+        """
+        self._folder = folder
+        self._all = read_exchanges(folder)
+        self._left: dict[str, deque[Exchange]] = defaultdict(deque)
+        for _, exchange in self._all:
+            self._left[exchange.asked.digest].append(exchange)
+
+    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:  # noqa: ARG002 - none is asked
+        """A model that has its answers from the folder."""
+        return _ReplayedModel(role, self)
+
+    def answer(self, asked: Question) -> Completion:
+        """The next answer recorded for a question.
+
+        Raises:
+            ModelError: there is none; shows the nearest question that was recorded, and what differs.
+        """
+        left = self._left.get(asked.digest)
+        if left:
+            return left.popleft().answered.completion
+        raise ModelError(
+            f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. "
+            f"{self._difference(asked)}",
+            hint="Record again with --record DIR.",
+        )
+
+    def _difference(self, asked: Question) -> str:
+        again = sum(exchange.asked.digest == asked.digest for _, exchange in self._all)
+        if again:
+            return f"It was asked more often than it was recorded: {again} times."
+        of_role = [(place, one.asked) for place, one in self._all if one.asked.role == asked.role]
+        if not of_role:
+            roles = ", ".join(sorted({one.asked.role for _, one in self._all}))
+            return f"Only questions of these roles are recorded: {roles}."
+        place, nearest = max(of_role, key=lambda one: _likeness(one[1].lines, asked.lines))
+        shown = list(difflib.unified_diff(nearest.lines, asked.lines, "recorded", "asked", n=0, lineterm=""))
+        cut = [line[:SHOWN_CHARACTERS] for line in shown[2 : 2 + SHOWN_LINES]]
+        more = [f"… {len(shown) - 2 - SHOWN_LINES} more lines"] if len(shown) - 2 > SHOWN_LINES else []
+        return "\n".join([f"The nearest is {place.name}; what differs:", *cut, *more])
+
+
+class _RecordingModel:
+    def __init__(self, role: str, model: LanguageModel, folder: Path) -> None:
+        self.name = model.name
+        self._role = role
+        self._model = model
+        self._folder = folder
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        answer = await self._model.complete(messages, **options)
+        exchange = Exchange(asked=question(self._role, messages, _complete(options)), answered=reply(answer))
+        try:
+            await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
+        except OSError as failure:
+            raise ModelError(
+                f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
+            ) from failure
+        return answer
+
+
+class _ReplayedModel:
+    name = "replayed"
+
+    def __init__(self, role: str, replayer: Replayer) -> None:
+        self._role = role
+        self._replayer = replayer
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        return self._replayer.answer(question(self._role, messages, _complete(options)))
+
+
+def _complete(options: dict[str, Any]) -> dict[str, Any]:
+    return {"max_tokens": None, "temperature": None, "seed": None, "schema": None, **options}
+
+
+def _likeness(recorded: list[str], asked: list[str]) -> float:
+    return difflib.SequenceMatcher(None, recorded, asked, autojunk=False).ratio()

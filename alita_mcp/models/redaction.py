@@ -1,0 +1,28 @@
+"""Words of providers made fit for messages and logs: no keys, no control characters, and not too many."""
+
+from __future__ import annotations
+
+import re
+
+from alita_mcp.settings import keys_in_the_environment
+
+SHOWN_CHARACTERS = 300
+_LOOKS_LIKE_A_KEY = re.compile(
+    r"(?i)\b(?:sk|pk|gsk|xai|hf|rk|r8|key|AIza|glpat|ghp)[-_][\w*.-]{8,}|\bAIza[\w-]{20,}|(?<=bearer )\S{8,}"
+    r"|(?<=key=)[^\s&\"']{8,}|(?<=://)[^/\s@:]+:[^/\s@]+(?=@)"
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+
+
+def without_keys(text: str) -> str:
+    """The text, every key of this process's environment taken out."""
+    for key in sorted(keys_in_the_environment(), key=len, reverse=True):
+        text = text.replace(key, "[key]")
+    return text
+
+
+def presentable(text: str) -> str:
+    """The text in one line of at most `SHOWN_CHARACTERS`, everything that is or looks like a key taken out."""
+    text = without_keys(text[: SHOWN_CHARACTERS * 20])
+    text = _CONTROL.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", text))
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"

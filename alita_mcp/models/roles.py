@@ -1,0 +1,123 @@
+"""Models by role: settings in, a metered model for each role of one synthesis out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+
+from alita_mcp.errors import UsageError
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.budget import Meter, budget_of
+from alita_mcp.models.choices import ROLES, Role, choose
+from alita_mcp.models.litellm import LitellmModel
+from alita_mcp.models.metered import MeteredModel
+from alita_mcp.models.recorded import ANY_ROLE, Exchanges
+from alita_mcp.models.response_cache import CachedModel, ResponseCache
+from alita_mcp.models.seam import LanguageModel
+from alita_mcp.settings import Settings
+from alita_mcp.values import Usage
+
+__all__ = ["ROLES", "ModelRoom", "Models", "Role"]
+
+CALLS_AT_ONCE = 8
+"""Questions of all syntheses together; more at once mostly meet a provider's rate limit."""
+
+Source = Callable[[Role | None], LanguageModel]
+"""Where another model than the configured ones comes from; None stands for no role in particular."""
+
+
+class Models:
+    """All roles of one synthesis, on one budget."""
+
+    def __init__(
+        self, models: dict[Role, LanguageModel], meter: Meter, at_once: anyio.CapacityLimiter
+    ) -> None:
+        self._metered = {role: MeteredModel(model, role, meter, at_once) for role, model in models.items()}
+        self._meter = meter
+
+    def role(self, role: Role) -> LanguageModel:
+        """The model of a role; raises `BudgetSpent` once the work may not ask any more."""
+        return self._metered[role]
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked of all roles so far."""
+        return self._meter.usage
+
+
+class ModelRoom:
+    """The models of one process; each synthesis opens them on a budget of its own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        source: Source | None = None,
+        exchanges: Exchanges | None = None,
+        patience: Patience | None = None,
+        at_once: int = CALLS_AT_ONCE,
+    ) -> None:
+        """Nothing is loaded or asked yet.
+
+        Args:
+            settings: Which models, budgets and room for kept answers.
+            source: Gives the models instead of the settings: a script, a client that lends its own. Their
+                answers are not kept.
+            exchanges: Records what is answered, or replays it.
+            patience: How failures that may pass are tried again.
+            at_once: How many questions may be under way; one more waits.
+        """
+        self._settings = settings
+        self._exchanges = exchanges
+        self._patience = patience
+        self._source = source
+        self._own: dict[Role | None, LanguageModel] = {}
+        self._at_once = anyio.CapacityLimiter(at_once)
+        room = settings.response_cache_mb << 20
+        self._cache = ResponseCache(settings.home / "responses", room) if room else None
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is a model to ask."""
+        if self._exchanges is not None and not self._exchanges.needs_model:
+            return True
+        return self._source is not None or choose(self._settings) is not None
+
+    def open(self, *, fresh: bool = False) -> Models:
+        """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
+
+        Raises:
+            UsageError: no model is configured.
+        """
+        models = {role: self._between(role, self._answering(role, fresh=fresh)) for role in ROLES}
+        return Models(models, Meter(budget_of(self._settings)), self._at_once)
+
+    def plain(self) -> LanguageModel:
+        """The model for work that is no synthesis: no budget, no kept answers.
+
+        Raises:
+            UsageError: no model is configured.
+        """
+        return self._between(None, self._model(None))
+
+    def _between(self, role: Role | None, model: LanguageModel | None) -> LanguageModel:
+        if self._exchanges is not None:
+            return self._exchanges.between(role or ANY_ROLE, model)
+        if model is None:
+            raise UsageError("No model is configured.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+        return model
+
+    def _answering(self, role: Role, *, fresh: bool) -> LanguageModel | None:
+        model, chosen = self._model(role), choose(self._settings, role)
+        if model is None or chosen is None or self._cache is None or fresh or self._source is not None:
+            return model
+        return CachedModel(model, role, chosen, self._cache)
+
+    def _model(self, role: Role | None) -> LanguageModel | None:
+        """One model object for a role as long as the room lasts: it learns which options its server takes."""
+        if self._source is not None:
+            return self._source(role)
+        if role not in self._own and (chosen := choose(self._settings, role)) is not None:
+            self._own[role] = LitellmModel(chosen, self._patience)
+        return self._own.get(role)

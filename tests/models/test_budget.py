@@ -1,0 +1,153 @@
+"""Budgets of one synthesis: what is spent stops the work and says which setting it was; usage is told by role."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.settings import Settings
+from alita_mcp.values import Usage
+
+HELLO = [Message(role="user", content="hello")]
+COSTLY = Completion(text="a", model="m", prompt_tokens=60, completion_tokens=40, cost_usd=0.5)
+
+
+class Sleeper:
+    """A model that never answers."""
+
+    name = "sleeper"
+
+    def __init__(self) -> None:
+        self.at_once = self.most_at_once = 0
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+def models(model: LanguageModel, home: Path, **limits: float) -> Models:
+    settings = Settings.model_validate(
+        {"home": home, **{f"budget_{name}": limit for name, limit in limits.items()}}
+    )
+    return ModelRoom(settings, source=lambda _role: model).open()
+
+
+@pytest.mark.parametrize(
+    ("limits", "setting"),
+    [
+        ({"calls": 2}, "ALITA_BUDGET_CALLS"),
+        ({"tokens": 200}, "ALITA_BUDGET_TOKENS"),
+        ({"usd": 1.0}, "ALITA_BUDGET_USD"),
+    ],
+)
+async def test_a_limit_that_is_reached_is_named_with_its_setting(
+    home: Path, limits: dict[str, float], setting: str
+) -> None:
+    opened = models(ScriptedModel([COSTLY] * 9), home, **limits)
+    await opened.role("coder").complete(HELLO)
+    await opened.role("tester").complete(HELLO)
+    with pytest.raises(BudgetSpent, match=setting):
+        await opened.role("judge").complete(HELLO)
+    assert opened.usage.calls == 2
+
+
+async def test_a_budget_of_nothing_lifts_the_limit(home: Path) -> None:
+    opened = models(ScriptedModel([COSTLY] * 200), home, calls=0, tokens=0, usd=0, seconds=0)
+    for _ in range(150):
+        await opened.role("coder").complete(HELLO)
+    assert opened.usage.cost_usd == 75.0
+
+
+async def test_usage_is_told_by_role(home: Path) -> None:
+    opened = models(ScriptedModel([COSTLY] * 9), home)
+    for role in ("planner", "coder", "coder"):
+        await opened.role(role).complete(HELLO)
+    usage = opened.usage
+    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost_usd) == (3, 180, 120, 1.5)
+    assert {role: part.calls for role, part in usage.by_role.items()} == {"planner": 1, "coder": 2}
+    assert usage.seconds >= 0
+    assert Usage.model_validate_json(usage.model_dump_json()) == usage
+
+
+async def test_a_price_that_nobody_knows_makes_the_sum_unknown(home: Path) -> None:
+    free = COSTLY.model_copy(update={"cost_usd": None})
+    opened = models(ScriptedModel([COSTLY, free]), home, usd=0.6)
+    await opened.role("coder").complete(HELLO)
+    await opened.role("tester").complete(HELLO)
+    assert opened.usage.cost_usd is None
+    assert opened.usage.by_role["coder"].cost_usd == 0.5
+    assert models(ScriptedModel([]), home).usage.cost_usd == 0.0
+
+
+async def test_the_known_part_of_the_cost_still_counts(home: Path) -> None:
+    opened = models(
+        ScriptedModel([COSTLY.model_copy(update={"cost_usd": None}), COSTLY, COSTLY]), home, usd=0.5
+    )
+    await opened.role("coder").complete(HELLO)
+    await opened.role("coder").complete(HELLO)
+    with pytest.raises(BudgetSpent, match="ALITA_BUDGET_USD"):
+        await opened.role("coder").complete(HELLO)
+
+
+async def test_answers_kept_from_before_are_no_calls_and_cost_nothing(home: Path) -> None:
+    kept = COSTLY.model_copy(update={"cached": True})
+    opened = models(ScriptedModel([kept] * 5), home, calls=1, tokens=1, usd=0.01)
+    for _ in range(5):
+        await opened.role("coder").complete(HELLO)
+    assert opened.usage.model_dump(include={"calls", "cached", "prompt_tokens", "cost_usd"}) == {
+        "calls": 0, "cached": 5, "prompt_tokens": 0, "cost_usd": 0.0,
+    }  # fmt: skip
+
+
+async def test_a_call_that_fails_is_counted(home: Path) -> None:
+    opened = models(ScriptedModel([]), home, calls=1)
+    with pytest.raises(ModelError, match="script"):
+        await opened.role("coder").complete(HELLO)
+    with pytest.raises(BudgetSpent):
+        await opened.role("coder").complete(HELLO)
+
+
+async def test_a_call_under_way_ends_when_the_time_is_over(home: Path) -> None:
+    opened = models(Sleeper(), home, seconds=0.2)
+    with anyio.fail_after(60), pytest.raises(BudgetSpent, match="ALITA_BUDGET_SECONDS"):
+        await opened.role("coder").complete(HELLO)
+    with pytest.raises(BudgetSpent, match="ALITA_BUDGET_SECONDS"):
+        await opened.role("coder").complete(HELLO)
+    assert opened.usage.calls == 1
+
+
+async def test_calls_at_once_are_bounded_and_none_slips_past_the_limit(home: Path) -> None:
+    sleeper = Sleeper()
+    opened = models(sleeper, home, calls=30, seconds=0.5)
+    spent: list[str] = []
+
+    async def one() -> None:
+        try:
+            await opened.role("coder").complete(HELLO)
+        except BudgetSpent as reached:
+            spent.append(reached.hint)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(40):
+                tasks.start_soon(one)
+    assert len(spent) == 40
+    assert sleeper.most_at_once == 8
+
+
+async def test_two_syntheses_have_two_budgets(home: Path) -> None:
+    room = ModelRoom(Settings(home=home, budget_calls=1), source=lambda _role: ScriptedModel(["a"]))
+    first, second = room.open(), room.open()
+    await first.role("coder").complete(HELLO)
+    await second.role("coder").complete(HELLO)
+    assert (first.usage.calls, second.usage.calls) == (1, 1)

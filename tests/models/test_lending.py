@@ -1,0 +1,160 @@
+"""A desk where the questions of one synthesis wait for the client that lends its model."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.lending import Answer, Desk, Question, Refused
+from alita_mcp.models.seam import Completion, LanguageModel, Message
+
+SAID = Completion(text="said", model="lent")
+
+
+async def asks(model: LanguageModel, words: str = "why?") -> str:
+    try:
+        return (await model.complete([Message(role="user", content=words)])).text
+    except ModelError as failure:
+        return f"{type(failure).__name__}: {failure.message}"
+
+
+async def outcomes(desk: Desk, count: int, meanwhile: object = None) -> list[str]:
+    """What becomes of so many questions that are asked at once."""
+    found: list[str] = []
+
+    async def one() -> None:
+        found.append(await asks(desk.model("coder")))
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(count):
+                tasks.start_soon(one)
+            if callable(meanwhile):
+                tasks.start_soon(meanwhile)
+    return found
+
+
+async def test_questions_wait_until_a_carrier_comes() -> None:
+    desk = Desk(60)
+    brought: list[str] = []
+    all_brought = anyio.Event()
+
+    async def carry(question: Question) -> Answer:
+        brought.append(question.key)
+        if len(brought) == 3:
+            all_brought.set()
+        return SAID
+
+    async def come_later() -> None:
+        await desk.ready()
+        assert len(desk.waiting) == 3
+        with desk.carried_by(carry):
+            await all_brought.wait()
+        assert not desk.waiting
+
+    assert await outcomes(desk, 3, come_later) == ["said"] * 3
+
+
+async def test_a_question_in_hand_stays_with_its_carrier_and_a_new_one_waits() -> None:
+    desk = Desk(60)
+    in_hand, go = anyio.Event(), anyio.Event()
+
+    async def carry(_question: Question) -> Answer:
+        in_hand.set()
+        await go.wait()
+        return SAID
+
+    async def leave() -> None:
+        with desk.carried_by(carry):
+            await in_hand.wait()
+        assert not desk.waiting
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asks, desk.model("tester"))
+            await desk.ready()
+            asked = desk.hand_out()
+            assert [question.role for question in asked.questions] == ["tester"]
+            go.set()
+            desk.take(asked.token, {question.key: SAID for question in asked.questions})
+
+    assert await outcomes(desk, 1, leave) == ["said"]
+
+
+async def test_one_refusal_ends_all_questions_and_those_to_come() -> None:
+    desk = Desk(60)
+    asked = 0
+
+    async def carry(_question: Question) -> Answer:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            return Refused("The person said no.")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    with desk.carried_by(carry):
+        assert await outcomes(desk, 3) == ["Refused: The person said no."] * 3
+        assert await asks(desk.model(None)) == "Refused: The person said no."
+    assert asked == 3
+
+
+async def test_an_answer_that_is_none_ends_only_its_own_question() -> None:
+    desk = Desk(60)
+
+    async def carry(question: Question) -> Answer:
+        return ModelError("an image") if question.key.endswith("1") else SAID
+
+    with desk.carried_by(carry):
+        assert sorted(await outcomes(desk, 3)) == ["ModelError: an image", "said", "said"]
+
+
+async def test_a_question_that_nobody_comes_for_ends_in_time_and_ends_the_asking() -> None:
+    desk = Desk(0.05)
+    assert (
+        await outcomes(desk, 2)
+        == ["Refused: The client did not bring an answer of its model within 0.05 s."] * 2
+    )
+    assert (await asks(desk.model("judge"))).startswith("Refused")
+
+
+async def test_questions_that_come_side_by_side_are_handed_out_together_and_answered_once() -> None:
+    desk = Desk(60)
+
+    async def play() -> None:
+        await desk.ready()
+        first = desk.hand_out()
+        second = desk.hand_out()
+        answers: dict[str, Answer] = {question.key: SAID for question in first.questions}
+        for token in (first.token, "", "\u00e9\ud800", second.token[:-1]):
+            with pytest.raises(UsageError, match="not taken"):
+                desk.take(token, answers)
+        assert len(desk.waiting) == len(second.questions) == 4
+        desk.take(second.token, {**answers, "question-99": SAID})
+        with pytest.raises(UsageError, match="not taken"):
+            desk.take(second.token, answers)
+
+    assert await outcomes(desk, 4, play) == ["said"] * 4
+
+
+async def test_what_is_left_out_twice_counts_as_refused() -> None:
+    desk = Desk(60)
+
+    async def play() -> None:
+        for _ in range(2):
+            await desk.ready()
+            asked = desk.hand_out()
+            desk.take(asked.token, {})
+
+    assert await outcomes(desk, 2, play) == ["Refused: The client's model left a question unanswered."] * 2
+
+
+async def test_an_answered_question_counts_though_another_is_refused_with_it() -> None:
+    desk = Desk(60)
+
+    async def play() -> None:
+        await desk.ready()
+        asked = desk.hand_out()
+        one, two = asked.questions
+        desk.take(asked.token, {one.key: SAID, two.key: Refused("no")})
+
+    assert sorted(await outcomes(desk, 2, play)) == ["Refused: no", "said"]

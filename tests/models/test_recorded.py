@@ -1,0 +1,193 @@
+"""Exchanges with models as files: readable, without keys, answered again without network or settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.recorded import Recorder, Replayer
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, Message
+from alita_mcp.settings import Settings
+from tests.models.openai_server import openai_server
+
+HELLO = [Message(role="system", content="be brief"), Message(role="user", content="hello\nthere")]
+
+
+def recording(folder: Path, *answers: str | Completion, home: Path) -> ModelRoom:
+    model = ScriptedModel(answers)
+    return ModelRoom(Settings(home=home), source=lambda _role: model, exchanges=Recorder(folder))
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir())
+
+
+def replaying(folder: Path, home: Path) -> ModelRoom:
+    return ModelRoom(Settings(home=home), exchanges=Replayer(folder))
+
+
+async def test_what_was_recorded_over_http_is_replayed_without_a_server_a_model_or_a_key(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    folder = tmp_path / "exchanges"
+    with openai_server("a\nb", "c") as (url, asked):
+        settings = Settings(home=home, model="openai/scripted", model_base_url=url)
+        opened = ModelRoom(settings, exchanges=Recorder(folder)).open()
+        first = await opened.role("coder").complete(HELLO, seed=1, temperature=0.5)
+        second = await opened.role("tester").complete(HELLO)
+    assert len(asked.requests) == 2
+    for file in files(folder):
+        assert "0123456789" not in file.read_text()
+        assert "127.0.0.1" not in file.read_text()
+    again = replaying(folder, home).open()
+    assert await again.role("tester").complete(HELLO) == second
+    assert await again.role("coder").complete(HELLO, seed=1, temperature=0.9) == first
+    assert again.usage.prompt_tokens == opened.usage.prompt_tokens
+
+
+async def test_a_file_is_made_to_be_read(home: Path, tmp_path: Path) -> None:
+    await recording(tmp_path, "a\nb", home=home).open().role("coder").complete(HELLO, seed=3)
+    (file,) = files(tmp_path)
+    assert file.name.startswith("0001-coder-")
+    content = json.loads(file.read_text())
+    assert content["asked"]["messages"][1] == {"role": "user", "content": ["hello", "there"]}
+    assert content["answered"]["text"] == ["a", "b"]
+    assert '      "a",\n' in file.read_text()
+
+
+async def test_a_key_in_a_text_is_not_written(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "correct horse battery")
+    asked = [Message(role="user", content="is correct horse battery a key?")]
+    await recording(tmp_path, "yes, correct horse battery is", home=home).open().role("coder").complete(asked)
+    (file,) = files(tmp_path)
+    assert "horse" not in file.read_text()
+    answer = await replaying(tmp_path, home).open().role("coder").complete(asked)
+    assert answer.text == "yes, [key] is"
+
+
+async def test_answers_from_the_cache_are_recorded_too(home: Path, tmp_path: Path) -> None:
+    with openai_server("a") as (url, _asked):
+        settings = Settings(home=home, model="openai/scripted", model_base_url=url)
+        await ModelRoom(settings).open().role("coder").complete(HELLO)
+        await ModelRoom(settings, exchanges=Recorder(tmp_path)).open().role("coder").complete(HELLO)
+    assert (await replaying(tmp_path, home).open().role("coder").complete(HELLO)).text == "a"
+
+
+async def test_the_same_question_gets_its_answers_in_their_order_and_no_more(
+    home: Path, tmp_path: Path
+) -> None:
+    coder = recording(tmp_path, *"abc", home=home).open(fresh=True).role("coder")
+    for _ in "abc":
+        await coder.complete(HELLO)
+    again = replaying(tmp_path, home).open().role("coder")
+    assert [(await again.complete(HELLO)).text for _ in "abc"] == ["a", "b", "c"]
+    with pytest.raises(ModelError, match="more often than it was recorded: 3 times"):
+        await again.complete(HELLO)
+
+
+async def test_many_answers_at_once_are_all_recorded(home: Path, tmp_path: Path) -> None:
+    coder = recording(tmp_path, *(["same"] * 30), home=home).open().role("coder")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(30):
+            tasks.start_soon(coder.complete, HELLO)
+    assert len(files(tmp_path)) == 30
+
+
+async def test_a_miss_shows_the_nearest_question_and_what_differs(home: Path, tmp_path: Path) -> None:
+    coder = recording(tmp_path, "a", "b", home=home).open().role("coder")
+    await coder.complete(
+        [Message(role="user", content="write a tool\nthat counts vowels\nin Python")], seed=1
+    )
+    await coder.complete([Message(role="user", content="something else entirely")], seed=1)
+    again = replaying(tmp_path, home).open()
+    with pytest.raises(ModelError, match="nearest is 0001-coder") as raised:
+        await again.role("coder").complete(
+            [Message(role="user", content="write a tool\nthat counts words\nin Python")], seed=1
+        )
+    assert "-that counts vowels\n+that counts words" in raised.value.message
+    assert "in Python" not in raised.value.message
+    assert "--record" in raised.value.hint
+    with pytest.raises(ModelError, match="-seed: 1\n\\+seed: 2"):
+        await again.role("coder").complete([Message(role="user", content="something else entirely")], seed=2)
+    with pytest.raises(ModelError, match="roles are recorded: coder"):
+        await again.role("judge").complete(HELLO)
+
+
+async def test_a_miss_is_told_in_few_lines(home: Path, tmp_path: Path) -> None:
+    await recording(tmp_path, "a", home=home).open().role("coder").complete(HELLO)
+    other = [Message(role="user", content="\n".join("x" * 500 for _ in range(500)))]
+    with pytest.raises(ModelError, match="more lines") as raised:
+        await replaying(tmp_path, home).open().role("coder").complete(other)
+    assert len(raised.value.message) < 4_000
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "no recorded exchange: the file: Invalid JSON"),
+        (b'{"format": 2, "asked": {}, "answered": {}}', "format"),
+        (b'{"asked": {"role": "coder", "messages": []}}', "answered: Field required"),
+        (b"\xff", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_exchange_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "0001-coder-abc.json").write_bytes(content)
+    with pytest.raises(UsageError, match="0001-coder-abc") as raised:
+        Replayer(tmp_path)
+    assert said in raised.value.message
+
+
+def test_a_folder_without_exchanges_is_an_error(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(UsageError, match="no recorded exchanges"):
+            Replayer(folder)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="Nothing can be recorded"):
+        Recorder(tmp_path / "file" / "folder")
+
+
+async def test_a_folder_that_goes_away_is_an_error(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "exchanges"
+    coder = recording(folder, "a", home=home).open().role("coder")
+    folder.rmdir()
+    with pytest.raises(ModelError, match="cannot be recorded"):
+        await coder.complete(HELLO)
+
+
+async def test_recording_needs_a_model_and_replaying_none(home: Path, tmp_path: Path) -> None:
+    room = ModelRoom(Settings(home=home), exchanges=Recorder(tmp_path))
+    assert not room.is_configured
+    with pytest.raises(UsageError, match="ALITA_MODEL"):
+        room.open()
+    await recording(tmp_path, "a", home=home).plain().complete(HELLO)
+    replayed = replaying(tmp_path, home)
+    assert replayed.is_configured
+    assert (await replayed.plain().complete(HELLO)).text == "a"
+
+
+async def test_without_a_model_a_room_says_what_to_set(home: Path) -> None:
+    room = ModelRoom(Settings(home=home))
+    assert not room.is_configured
+    for opening in (room.open, room.plain):
+        with pytest.raises(UsageError, match="ALITA_MODEL"):
+            opening()
+
+
+async def test_each_role_is_asked_from_its_own_source(home: Path) -> None:
+    scripts = {role: ScriptedModel([f"by the {role}"]) for role in ("planner", "tester", "coder", "judge")}
+    opened = ModelRoom(Settings(home=home), source=lambda role: scripts[role or "planner"]).open()
+    for role in scripts:
+        assert (await opened.role(role).complete(HELLO)).text == f"by the {role}"
+    assert opened.role("coder").name == "scripted"
