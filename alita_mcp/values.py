@@ -14,7 +14,15 @@ META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_too
 
 Trust = Literal["verified", "provisional", "rejected"]
 Stage = Literal[
-    "static", "environment", "examples", "determinism", "properties", "mutation", "schema", "policy"
+    "static",
+    "environment",
+    "examples",
+    "determinism",
+    "properties",
+    "mutation",
+    "agreement",
+    "schema",
+    "policy",
 ]
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
@@ -164,6 +172,71 @@ class Check(Value):
     seconds: float = 0.0
 
 
+class Usage(Value):
+    """What one piece of work asked of language models."""
+
+    calls: int = 0
+    """Answers that a model was asked for, failed ones included; answers that were kept from before are not."""
+    cached: int = 0
+    """Answers that were kept from before and cost nothing."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """By the price list that ships with litellm; None where the price of at least one answer is not known."""
+    seconds: float = 0.0
+    """Spent waiting for models; calls that ran at once are counted each."""
+    by_role: dict[str, Usage] = Field(default_factory=dict)
+    """The same for each role that was asked: planner, tester, coder, judge."""
+
+
+class DroppedTest(Value):
+    """A written test that contradicts the majority of the candidates."""
+
+    test: dict[str, Any]
+    """As its author wrote it."""
+    got: Any = None
+    """What the chosen candidate gives instead."""
+
+
+class Agreement(Value):
+    """What independent candidates and suites said about a tool that models wrote."""
+
+    candidates: int
+    suites: int
+    share: float
+    """Of the candidates, those that behave as the chosen one."""
+    passed: float
+    """Of all tests of the suites, those that the chosen one passes."""
+    alike: int
+    """Candidates whose text is the chosen one's."""
+    kept: tuple[int, ...] = ()
+    """Numbers of the tests that the chosen one passes; they are examples of the version."""
+    dropped: tuple[int, ...] = ()
+    """Numbers of the tests that contradict the majority and were left out."""
+    contradicting: tuple[DroppedTest, ...] = ()
+    """The first of the dropped ones."""
+    repairs: int = 0
+    """How often the chosen one was mended after a failure."""
+    attempts: int = 1
+    """How many times candidates and tests were drawn."""
+
+
+class Survivor(Value):
+    """A mutant of a tool's code that no example noticed."""
+
+    line: int
+    was: str
+    now: str
+
+
+class MutationScore(Value):
+    """How many small mistakes in a tool's code its examples notice."""
+
+    killed: int
+    total: int
+    survivors: tuple[Survivor, ...] = ()
+
+
 class VerificationReport(Value):
     """What was proved about a version, and in what sandbox."""
 
@@ -175,13 +248,24 @@ class VerificationReport(Value):
     examples_total: int
     deterministic: bool
     seeds: tuple[int, ...] = ()
+    properties: int = 0
+    """How many inputs generated from the input schema were tried."""
+    properties_seed: int | None = None
+    """What they were drawn with: the same seed, schema and examples give the same inputs."""
+    mutation: MutationScore | None = None
+    """None where no mutant was run."""
     environment: str | None = None
     """Digest of the built environment, when packages were asked for."""
     seconds: float = 0.0
+    seconds_by_gate: dict[str, float] = Field(default_factory=dict)
     created_at: str
     """ISO 8601, UTC."""
     software: dict[str, str] = Field(default_factory=dict)
     """Versions of the programs that took part: alita, python, sandbox."""
+    agreement: Agreement | None = None
+    """For a tool that models wrote: how far their candidates and tests agree."""
+    usage: Usage | None = None
+    """For a tool that models wrote: what they cost."""
 
     @property
     def failure(self) -> Check | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from alita_mcp.sandbox.code_on_call import brought_along
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.values import Lock
 
@@ -14,6 +15,9 @@ Answers = Callable[[Job], RunResult]
 
 class ScriptedSandbox:
     """Answers each job from a script and keeps it in `jobs`; no code is ever executed.
+
+    A script is about the programs that it was asked about as such. A variant of one, brought along by a call,
+    crashes; the very same code is answered like any other call.
 
     Packages "resolve" to locks with a zero hash and environments that exist nowhere, so that flows which need
     packages can be driven too.
@@ -65,8 +69,13 @@ class ScriptedSandbox:
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
         """The script's answer."""
-        self.jobs.append(job)
-        return self._answer(job)
+        variant = brought_along(job)
+        if variant is None:
+            self.jobs.append(job)
+            return self._answer(job)
+        if all(job.code != variant.code for job in self.jobs):
+            return RunResult(status="crashed", message="the script is about another program")
+        return self._answer(variant)
 
     async def tend(self) -> None:
         """Nothing is kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
@@ -58,14 +58,14 @@ async def examples_gate(
         return ExamplesFound(problems, [], 0, len(numbered))
     results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
-    checks = await _judge_all(trials, contract, sandbox)
+    checks = await judge_all(trials, contract, sandbox)
     count = sum(check.passed for check in checks)
     if count == len(trials):
         checks += await _first_result_stub(trials, contract, sandbox) or thin_suite_checks(examples, contract)
     return ExamplesFound(checks, trials, count, len(numbered))
 
 
-async def _judge_all(trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox) -> list[Check]:
+async def judge_all(trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox) -> list[Check]:
     """One check per example that ran, in the order of the examples."""
     judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
     open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
@@ -118,6 +118,20 @@ def _by_condition(trial: Trial, outcome: Outcome) -> Check:
     if outcome is False:
         return _missed(trial, "the check does not hold", got, _MEND)
     return _missed(trial, f"the check raised {outcome}", got, "Correct the check expression.")
+
+
+async def still_met(trial: Trial, result: RunResult, contract: ToolContract, sandbox: Sandbox) -> bool:
+    """Whether another result meets the example too; what equals the first one needs no second look.
+
+    Raises:
+        SandboxError: the sandbox failed while a check expression was evaluated.
+    """
+    check = _judge(replace(trial, result=result), contract)
+    if check is not None:
+        return check.passed
+    if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
+        return True
+    return await evaluate(sandbox, [(trial.example, [result.value])]) == [[True]]
 
 
 async def _first_result_stub(

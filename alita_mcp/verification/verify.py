@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.seam import Environment, Sandbox
-from alita_mcp.values import Check, Draft, Lock, ToolContract, Trust, Value, VerificationReport
+from alita_mcp.values import (
+    Check,
+    Draft,
+    Lock,
+    MutationScore,
+    Stage,
+    ToolContract,
+    Trust,
+    Value,
+    VerificationReport,
+)
 from alita_mcp.verification.determinism import determinism_gate
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples import Trial, examples_gate
 from alita_mcp.verification.findings import failed
+from alita_mcp.verification.input_source import input_source
+from alita_mcp.verification.mutation import mutation_gate
+from alita_mcp.verification.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static import static_gate
 from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
@@ -45,6 +59,10 @@ class _Course:
     examples_passed: int = 0
     deterministic: bool = False
     seeds: tuple[int, ...] = ()
+    properties: int = 0
+    properties_seed: int | None = None
+    mutation: MutationScore | None = None
+    seconds_by_gate: dict[str, float] = field(default_factory=dict)
 
     def add(self, checks: list[Check]) -> bool:
         """Keeps a gate's checks; true when none of them ends the run."""
@@ -80,28 +98,66 @@ async def verify(
 
 
 async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal: Rehearsal) -> None:
-    sandbox = rehearsal.sandbox
-    await on_stage("static")
-    checks, contract = await static_gate(draft)
-    course.contract = contract
+    async with _stage(course, "static", on_stage):
+        checks, contract = await static_gate(draft)
+        course.contract = contract
     if not course.add(checks) or contract is None:
         return
     course.lock = Lock()
-    if draft.packages:
-        await on_stage("environment")
-        checks, course.lock, course.environment = await environment_gate(draft, sandbox, on_stage)
-        if not course.add(checks):
-            return
-    await on_stage("examples")
-    course.seeds = (FIRST_SEED,)
-    found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
-    course.trials, course.examples_passed = found.trials, found.passed
-    if not course.add(found.checks):
+    if draft.packages and not await _build(course, draft, on_stage, rehearsal.sandbox):
         return
-    await on_stage("determinism")
-    course.seeds = (FIRST_SEED, SECOND_SEED)
-    checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
-    course.deterministic = course.add(checks) and draft.grants.is_pure  # the world changes, rehearsals do not
+    seed = seed_of(draft)
+    # started now: its imports take as long as the examples do
+    async with input_source(contract.input_schema, draft.examples, seed, INPUTS) as source:
+        if not await _run_examples(course, draft, contract, on_stage, rehearsal):
+            return
+        async with _stage(course, "properties", on_stage):
+            course.properties_seed = seed
+            tried = await properties_gate(
+                draft, contract, course.trials, source, course.environment, rehearsal
+            )
+            course.properties = tried.tried
+        if not course.add(tried.checks):
+            return
+    async with _stage(course, "mutation", on_stage):
+        found = await mutation_gate(draft, contract, course.trials, course.environment, rehearsal)
+        course.mutation = found.score
+    course.add(found.checks)
+
+
+async def _build(course: _Course, draft: Draft, on_stage: OnStage, sandbox: Sandbox) -> bool:
+    async with _stage(course, "environment", on_stage):
+        checks, course.lock, course.environment = await environment_gate(draft, sandbox, on_stage)
+    return course.add(checks)
+
+
+async def _run_examples(
+    course: _Course, draft: Draft, contract: ToolContract, on_stage: OnStage, rehearsal: Rehearsal
+) -> bool:
+    sandbox = rehearsal.sandbox
+    async with _stage(course, "examples", on_stage):
+        course.seeds = (FIRST_SEED,)
+        found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
+        course.trials, course.examples_passed = found.trials, found.passed
+    if not course.add(found.checks):
+        return False
+    async with _stage(course, "determinism", on_stage):
+        course.seeds = (FIRST_SEED, SECOND_SEED)
+        checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
+    same = course.add(checks)
+    course.deterministic = same and draft.grants.is_pure  # the world changes, rehearsals do not
+    return same
+
+
+@asynccontextmanager
+async def _stage(course: _Course, name: Stage, on_stage: OnStage) -> AsyncIterator[None]:
+    """Says that a stage begins and keeps how long it took."""
+    await on_stage(name)
+    started = time.monotonic()
+    try:
+        yield
+    finally:
+        course.seconds_by_gate[name] = round(time.monotonic() - started, 3)
 
 
 def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> VerificationReport:
@@ -115,13 +171,18 @@ def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> Verific
         examples_total=len(course.trials) or len(draft.examples),
         deterministic=course.deterministic,
         seeds=course.seeds,
+        properties=course.properties,
+        properties_seed=course.properties_seed,
+        mutation=course.mutation,
         environment=course.environment.digest if course.environment else None,
         seconds=round(seconds, 3),
+        seconds_by_gate=course.seconds_by_gate,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         software={
             "alita": __version__,
             "python": platform.python_version(),
             "ruff": version("ruff"),
+            "hypothesis": version("hypothesis"),
             "sandbox": kind,
         },
     )

@@ -75,12 +75,11 @@ class Caller:
                 if not cursor:
                     return names
 
-    async def software(self, name: str) -> dict[str, str]:
-        """The versions that took part in proving a tool, as its report says; empty when it does not."""
+    async def report(self, name: str) -> dict[str, Any]:
+        """What was proved about a tool, as its evidence card has it; empty when it has nothing."""
         card = (await self.call("inspect_tool", {"name": name})).structured_content
         report = card.get("report") if isinstance(card, dict) else None
-        software = report.get("software") if isinstance(report, dict) else None
-        return {str(key): str(word) for key, word in software.items()} if isinstance(software, dict) else {}
+        return report if isinstance(report, dict) else {}
 
     async def _synthesize(self, words: dict[str, Any]) -> dict[str, Any]:
         result = await self.call("synthesize_tool", words)

@@ -61,6 +61,8 @@ class Trial(Value):
     """The connection was lost over this request, or over a hidden example of its tool."""
     software: dict[str, str] = Field(default_factory=dict)
     """Versions that took part, as the tool's report has them."""
+    seconds_by_gate: dict[str, float] = Field(default_factory=dict)
+    """How long each gate took, as the tool's report has it."""
 
     @property
     def published(self) -> bool:
@@ -137,8 +139,12 @@ async def _with_hidden_examples(caller: Caller, request: ToolRequest, trial: Tri
     wrong, right = [], 0
     try:
         listed = request.name in await caller.listed_names()
-        software = await caller.software(request.name)
-        trial = trial.model_copy(update={"listed": listed, "software": software})
+        report = await caller.report(request.name)
+        told = {
+            "software": _words(report.get("software")),
+            "seconds_by_gate": _seconds(report.get("seconds_by_gate")),
+        }
+        trial = trial.model_copy(update={"listed": listed, **told})
         for example in request.hidden:
             difference = await _difference(caller, request.name, example, listed=listed)
             right += not difference
@@ -162,6 +168,15 @@ async def _difference(caller: Caller, name: str, example: Example, *, listed: bo
         return ""
     got = text_of(result) if result.is_error else json.dumps(result.structured_content)
     return f"{json.dumps(example.as_json())} gave {got}"[:SHOWN_CHARACTERS]
+
+
+def _words(given: object) -> dict[str, str]:
+    return {str(key): str(word) for key, word in given.items()} if isinstance(given, dict) else {}
+
+
+def _seconds(given: object) -> dict[str, float]:
+    numbers = given.items() if isinstance(given, dict) else ()
+    return {str(key): float(number) for key, number in numbers if isinstance(number, int | float)}
 
 
 def _fits(example: Example, result: CallToolResult) -> bool:

@@ -47,6 +47,7 @@ def tally(trials: Sequence[Trial]) -> Figures:
             {"task_id": trial.task_id, "examples": list(trial.wrong)} for trial in trials if trial.wrong
         ],
         "seconds": _spread([trial.seconds for trial in trials if not trial.broke_off]),
+        "seconds_by_gate": _by_gate(published),
         "software": next((trial.software for trial in published if trial.software), {}),
     }
 
@@ -63,6 +64,7 @@ def tally_broken(
         "not_broken": [{"task_id": each.task_id, "why": each.why} for each in unbroken],
         "published": sum(trial.published for _, trial in pairs),
         "false_publish_rate": _share(sum(trial.published for _, trial in pairs), len(pairs)),
+        "published_by_trust": _counted(trial.trust for _, trial in pairs if trial.published),
         "noticed_by_tests": _split(pairs, lambda one: one.noticed_by == "tests"),
         "noticed_by_hidden_only": _split(pairs, lambda one: one.noticed_by == "hidden"),
         "by_mutation": {
@@ -121,6 +123,15 @@ def _spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"median": round(statistics.median(ranked), 3), "p90": round(p90, 3), "max": round(ranked[-1], 3)}
 
 
+def _by_gate(published: Sequence[Trial]) -> dict[str, dict[str, float]]:
+    """The spread for each gate that a published tool went through, in the order of the gates."""
+    gates = dict.fromkeys(gate for trial in published for gate in trial.seconds_by_gate)
+    return {
+        gate: _spread([trial.seconds_by_gate[gate] for trial in published if gate in trial.seconds_by_gate])
+        for gate in gates
+    }
+
+
 def as_table(figures: Mapping[str, Figures]) -> str:
     """One Markdown table with a column for each sandbox, and below it every request that was not published."""
     broken = {kind: each["broken"] for kind, each in figures.items() if "broken" in each}
@@ -143,7 +154,22 @@ def _rows(figures: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
         ("hidden examples right", [f"{each['hidden_right']}/{each['hidden_total']}" for each in every]),
         ("tools with all hidden right", [f"{each['tools_all_hidden_right']}/{each['published']}" for each in every]),
         ("seconds a tool: median / p90 / max", [_seconds(each["seconds"]) for each in every]),
+        *_gate_rows(every),
     ]  # fmt: skip
+
+
+def _gate_rows(every: Sequence[Figures]) -> list[tuple[str, list[str]]]:
+    gates = dict.fromkeys(gate for each in every for gate in each["seconds_by_gate"])
+    return [
+        (
+            f"… {gate}",
+            [
+                _seconds(each["seconds_by_gate"][gate]) if gate in each["seconds_by_gate"] else "-"
+                for each in every
+            ],
+        )
+        for gate in gates
+    ]
 
 
 def _broken_rows(broken: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
@@ -153,6 +179,7 @@ def _broken_rows(broken: Mapping[str, Figures]) -> list[tuple[str, list[str]]]:
         ("mutants drawn that no example noticed", [str(each["mutants_unnoticed"]) for each in every]),
         ("could not be broken", [str(len(each["not_broken"])) for each in every]),
         ("**broken and published**", [f"{each['published']} ({each['false_publish_rate']:.1%})" for each in every]),
+        ("… by trust", [_words(each["published_by_trust"]) for each in every]),
         ("… noticed by the tests handed in", [_part(each["noticed_by_tests"]) for each in every]),
         ("… noticed by hidden examples only", [_part(each["noticed_by_hidden_only"]) for each in every]),
     ]  # fmt: skip

@@ -86,7 +86,7 @@ async def call_tool(
     if params.name == "synthesize_tool":
         return await synthesize(arguments)
     if params.name == "inspect_tool":
-        return structured(report={"software": {"alita": "0"}})
+        return structured(report={"software": {"alita": "0"}, "seconds_by_gate": {"static": 0.5, "odd": "?"}})
     if params.name == "run_tool":
         return run(arguments["name"], arguments["arguments"])
     if params.name == "unlisted":

@@ -58,6 +58,7 @@ async def test_a_published_tool_is_called_with_its_hidden_examples(server: Serve
         "ValueError: unlucky",
     ]
     assert trial.software == {"alita": "0"}
+    assert trial.seconds_by_gate == {"static": 0.5}
     assert said[0].startswith("1/1 plain: created verified 2/5")
 
 

@@ -8,11 +8,11 @@ from benchmarks.synthesis.tool_requests import ToolRequest
 
 CREATED = Trial(
     task_id="T/1", tool="one", status="created", trust="verified", right=2, hidden=2, seconds=1.0, listed=True,
-    software={"alita": "0"},
+    software={"alita": "0"}, seconds_by_gate={"static": 0.1, "mutation": 0.5},
 )  # fmt: skip
 HALF_RIGHT = Trial(
     task_id="T/2", tool="two_2", status="created", trust="provisional", right=1, hidden=3, seconds=3.0,
-    wrong=("a gave b",), renamed=True,
+    wrong=("a gave b",), renamed=True, seconds_by_gate={"static": 0.3},
 )  # fmt: skip
 REJECTED = Trial(
     task_id="T/3",
@@ -66,6 +66,17 @@ def test_seconds_leave_out_what_never_came() -> None:
     assert tally([LOST])["seconds"] == {"median": 0.0, "p90": 0.0, "max": 0.0}
 
 
+def test_seconds_are_told_for_each_gate_that_published_tools_went_through() -> None:
+    figures = tally(EVERY)
+    assert figures["seconds_by_gate"] == {
+        "static": {"median": 0.2, "p90": 0.3, "max": 0.3},
+        "mutation": {"median": 0.5, "p90": 0.5, "max": 0.5},
+    }
+    table = as_table({"monty": figures, "docker": tally([REJECTED])})
+    assert "| … static | 0.20 / 0.30 / 0.30 | - |" in table
+    assert "| … mutation | 0.50 / 0.50 / 0.50 | - |" in table
+
+
 def broken(noticed_by: str, kind: str) -> BrokenRequest:
     code = "def f(a, b):\n    return a < b\n"
     mutation = next(each for each in mutations(code) if each.kind == kind)
@@ -86,6 +97,7 @@ def test_broken_ones_are_split_by_who_notices_and_by_mistake() -> None:
     assert (figures["seed"], figures["broken"], figures["published"]) == (7, 3, 2)
     assert figures["false_publish_rate"] == 0.6667
     assert figures["mutants_unnoticed"] == 6
+    assert figures["published_by_trust"] == {"provisional": 1, "verified": 1}
     assert figures["noticed_by_tests"] == {"broken": 2, "published": 1}
     assert figures["noticed_by_hidden_only"] == {"broken": 1, "published": 1}
     assert figures["by_mutation"] == {
@@ -118,6 +130,7 @@ def test_the_table_of_broken_ones_says_what_was_let_in_and_not_what_was_rightly_
     trials = (CREATED, REJECTED, HALF_RIGHT)
     text = as_table({"monty": tally(trials) | {"broken": tally_broken(BROKEN, UNBROKEN, trials, 7)}})
     assert "| **broken and published** | 2 (66.7%) |" in text
+    assert "| … by trust | provisional 1, verified 1 |" in text
     assert "| … noticed by hidden examples only | 1 of 1 |" in text
     assert "published though line 2 has `(a <= b)` for `a < b` (provisional; noticed by hidden" in text
     assert "- T/9: not broken: none of 3 mutants is noticed" in text

@@ -409,7 +409,7 @@ async def test_a_draft_with_grants_is_verified_in_rehearsal_by_the_same_path_wit
         for job, broker in zip(box.jobs, box.brokers, strict=True)
         if job.function == "fetch_item"
     ]
-    assert len(calls) == 5
+    assert len(calls) > 5
     assert all(job.grants == fetching().grants for job, _ in calls)
     assert len({id(broker) for _, broker in calls}) == len(calls)
     assert all(isinstance(broker, RehearsalBroker) for _, broker in calls)

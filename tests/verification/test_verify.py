@@ -13,6 +13,7 @@ from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Progress, RunResult
 from alita_mcp.values import Draft, Example, Lock
+from alita_mcp.verification.properties import INPUTS, seed_of
 from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
 from alita_mcp.verification.verify import Verdict, verify
 from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
@@ -27,7 +28,7 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
     stages, sandbox = Stages(), behaves_as(shout)
     verdict = await judged(draft(), sandbox, stages)
     report = verdict.report
-    assert stages == ["static", "examples", "determinism"]
+    assert stages == ["static", "examples", "determinism", "properties", "mutation"]
     assert report.trust == "verified"
     assert report.failure is None
     assert [check.stage for check in report.checks] == [
@@ -36,13 +37,20 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
         "examples",
         "examples",
         "determinism",
+        "properties",
+        "mutation",
     ]
     assert (report.examples_passed, report.examples_total) == (3, 3)
     assert report.deterministic
     assert report.seeds == (FIRST_SEED, SECOND_SEED)
+    assert 20 < report.properties <= INPUTS
+    assert report.properties_seed == seed_of(draft())
+    assert report.mutation is not None
+    assert report.mutation.killed == report.mutation.total > 5
+    assert list(report.seconds_by_gate) == stages
     assert report.sandbox == report.software["sandbox"] == "scripted"
     assert report.software["alita"] == __version__
-    assert report.software.keys() == {"alita", "python", "ruff", "sandbox"}
+    assert report.software.keys() == {"alita", "hypothesis", "python", "ruff", "sandbox"}
     assert datetime.fromisoformat(report.created_at).tzinfo == UTC
     assert verdict.contract is not None
     assert verdict.contract.function == "shout"
@@ -52,11 +60,12 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
 async def test_results_are_repeated_with_another_hash_seed_and_clock() -> None:
     sandbox = behaves_as(shout)
     await judged(draft(), sandbox)
-    first, again = sandbox.jobs[:3], sandbox.jobs[3:]
+    first, again, generated = sandbox.jobs[:3], sandbox.jobs[3:5], sandbox.jobs[5:]
     assert {(job.hash_seed, job.clock_offset_s) for job in first} == {(FIRST_SEED, 0)}
     assert [job.arguments for job in again] == [example.arguments for example in SHOUT_EXAMPLES[:2]]
     assert all(job.hash_seed == SECOND_SEED and job.clock_offset_s > 365 * 86_400 for job in again)
     assert all(job.limits == draft().limits and job.code == SHOUT for job in sandbox.jobs)
+    assert {(job.hash_seed, job.clock_offset_s) for job in generated} == {(FIRST_SEED, 0)}
 
 
 @pytest.mark.parametrize(
@@ -135,6 +144,8 @@ async def test_packages_are_built_first_and_every_call_has_them() -> None:
         "environment: installing 1 packages",
         "examples",
         "determinism",
+        "properties",
+        "mutation",
     ]
     assert verdict.report.trust == "verified"
     assert verdict.report.environment == "scripted"

@@ -127,3 +127,178 @@ def test_example_15_raises_ValueError():
     with pytest.raises(BaseException) as caught:
         call(**arguments)
     assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_16_raises_ValueError():
+    arguments = {'expression': '9e3999 * 10'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_17_check():
+    arguments = {'expression': '5e3999'}
+    result = call(**arguments)
+    assert len(result['exact']) == 4000 and result['exact'][0] == '5'
+
+
+def test_example_18_raises_ValueError():
+    arguments = {'expression': '1e3999 * 10'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_19_raises_ValueError():
+    arguments = {'expression': '2**0.5'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_20_raises_ValueError():
+    arguments = {'expression': '1**100001'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_21():
+    arguments = {'expression': '1**100000'}
+    expected = {'exact': '1', 'decimal': '1'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_22_raises_ValueError():
+    arguments = {'expression': '10**4001'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_23():
+    arguments = {'expression': '2**-2'}
+    expected = {'exact': '1/4', 'decimal': '0.25'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_24():
+    arguments = {'expression': '(2/3)**-2'}
+    expected = {'exact': '9/4', 'decimal': '2.25'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_25():
+    arguments = {'expression': '7**0'}
+    expected = {'exact': '1', 'decimal': '1'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_26():
+    arguments = {'expression': '(-7)**1'}
+    expected = {'exact': '-7', 'decimal': '-7'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_27():
+    arguments = {'expression': '1 / (0 - 2)'}
+    expected = {'exact': '-1/2', 'decimal': '-0.5'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_28_raises_ZeroDivisionError():
+    arguments = {'expression': '5 % 0'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ZeroDivisionError' in names_of(caught.value)
+
+
+def test_example_29():
+    arguments = {'expression': '((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((7))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))'}
+    expected = {'exact': '7', 'decimal': '7'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_30_raises_ValueError():
+    arguments = {'expression': '(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((7)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_31():
+    arguments = {'expression': '5/2', 'decimals': 0}
+    expected = {'exact': '5/2', 'decimal': '3'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_32_raises_ValueError():
+    arguments = {'expression': '1', 'decimals': 201}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_33_raises_ValueError():
+    arguments = {'expression': ')'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_34_raises_ValueError():
+    arguments = {'expression': '1 2'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_35_raises_ValueError():
+    arguments = {'expression': '.'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_36_raises_ValueError():
+    arguments = {'expression': '1e4001'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_37():
+    arguments = {'expression': '+5 - +3'}
+    expected = {'exact': '2', 'decimal': '2'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_38():
+    arguments = {'expression': '7.5 // 2'}
+    expected = {'exact': '3', 'decimal': '3'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_39():
+    arguments = {'expression': '-7 % 3'}
+    expected = {'exact': '2', 'decimal': '2'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_40():
+    arguments = {'expression': '.5 + 1.'}
+    expected = {'exact': '3/2', 'decimal': '1.5'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_41():
+    arguments = {'expression': '4/6', 'decimals': 2}
+    expected = {'exact': '2/3', 'decimal': '0.67'}
+    assert same(expected, call(**arguments))
+
+
+def test_example_42_raises_ValueError():
+    arguments = {'expression': '2 +'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)

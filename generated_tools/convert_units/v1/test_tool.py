@@ -131,3 +131,150 @@ def test_example_16_raises_ValueError():
     with pytest.raises(BaseException) as caught:
         call(**arguments)
     assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_17():
+    arguments = {'value': 0, 'from_unit': 'm', 'to_unit': 'km'}
+    expected = 0.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_18():
+    arguments = {'value': 25, 'from_unit': 'C', 'to_unit': 'F'}
+    expected = 77.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_19():
+    arguments = {'value': 300, 'from_unit': 'K', 'to_unit': 'C'}
+    expected = 26.85
+    assert same(expected, call(**arguments))
+
+
+def test_example_20():
+    arguments = {'value': 212, 'from_unit': 'F', 'to_unit': 'K'}
+    expected = 373.15
+    assert same(expected, call(**arguments))
+
+
+def test_example_21():
+    arguments = {'value': -273.15, 'from_unit': 'C', 'to_unit': 'K'}
+    expected = 0.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_22_raises_ValueError():
+    arguments = {'value': -273.16, 'from_unit': 'C', 'to_unit': 'K'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_23():
+    arguments = {'value': 5, 'from_unit': 'ms', 'to_unit': 's'}
+    expected = 0.005
+    assert same(expected, call(**arguments))
+
+
+def test_example_24():
+    arguments = {'value': 2, 'from_unit': 'weeks', 'to_unit': 'days'}
+    expected = 14.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_25():
+    arguments = {'value': 250, 'from_unit': 'µs', 'to_unit': 'ms'}
+    expected = 0.25
+    assert same(expected, call(**arguments))
+
+
+def test_example_26():
+    arguments = {'value': 1, 'from_unit': 'liter', 'to_unit': 'ml'}
+    expected = 1000.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_27():
+    arguments = {'value': 2, 'from_unit': 'acres', 'to_unit': 'm2'}
+    expected = 8093.7128448
+    assert same(expected, call(**arguments))
+
+
+def test_example_28():
+    arguments = {'value': 36, 'from_unit': 'inches', 'to_unit': 'yards'}
+    expected = 1.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_29():
+    arguments = {'value': 1, 'from_unit': ' KM ', 'to_unit': 'm'}
+    expected = 1000.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_30_raises_ValueError():
+    arguments = {'value': 1, 'from_unit': 'Gb', 'to_unit': 'MB'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_31_raises_ValueError():
+    arguments = {'value': 1, 'from_unit': ' Tb ', 'to_unit': 'MB'}
+    with pytest.raises(BaseException) as caught:
+        call(**arguments)
+    assert 'ValueError' in names_of(caught.value)
+
+
+def test_example_32():
+    arguments = {'value': 5, 'from_unit': 'min', 'to_unit': 's'}
+    expected = 300.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_33():
+    arguments = {'value': 1, 'from_unit': 'kn', 'to_unit': 'km/h'}
+    expected = 1.852
+    assert same(expected, call(**arguments))
+
+
+def test_example_34():
+    arguments = {'value': 1, 'from_unit': 'kWh', 'to_unit': 'kJ'}
+    expected = 3600.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_35():
+    arguments = {'value': 2, 'from_unit': 'gallons', 'to_unit': 'litres'}
+    expected = 7.570823568
+    assert same(expected, call(**arguments))
+
+
+def test_example_36():
+    arguments = {'value': 1e-07, 'from_unit': 'km', 'to_unit': 'm'}
+    expected = 0.0001
+    assert same(expected, call(**arguments))
+
+
+def test_example_37():
+    arguments = {'value': 7, 'from_unit': 'ft', 'to_unit': 'm'}
+    expected = 2.1336
+    assert same(expected, call(**arguments))
+
+
+def test_example_38():
+    arguments = {'value': -5, 'from_unit': 'kg', 'to_unit': 'g'}
+    expected = -5000.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_39():
+    arguments = {'value': 1, 'from_unit': 'byte', 'to_unit': 'bit'}
+    expected = 8.0
+    assert same(expected, call(**arguments))
+
+
+def test_example_40():
+    arguments = {'value': 1, 'from_unit': 'atm', 'to_unit': 'Pa'}
+    expected = 101325.0
+    assert same(expected, call(**arguments))

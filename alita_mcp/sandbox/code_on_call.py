@@ -1,0 +1,73 @@
+"""Jobs that bring their code along with each call: many variants of one program in workers that are booted once.
+
+A worker holds what it imported, and a variant is other code. So the worker imports a short program of ours instead,
+and `exec` makes of the text that a call brings what an import would, in the process of that one call.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from pathlib import Path
+
+from alita_mcp.sandbox.runner import shapes
+from alita_mcp.sandbox.seam import Job
+
+UNLOADABLE = "VariantDoesNotLoad"
+"""The error's class when the code of a call cannot be loaded."""
+_FUNCTION = "run_variant"
+_PROGRAM = """
+
+def _preload(names):
+    for name in names:
+        try:
+            __import__(name)
+        except Exception:
+            continue
+
+class VariantDoesNotLoad(Exception):
+    pass
+
+def run_variant(code, function, arguments):
+    module = type(sys)("tool")
+    module.__file__ = "tool.py"
+    sys.modules["tool"] = module
+    try:
+        exec(compile(code, "tool.py", "exec", dont_inherit=True), module.__dict__)
+        called = module.__dict__[function]
+    except Exception as problem:
+        raise VariantDoesNotLoad(type(problem).__name__) from None
+    return called(**to_parameters(called, arguments))
+"""
+
+
+def loading_program(code: str) -> str:
+    """The program for variants of some code: it imports what the code imports, and is no other code's."""
+    digest = hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
+    shaping = Path(shapes.__file__).read_text(encoding="utf-8")
+    return f"{shaping}{_PROGRAM}\n_preload({json.dumps(_modules(code))})\n# {digest}\n"
+
+
+def on_call(job: Job, program: str) -> Job:
+    """The same call in a worker that holds the program; nobody else's calls ever share that worker."""
+    words = {"code": job.code, "function": job.function, "arguments": job.arguments}
+    return job.model_copy(update={"code": program, "function": _FUNCTION, "arguments": words})
+
+
+def brought_along(job: Job) -> Job | None:
+    """The call that such a job stands for; None for a plain one."""
+    if job.function != _FUNCTION or job.arguments.keys() != {"code", "function", "arguments"}:
+        return None
+    return job.model_copy(update=job.arguments)
+
+
+def _modules(code: str) -> list[str]:
+    """All that the code imports anywhere, with submodules; `alita_tool` is there already."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    return sorted(name for name in found if name.partition(".")[0] not in {"alita_tool", "__future__"})

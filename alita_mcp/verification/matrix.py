@@ -1,0 +1,173 @@
+"""The pass matrix: several drafts against the tests of several suites, each pair run once in the sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.seam import Environment, RunResult
+from alita_mcp.values import Check, Draft, Example, ToolContract
+from alita_mcp.verification.agreement import Candidate, Matrix
+from alita_mcp.verification.environment import OnStage, environment_gate
+from alita_mcp.verification.examples import Trial, judge_all
+from alita_mcp.verification.findings import failed
+from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.suite import distinct_examples
+from alita_mcp.verification.trials import job_of, run_jobs
+
+SIGNIFICANT_DIGITS = 9
+"""Floats that agree so far are the same behaviour, as in every comparison of results."""
+_LONGEST_TOKEN = 200
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A draft that can be run, or the check that says why it cannot."""
+
+    draft: Draft
+    contract: ToolContract | None = None
+    environment: Environment | None = None
+    failure: Check | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one draft did with every test: a check for each that ran, and what came out as one word."""
+
+    checks: tuple[Check | None, ...]
+    outputs: tuple[str, ...]
+
+    @property
+    def passes(self) -> tuple[bool, ...]:
+        """Which tests it passes."""
+        return tuple(check is not None and check.passed for check in self.checks)
+
+
+@dataclass(frozen=True)
+class PassMatrix:
+    """The tests of all suites, each once, and what every draft did with them; no row for one that cannot run."""
+
+    candidates: tuple[Prepared, ...]
+    tests: tuple[Example, ...]
+    suites: tuple[frozenset[int], ...]
+    rows: tuple[Row | None, ...]
+
+    def as_matrix(self, texts: Sequence[str], barred: Collection[int] = ()) -> Matrix:
+        """The matrix as agreement reads it; barred drafts count as candidates that nothing can be said for."""
+        candidates = []
+        for number, (text, row) in enumerate(zip(texts, self.rows, strict=True)):
+            known = None if number in barred else row
+            outputs, passes = (known.outputs, known.passes) if known else ((), ())
+            candidates.append(Candidate(text=text, outputs=outputs, passes=passes))
+        return Matrix(candidates=tuple(candidates), suites=self.suites)
+
+
+async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: OnStage) -> Prepared:
+    """Reads a draft and builds what it needs; nothing of it runs yet.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    checks, contract = await static_gate(draft)
+    failure = _hard_failure(checks)
+    if failure is not None or contract is None or not draft.packages:
+        return Prepared(draft, contract, failure=failure)
+    try:
+        checks, _lock, environment = await environment_gate(draft, rehearsal.sandbox, on_stage)
+    except SandboxRefused as refused:
+        return Prepared(draft, contract, failure=_refusal(refused))
+    return Prepared(draft, contract, environment, _hard_failure(checks))
+
+
+async def run_matrix(
+    candidates: Sequence[Prepared], suites: Sequence[Sequence[Example]], rehearsal: Rehearsal
+) -> PassMatrix:
+    """Runs every test of every suite once with every candidate.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    tests, numbers = pooled(suites)
+    ran = [await run_row(candidate, tests, rehearsal) for candidate in candidates]
+    return PassMatrix(tuple(candidate for candidate, _ in ran), tests, numbers, tuple(row for _, row in ran))
+
+
+async def run_row(
+    candidate: Prepared, tests: Sequence[Example], rehearsal: Rehearsal
+) -> tuple[Prepared, Row | None]:
+    """What one draft does with each test; no row when it cannot run, and why. A time-out ends the row.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    if candidate.failure is not None or candidate.contract is None:
+        return candidate, None
+    try:
+        return candidate, await _ran(candidate, candidate.contract, tests, rehearsal)
+    except SandboxRefused as refused:
+        return replace(candidate, failure=_refusal(refused)), None
+
+
+async def _ran(
+    candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal
+) -> Row:
+    jobs = [job_of(candidate.draft, test, candidate.environment) for test in tests]
+    results = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
+    trials = [Trial(number, *pair) for number, pair in enumerate(zip(tests, results, strict=True), 1)]
+    ran = [trial for trial in trials if trial.result is not None]
+    judged = await judge_all(ran, contract, rehearsal.sandbox)
+    by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
+    checks = tuple(by_number.get(trial.number) for trial in trials)
+    return Row(checks, tuple(outcome_word(result) for result in results))
+
+
+def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
+    """All tests, each once, and the numbers of each suite's tests among them."""
+    tests = tuple(example for _, example in distinct_examples([test for suite in suites for test in suite]))
+    place = {_key(test): number for number, test in enumerate(tests)}
+    return tests, tuple(
+        frozenset(place[_key(test)] for test in suite if _key(test) in place) for suite in suites
+    )
+
+
+def outcome_word(result: RunResult | None) -> str:
+    """What came out as one word: the same word for the same behaviour, whatever the message of an error says."""
+    if result is None:
+        return "not run"
+    if result.status == "error":
+        return f"error {result.error_type.rsplit('.', 1)[-1]}"
+    if not result.ok:
+        return result.status
+    text = json.dumps(_rounded(result.value), sort_keys=True)
+    if len(text) > _LONGEST_TOKEN:
+        text = hashlib.sha256(text.encode()).hexdigest()
+    return f"value {text}"
+
+
+def _rounded(value: Any) -> Any:
+    """The value with floats as they compare: few digits, and whole ones as integers."""
+    if isinstance(value, float):
+        shortened = float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+        return int(shortened) if shortened.is_integer() and abs(shortened) < 1e15 else shortened
+    if isinstance(value, list | tuple):
+        return [_rounded(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return value
+
+
+def _key(test: Example) -> str:
+    return json.dumps(_rounded(test.as_json()), sort_keys=True)
+
+
+def _refusal(refused: SandboxRefused) -> Check:
+    return failed("environment", refused.message, refused.hint or "Write it without that feature.")
+
+
+def _hard_failure(checks: Sequence[Check]) -> Check | None:
+    return next((check for check in checks if check.hard and not check.passed), None)

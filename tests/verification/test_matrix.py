@@ -1,0 +1,158 @@
+"""The pass matrix: what each candidate does with every test of every suite, run once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Draft, Example
+from alita_mcp.verification.agreement import accept
+from alita_mcp.verification.matrix import PassMatrix, outcome_word, pooled, prepare, run_matrix
+from alita_mcp.verification.rehearsal import Rehearsal
+
+HEAD = (
+    'def halve(number: int) -> float:\n    """Halves a number.\n\n    Args:\n        number: What.\n    """\n'
+)
+RIGHT = HEAD + "    return number / 2\n"
+WRONG = HEAD + "    return number // 2\n"
+RAISES = HEAD + "    if number % 2:\n        raise ValueError(f'{number} is odd')\n    return number / 2\n"
+ENDLESS = HEAD + "    while number == number:\n        number += 0\n    return 1.0\n"
+BROKEN = "def halve(number: int) -> float:\n    return (\n"
+
+
+def example(number: int, **outcome: Any) -> Example:
+    return Example.model_validate({"arguments": {"number": number}, **outcome})
+
+
+EVEN = [example(4, expected=2.0), example(0, expected=0)]
+ODD = [example(3, expected=1.5), example(4, expected=2)]
+CHECKS = [example(5, check="result * 2 == arguments['number']"), example(7, raises="ValueError")]
+
+
+async def silent(_stage: str) -> None:
+    return None
+
+
+@pytest.fixture
+async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
+    box = MontySandbox(settings)
+    yield box
+    await box.aclose()
+
+
+async def matrix_of(sandbox: MontySandbox, *codes: str, suites: list[list[Example]]) -> PassMatrix:
+    rehearsal = Rehearsal(sandbox)
+    prepared = [
+        await prepare(
+            Draft(name="halve", description="Halves a number.", code=code, examples=()), rehearsal, silent
+        )
+        for code in codes
+    ]
+    return await run_matrix(prepared, suites, rehearsal)
+
+
+async def test_each_test_is_run_once_with_each_candidate_and_shared_tests_count_in_both_suites(
+    sandbox: MontySandbox,
+) -> None:
+    found = await matrix_of(sandbox, RIGHT, WRONG, suites=[EVEN, ODD])
+    assert [test.arguments["number"] for test in found.tests] == [4, 0, 3]
+    assert found.suites == (frozenset({0, 1}), frozenset({0, 2}))
+    rows = [row for row in found.rows if row is not None]
+    assert [row.passes for row in rows] == [(True, True, True), (True, True, False)]
+    assert [row.outputs for row in rows] == [
+        ("value 2", "value 0", "value 1.5"),
+        ("value 2", "value 0", "value 1"),
+    ]
+
+
+async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: MontySandbox) -> None:
+    found = await matrix_of(sandbox, RIGHT, RAISES, suites=[CHECKS])
+    right, raising = found.rows
+    assert right is not None
+    assert raising is not None
+    assert (right.passes, raising.passes) == ((True, False), (False, True))
+    assert raising.outputs == ("error ValueError", "error ValueError")
+
+
+async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: MontySandbox) -> None:
+    found = await matrix_of(sandbox, RIGHT, BROKEN, suites=[EVEN, ODD])
+    assert found.rows[1] is None
+    matrix = found.as_matrix([RIGHT, BROKEN])
+    assert matrix.candidates[1].outputs == ()
+    assert accept(matrix).share == 0.5
+
+
+async def test_a_barred_candidate_says_nothing_for_itself(sandbox: MontySandbox) -> None:
+    found = await matrix_of(sandbox, WRONG, RIGHT, suites=[EVEN])
+    assert accept(found.as_matrix([WRONG, RIGHT])).chosen == 0
+    assert accept(found.as_matrix([WRONG, RIGHT], barred={0})).chosen == 1
+
+
+async def test_a_time_out_ends_the_row_and_passes_nothing(settings: Settings) -> None:
+    def answer(job: Job) -> RunResult:
+        return RunResult(status="timeout", message="30 s")
+
+    rehearsal = Rehearsal(ScriptedSandbox(answer))
+    draft = Draft(name="halve", description="Halves a number.", code=ENDLESS, examples=())
+    found = await run_matrix([await prepare(draft, rehearsal, silent)], [EVEN], rehearsal)
+    row = found.rows[0]
+    assert row is not None
+    assert row.passes == (False, False)
+    assert "timeout" in row.outputs
+
+
+async def test_packages_are_built_before_anything_runs() -> None:
+    rehearsal = Rehearsal(ScriptedSandbox(lambda _job: RunResult(status="ok", value=2.0)))
+    code = "import numpy\n\n\n" + HEAD + "    return float(numpy.float64(number) / 2)\n"
+    draft = Draft(name="halve", description="Halves.", code=code, examples=(), packages=("numpy",))
+    prepared = await prepare(draft, rehearsal, silent)
+    assert prepared.failure is None
+    assert prepared.environment is not None
+
+
+def test_the_same_behaviour_is_the_same_word() -> None:
+    def word(value: Any) -> str:
+        return outcome_word(RunResult(status="ok", value=value))
+
+    assert word(0.1 + 0.2) == word(0.3)
+    assert word(2.0) == word(2)
+    assert word({"b": 1, "a": [2.0]}) == word({"a": [2], "b": 1})
+    assert word(True) != word(1)
+    assert word("1") != word(1)
+    assert len(word("x" * 10_000)) < 300
+    assert outcome_word(
+        RunResult(status="error", error_type="json.JSONDecodeError", message="a")
+    ) == outcome_word(RunResult(status="error", error_type="JSONDecodeError", message="b"))
+    assert outcome_word(None) == "not run"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_every_result_has_a_word(value: Any) -> None:
+    assert outcome_word(RunResult(status="ok", value=value)).startswith("value ")
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=4))
+def test_every_test_of_a_suite_is_found_among_the_pooled_ones(numbers: list[list[int]]) -> None:
+    suites = [[example(number, expected=math.floor(number / 2)) for number in suite] for suite in numbers]
+    tests, places = pooled(suites)
+    assert len(tests) == len({number for suite in numbers for number in suite})
+    for suite, place in zip(suites, places, strict=True):
+        assert {tests[number].arguments["number"] for number in place} == {
+            test.arguments["number"] for test in suite
+        }

@@ -1,0 +1,386 @@
+"""The properties gate: generated inputs find what examples do not show, and no input can do harm."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import SandboxError, SandboxRefused
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.values import Check, Draft, Example, Grants, Limits
+from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.examples import Trial
+from alita_mcp.verification.input_source import NoInputs, input_source
+from alita_mcp.verification.outcomes import ShownRange, kinds_of
+from alita_mcp.verification.properties import INPUTS, PropertiesFound, properties_gate, seed_of
+from alita_mcp.verification.rehearsal import Rehearsal
+from tests.verification.drafts import draft
+
+
+@pytest.fixture
+async def monty(settings: Settings) -> AsyncIterator[MontySandbox]:
+    opened = MontySandbox(settings)
+    yield opened
+    await opened.aclose()
+
+
+def tool(signature: str, *lines: str, head: str = "", **fields: Any) -> Draft:
+    body = "\n".join(f"    {line}" for line in lines)
+    examples = fields.pop("examples", (Example(arguments={"x": 1}, expected=1),))
+    return draft(name="probe", code=f"{head}def probe{signature}:\n{body}\n", examples=examples, **fields)
+
+
+async def found_in(candidate: Draft, sandbox: Sandbox, trials: list[Trial] | None = None) -> PropertiesFound:
+    contract = read_contract(candidate.code, candidate.name, candidate.description)
+    shown = [
+        Trial(n, each, RunResult(status="ok", wall_seconds=0.001))
+        for n, each in enumerate(candidate.examples)
+    ]
+    with anyio.fail_after(120):
+        async with input_source(
+            contract.input_schema, candidate.examples, seed_of(candidate), INPUTS
+        ) as source:
+            return await properties_gate(
+                candidate, contract, trials or shown, source, None, Rehearsal(sandbox)
+            )
+
+
+async def failures(candidate: Draft, sandbox: Sandbox) -> list[Check]:
+    return [check for check in (await found_in(candidate, sandbox)).checks if not check.passed]
+
+
+async def test_what_works_for_every_input_passes(monty: MontySandbox) -> None:
+    found = await found_in(tool("(x: list[int]) -> int", "return sum(x)"), monty)
+    assert [check.passed for check in found.checks] == [True]
+    assert 30 < found.tried <= INPUTS
+
+
+@pytest.mark.parametrize(
+    ("returns", "line", "words"),
+    [
+        ("int", "return x if x > -3 else None", "does not fit the return annotation"),
+        ("list[int]", "return [x] if x > -3 else [str(x)]", "does not fit the return annotation"),
+        ("float", "return 1.5 if x > -3 else float('inf')", "not JSON"),
+        ("int", "return x if x > -3 else {1, 2}", "not JSON"),
+        ("int", "return x if x > -3 else 10 ** 5000", "not JSON"),
+    ],
+)
+async def test_a_result_that_breaks_the_contract_ends_the_run_with_the_smallest_input(
+    returns: str, line: str, words: str, monty: MontySandbox
+) -> None:
+    (check,) = await failures(tool(f"(x: int) -> {returns}", line), monty)
+    assert check.hard
+    assert words in check.message
+    assert check.stage == ("schema" if "annotation" in words else "properties")
+    assert check.case == {"x": -3}
+
+
+async def test_an_error_that_nobody_announced_lowers_the_trust_and_says_which_example_would_settle_it(
+    monty: MontySandbox,
+) -> None:
+    (check,) = await failures(tool("(x: list[int]) -> int", "return x[0]"), monty)
+    assert (check.hard, check.stage, check.case) == (False, "properties", {"x": []})
+    assert "IndexError" in check.message
+    assert "raises 'IndexError'" in check.fix
+    assert check.got == "raised IndexError: list index out of range"
+
+
+async def test_the_smallest_input_is_really_small(monty: MontySandbox) -> None:
+    candidate = tool(
+        "(x: list[int], y: str) -> int",
+        "if len(x) > 2 and max(x) > 20 and 'a' in y:",
+        "    raise KeyError(y)",
+        "return 1",
+        examples=(Example(arguments={"x": [1, 2, 30, 4], "y": "banana"}, raises="ValueError"),),
+    )
+    (check,) = await failures(candidate, monty)
+    assert check.case is not None
+    assert len(check.case["x"]) == 3
+    assert sorted(check.case["x"]) in ([0, 0, 21], [0, 0, 30])
+    assert check.case["y"] in ("a", "ba", "banana")
+
+
+@pytest.mark.parametrize(
+    ("error", "announced"),
+    [
+        ("ValueError", "ValueError"),
+        ("UnicodeDecodeError('utf-8', b'', 0, 1, 'x')", "ValueError"),
+        ("ZeroDivisionError", "ArithmeticError"),
+        ("KeyError", "Exception"),
+        ("IndexError", "builtins.LookupError"),
+    ],
+)
+async def test_an_announced_error_is_none(error: str, announced: str, monty: MontySandbox) -> None:
+    lines = ("if x < 0:", f"    raise {error}", "return x")
+    said = tool(
+        "(x: int) -> int",
+        '"""Does it.\n\n    Raises:\n        ' + announced + ': Below zero.\n    """',
+        *lines,
+    )
+    shown = tool("(x: int) -> int", *lines, examples=(Example(arguments={"x": -1}, raises=announced),))
+    if "Unicode" not in error:  # the embedded interpreter has no such class
+        assert await failures(said, monty) == []
+        assert await failures(shown, monty) == []
+    assert error.partition("(")[0] in kinds_of(error.partition("(")[0])
+    assert announced.rpartition(".")[2] in kinds_of(error.partition("(")[0])
+
+
+async def test_several_kinds_of_failures_are_told_apart_and_at_most_three_are_told(
+    monty: MontySandbox,
+) -> None:
+    lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError"))]
+    checks = await failures(tool("(x: int) -> int", *lines, "return x"), monty)
+    assert sorted(next(iter((check.case or {}).values())) for check in checks) == [0, 1]
+    lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError", "E", "OSError"))]
+    assert len(await failures(tool("(x: int) -> int", *lines, "return x"), monty)) == 3
+
+
+async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: MontySandbox) -> None:
+    candidate = tool(
+        "(x: int) -> int",
+        "while 3 < x < 9: pass",
+        "return 1",
+        examples=(Example(arguments={"x": 0}, expected=1), Example(arguments={"x": 40}, expected=1)),
+        limits=Limits(wall_seconds=2, cpu_seconds=2),
+    )
+    (check,) = await failures(candidate, monty)
+    assert check.hard
+    assert "took more than 2 s" in check.message  # under the limits of the tool itself
+    assert check.case is not None
+    assert 3 < check.case["x"] < 9
+
+
+async def test_a_loop_beyond_what_the_examples_show_caps_the_trust(monty: MontySandbox) -> None:
+    candidate = tool(
+        "(x: int) -> int",
+        "while x < 0: pass",
+        "return 1",
+        examples=(Example(arguments={"x": 0}, expected=1), Example(arguments={"x": 40}, expected=1)),
+    )
+    (check,) = await failures(candidate, monty)
+    assert not check.hard
+    assert "out of time" in check.message
+    assert "declared error" in check.fix
+    assert check.case is not None
+    assert check.case["x"] < 0
+
+
+async def test_what_is_only_slow_is_no_failure() -> None:
+    def answer(job: Job) -> RunResult:
+        if job.limits.wall_seconds < 30 and job.arguments["x"] == 1:
+            return RunResult(status="timeout", message="took more than 0.5 s (wall_seconds)")
+        return RunResult(status="ok", value=1)
+
+    class Slow(ScriptedSandbox):
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+            if job.limits.wall_seconds == 30 and job.arguments["x"] == 1 and not self.jobs:
+                self.jobs.append(job)
+                await anyio.sleep_forever()
+            return await super().run(job)
+
+    found = await found_in(tool("(x: int) -> int", "return 1"), Slow(answer))
+    assert [check.passed for check in found.checks] == [True]
+
+
+@pytest.mark.parametrize(
+    ("status", "hard"),
+    [("crashed", True), ("output_flood", True), ("bad_result", True), ("memory", False), ("timeout", False)],
+)
+async def test_each_way_to_end_badly_has_its_weight(status: Any, hard: bool) -> None:
+    def answer(job: Job) -> RunResult:
+        return RunResult(status=status) if job.arguments["x"] < -5 else RunResult(status="ok", value=1)
+
+    (check,) = await failures(tool("(x: int) -> int", "return 1"), ScriptedSandbox(answer))
+    assert (check.hard, check.case) == (hard, {"x": -6})
+
+
+async def test_shrinking_is_bounded_in_calls() -> None:
+    def answer(job: Job) -> RunResult:
+        if len(set(job.arguments["x"])) > 3:
+            return RunResult(status="error", error_type="KeyError")
+        return RunResult(status="ok", value=1)
+
+    sandbox = ScriptedSandbox(answer)
+    await failures(tool("(x: str) -> int", "return 1"), sandbox)
+    assert len(sandbox.jobs) <= INPUTS + 120
+    texts = [json.dumps(job.arguments) for job in sandbox.jobs]
+    assert len(set(texts)) == len(texts)
+
+
+async def test_the_same_draft_is_tried_on_the_same_inputs() -> None:
+    async def inputs(candidate: Draft) -> list[dict[str, Any]]:
+        sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
+        await found_in(candidate, sandbox)
+        return sorted((job.arguments for job in sandbox.jobs), key=json.dumps)
+
+    one = tool("(x: int, y: str = '') -> int", "return 1")
+    assert await inputs(one) == await inputs(one)
+    assert await inputs(one) != await inputs(tool("(x: int, y: str = '') -> int", "return 2 - 1"))
+
+
+HOSTILE_SIGNATURES = {
+    "deep": "(x: list[list[list[int]]]) -> int",
+    "wide": "(" + ", ".join(f"p{n}: list[dict[str, list[str]]]" for n in range(20)) + ") -> int",
+    "keys": "(x: dict[str, dict[str, dict[str, str]]]) -> int",
+    "enum": f"(x: Literal[{', '.join(repr('v' * 300 + str(n)) for n in range(150))}]) -> int",
+    "one": "(x: Literal['only']) -> int",
+    "bool": "(x: bool = False) -> int",
+    "optional": "(x: int | None = None, y: list[str] | None = None) -> int",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_SIGNATURES)
+async def test_whatever_a_schema_admits_inputs_stay_small_and_fit(kind: str) -> None:
+    head = "from typing import Literal\n\n"
+    candidate = tool(HOSTILE_SIGNATURES[kind], "return 1", head=head, examples=(Example(expected=1),))
+    sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
+    found = await found_in(candidate, sandbox)
+    contract = read_contract(candidate.code, candidate.name, candidate.description)
+    assert [check.passed for check in found.checks] == [True]
+    assert 1 <= len(sandbox.jobs) <= INPUTS
+    for job in sandbox.jobs:
+        validate_arguments(contract.input_schema, job.arguments)
+        assert len(json.dumps(job.arguments)) < 1_000_000
+
+
+async def test_values_of_the_examples_are_used_and_numbers_stay_near_them() -> None:
+    examples = (
+        Example(arguments={"day": "2026-11-21", "count": 7}, expected=1),
+        Example(arguments={"day": "x" * 10_000, "count": 3}, expected=1),
+        Example(arguments={"day": "1999-01-01", "count": 900}, expected=1),
+    )
+    sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
+    await found_in(tool("(day: str, count: int) -> int", "return 1", examples=examples), sandbox)
+    assert any(job.arguments["day"] == "2026-11-21" for job in sandbox.jobs)
+    assert max(abs(job.arguments["count"]) for job in sandbox.jobs) <= 1_800
+    assert any(job.arguments["count"] < 0 for job in sandbox.jobs)
+
+
+async def test_a_tool_without_parameters_has_one_input(monty: MontySandbox) -> None:
+    found = await found_in(tool("() -> int", "return 1", examples=(Example(expected=1),)), monty)
+    assert ([check.passed for check in found.checks], found.tried) == ([True], 0)
+
+
+async def test_errors_of_a_made_up_world_are_not_held_against_a_tool_with_grants() -> None:
+    def answer(job: Job) -> RunResult:
+        name = "PermissionError" if job.arguments["x"] > 0 else "KeyError"
+        return RunResult(status="error", error_type=name, message="403")
+
+    grants = Grants(network=("api.example.org",))
+    (check,) = await failures(tool("(x: int) -> int", "return 1", grants=grants), ScriptedSandbox(answer))
+    assert "KeyError" in check.message
+    both = await failures(tool("(x: int) -> int", "return 1"), ScriptedSandbox(answer))
+    assert len(both) == 2
+
+
+async def test_inputs_that_the_sandbox_refuses_cap_the_trust() -> None:
+    class Refusing(ScriptedSandbox):
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+            if job.arguments["x"] < 0:
+                raise SandboxRefused("monty has no re.VERBOSE")
+            return await super().run(job)
+
+    (check,) = await failures(
+        tool("(x: int) -> int", "return 1"), Refusing(lambda job: RunResult(status="ok", value=1))
+    )
+    assert not check.hard
+    assert "re.VERBOSE" in check.message
+
+
+async def test_a_failing_sandbox_says_nothing_about_the_draft() -> None:
+    class Gone(ScriptedSandbox):
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+            raise error
+
+    error = SandboxError("gone")
+    with pytest.raises(SandboxError) as caught:
+        await found_in(tool("(x: int) -> int", "return 1"), Gone(lambda job: RunResult(status="crashed")))
+    assert caught.value is error
+
+
+async def test_a_program_that_dies_is_no_failure_of_the_tool_and_proves_nothing() -> None:
+    sandbox = ScriptedSandbox(lambda job: RunResult(status="ok", value=1))
+    candidate = tool("(x: int) -> int", "return 1")
+    contract = read_contract(candidate.code, candidate.name, candidate.description)
+    broken = {"type": "object", "properties": {"x": {"type": "array"}}}
+    async with input_source(broken, (), 1, 10) as source:
+        with pytest.raises(NoInputs):
+            await source.draw()
+    async with input_source(broken, (), 1, 10) as source:
+        found = await properties_gate(candidate, contract, [], source, None, Rehearsal(sandbox))
+    assert [(check.passed, check.hard) for check in found.checks] == [(False, False)]
+    assert found.tried == 0
+    async with input_source(contract.input_schema, (), 1, 10) as source:
+        assert len(await source.draw()) > 3
+
+        async def fails(arguments: dict[str, Any]) -> bool:
+            await source._in.aclose()  # whatever ends the conversation, the best input so far is the answer
+            return True
+
+        assert await source.shrink(fails, {"x": 5}) == {"x": 0}
+
+
+async def test_cancelling_ends_the_calls_and_the_program(monty: MontySandbox) -> None:
+    class Endless(ScriptedSandbox):
+        began, ended = 0, 0
+
+        async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+            Endless.began += 1
+            started.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                Endless.ended += 1
+
+    started = anyio.Event()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            sandbox = Endless(lambda job: RunResult(status="crashed"))
+            group.start_soon(found_in, tool("(x: int) -> int", "return 1"), sandbox)
+            await started.wait()
+            group.cancel_scope.cancel()
+    assert Endless.began == Endless.ended > 0
+
+
+async def test_the_program_is_gone_whenever_the_block_ends() -> None:
+    async with input_source({"type": "object", "properties": {}}, (), 1, 10) as source:
+        process = source.process
+        assert process.returncode is None
+    assert process.returncode is not None
+
+
+@pytest.mark.bubblewrap
+async def test_tools_that_die_on_generated_input_leave_a_usable_sandbox(
+    bubblewrap: None, settings: Settings
+) -> None:
+    box = BubblewrapSandbox(settings)
+    try:
+        dying = tool("(x: int) -> int", "if x < -2:", "    os._exit(1)", "return 1", head="import os\n\n")
+        (check,) = await failures(dying, box)
+        assert (check.hard, check.case) == (True, {"x": -3})
+        hoarding = tool("(x: int) -> int", "return len(bytearray(1 << 40)) if x < -2 else 1")
+        assert [check.case for check in await failures(hoarding, box)] == [{"x": -3}]
+        assert await failures(tool("(x: int) -> int", "return 1"), box) == []
+    finally:
+        await box.aclose()
+
+
+def test_what_the_examples_span_is_known() -> None:
+    examples = [
+        Example(arguments={"a": [1, 5], "t": "abc", "flag": True, "d": {"k": 1.5}}, expected=1),
+        Example(arguments={"a": [2, 3, 4, 4], "t": "a"}, expected=1),
+    ]
+    shown = ShownRange(examples, {"type": "object", "properties": {"a": {}, "t": {}, "flag": {}, "d": {}}})
+    assert shown.covers({"a": [5, 1, 3], "t": "xyz", "flag": False, "d": {"k": 1.5}})
+    assert shown.covers({"a": [5, 1], "t": "x"})
+    for beyond in ({"a": [0, 1]}, {"a": [1]}, {"t": ""}, {"t": "abcd"}, {"d": {"k": 2}}, {"d": {"z": 1.5}}):
+        assert not shown.covers({"a": [1, 5], "t": "abc"} | beyond), beyond
