@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from alita_mcp import __version__
-from alita_mcp.library.catalogue import JournalRow
+from alita_mcp.library.catalogue_rows import JournalRow
 from alita_mcp.values import CatalogueEntry
 
 _STYLE = """

@@ -11,17 +11,19 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.library.catalogue_rows import Claim, JournalRow, Snapshot, VersionRow
 from alita_mcp.library.catalogue_schema import (
     ADDED_TABLES,
     CHANGES,
+    CLAIMABLE,
     COUNT_CALLS,
     ENTRIES,
     PUBLISH,
+    RAISE,
     SCHEMA_VERSION,
     TABLES,
     TRIM_CALLS,
@@ -29,56 +31,13 @@ from alita_mcp.library.catalogue_schema import (
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
 from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
-from alita_mcp.values import CatalogueEntry, Manifest, ToolState, Value
+from alita_mcp.values import CatalogueEntry, Manifest, ToolState
 
 BUSY_SECONDS = 10.0
 TRIM_EVERY = 500
 """So many rows of calls may be there beyond `CALLS_KEPT` before the oldest go."""
 MAX_JOURNAL_NAME = 100
 """Refused names are journalled too, and may be anything."""
-
-
-class JournalRow(Value):
-    """One event in the library's life."""
-
-    id: int
-    time: str
-    event: str
-    name: str | None
-    version: int | None
-    detail: dict[str, Any]
-
-
-class Claim(Value):
-    """A name that a process is publishing right now, or was when it died."""
-
-    name: str
-    version: int
-    owner: str
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All tools at one moment, the deleted ones too; a higher `serial` is a later moment."""
-
-    serial: int
-    entries: Mapping[str, CatalogueEntry]
-    evidence: Mapping[tuple[str, int], Mapping[str, str]]
-    """By name and version: kinds of sandbox, each with the lock of its own as JSON, empty for the version's."""
-    quarantined: frozenset[tuple[str, int]] = frozenset()
-    """Versions, current or not, whose files are not what was verified."""
-    uncached: frozenset[str] = frozenset()
-    """Tools whose results are not kept."""
-    approvals: frozenset[tuple[str, str]] = frozenset()
-    """Name and digest of every version whose grants a person approved."""
-
-
-@dataclass(frozen=True)
-class VersionRow:
-    """What the catalogue holds against a version's files."""
-
-    seal: str
-    quarantined: str | None
 
 
 class Catalogue:
@@ -195,23 +154,27 @@ class Catalogue:
             rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
             return {(row["name"], row["version"]) for row in rows}
 
-    def claim(self, claim: Claim) -> bool:
-        """Reserves the next version of a name for one publisher; False while another one holds the name.
+    def claim(self, claim: Claim, digest: str | None = None) -> bool:
+        """Reserves a version of a name for one publisher; False while another one holds the name.
+
+        Without `digest` it is the next version, with it the published one of that digest.
 
         Raises:
-            NameTaken: the newest version is not the one before the claimed one.
+            NameTaken: the newest version is not the one before the claimed one, or the digest is another by now.
             ToolUnavailable: the tool is deleted.
         """
         with self._transaction() as db:
-            latest, state = db.execute(
-                "SELECT max(version), (SELECT state FROM tool WHERE name = :name) FROM version WHERE name = :name",
-                {"name": claim.name},
-            ).fetchone()
+            latest, state, found = db.execute(CLAIMABLE, claim.model_dump()).fetchone()
             if state == "deleted":
                 raise ToolUnavailable(
                     f"{claim.name} was deleted.", hint="Enable it to get it back, or choose another name."
                 )
-            if (latest or 0) != claim.version - 1:
+            if digest is not None and found != digest:
+                raise NameTaken(
+                    f"{claim.name} v{claim.version} is not what it was a moment ago.",
+                    hint="Look at it again.",
+                )
+            if digest is None and (latest or 0) != claim.version - 1:
                 raise NameTaken(
                     f"{claim.name} is at v{latest or 0} already, not at v{claim.version - 1}.",
                     hint="Look at the published version; update it, or choose another name.",
@@ -230,13 +193,16 @@ class Catalogue:
             db.execute("DELETE FROM claim WHERE name = ? AND owner = ?", (claim.name, claim.owner))
 
     def publish(self, manifest: Manifest, seal: str, sandbox: str, event: str = "published") -> None:
-        """Makes a version whose files are in place the current one, in one transaction that also ends its claim."""
+        """Enters a version whose files are in place, in one transaction that also ends its claim.
+
+        It becomes the current one, unless the event is `raised`: then it is there and gets other evidence.
+        """
         values = {
             "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
             "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
         }  # fmt: skip
         with self._transaction() as db:
-            for statement in PUBLISH:
+            for statement in RAISE if event == "raised" else PUBLISH:
                 db.execute(statement, values)
             detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
             _journal(db, event, manifest.name, manifest.version, detail)

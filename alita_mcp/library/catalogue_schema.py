@@ -112,6 +112,20 @@ PUBLISH = (
     "DELETE FROM claim WHERE name = :name",
 )
 
+RAISE = (
+    "UPDATE version SET manifest = :manifest, digest = :digest, seal = :seal WHERE name = :name AND version = :version",
+    "DELETE FROM evidence WHERE name = :name AND version = :version",
+    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "DELETE FROM claim WHERE name = :name",
+)
+"""Other evidence for a version; the other kinds of sandbox have not seen it yet."""
+
+CLAIMABLE = """
+SELECT max(version), (SELECT state FROM tool WHERE name = :name),
+    (SELECT digest FROM version WHERE name = :name AND version = :version AND quarantined IS NULL)
+FROM version WHERE name = :name
+"""
+
 COUNT_CALLS = (
     "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"
     " ON CONFLICT (name) DO UPDATE SET calls = calls + :calls, failures = failures + :failures,"
@@ -121,7 +135,8 @@ COUNT_CALLS = (
 TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed') AND id <= ?"
 
 ENTRIES = """
-SELECT t.name, t.current, t.state, t.pinned, t.created_at, v.digest, v.quarantined, u.calls, u.failures, u.last_used,
+SELECT t.name, t.current, t.state, t.pinned, t.created_at, v.digest, v.seal, v.quarantined,
+    u.calls, u.failures, u.last_used,
     (SELECT group_concat(o.version, ',') FROM version o WHERE o.name = t.name) AS versions,
     (SELECT group_concat(e.sandbox, ',') FROM evidence e WHERE e.name = t.name AND e.version = t.current) AS sandboxes,
     EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved

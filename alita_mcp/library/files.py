@@ -27,6 +27,7 @@ from alita_mcp.library.disk import (
     write_folder,
 )
 from alita_mcp.library.testfile import render_tests
+from alita_mcp.library.trust import contradiction
 from alita_mcp.values import (
     TOOL_NAME,
     AcceptedVersion,
@@ -81,8 +82,8 @@ def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Exam
     return _sha256(json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
 
 
-def manifest_of(accepted: AcceptedVersion, version: int) -> Manifest:
-    """The public face of a version about to be published."""
+def manifest_of(accepted: AcceptedVersion, version: int, created_at: str = "") -> Manifest:
+    """The public face of a version about to be published; `created_at`: of one that is there already."""
     draft, contract = accepted.draft, accepted.contract
     open_digest = Manifest(
         name=draft.name,
@@ -98,22 +99,22 @@ def manifest_of(accepted: AcceptedVersion, version: int) -> Manifest:
         limits=draft.limits,
         trust=accepted.report.trust,
         deterministic=accepted.report.deterministic,
-        created_at=now(),
+        created_at=created_at or now(),
         digest="",
     )
     digest = digest_of(open_digest, draft.code, accepted.lock, draft.examples)
     return open_digest.model_copy(update={"digest": digest})
 
 
-def pack(accepted: AcceptedVersion, version: int) -> dict[str, bytes]:
-    """The files of an accepted version.
+def pack(accepted: AcceptedVersion, version: int, created_at: str = "") -> dict[str, bytes]:
+    """The files of an accepted version; `created_at`: of one that is there already.
 
     Raises:
         LibraryError: something in it cannot be written so that it reads back the same.
     """
     draft = accepted.draft
     try:
-        manifest = manifest_of(accepted, version)
+        manifest = manifest_of(accepted, version, created_at)
         files = {
             "tool.py": draft.code.encode(),
             "test_tool.py": render_tests(draft.name, draft.code, draft.examples).encode(),
@@ -178,7 +179,15 @@ def _parse(files: Folder, name: str, version: int) -> StoredVersion:
         raise quarantined(name, version, "manifest.json is that of another version")
     if manifest.digest != digest_of(manifest, stored.code, stored.lock, stored.examples):
         raise quarantined(name, version, "manifest.json does not agree with its digest")
+    untrue = contradiction(manifest, stored.report)
+    if untrue:
+        raise quarantined(name, version, untrue)
     return stored
+
+
+def written_example(example: Example) -> str:
+    """An example as text that is the same for the same example only: `1`, `1.0` and `true` are three."""
+    return json.dumps(example.as_json(), sort_keys=True)
 
 
 def seal_of(files: Folder) -> str:
@@ -245,10 +254,18 @@ class ToolFiles:
             raise ToolNotFound(f"{name!r} v{version} is no name of a tool's version.")
         return self.root / name / f"v{version}"
 
+    def aside(self) -> Path:
+        """A place of this process for what is not, or no longer, a version; swept after the process died."""
+        return self.root / f".staging-{self._owner}-{secrets.token_hex(4)}"
+
+    def laid_aside(self, owner: str) -> list[Path]:
+        """What a process has put aside."""
+        return sorted(self.root.glob(f".staging-{owner}-*")) if owner.isalnum() else []
+
     def store(self, name: str, version: int, files: Folder) -> None:
         """Writes a version aside and renames it into place; all of it is on the disk afterwards."""
         place = self.folder(name, version)
-        staging = self.root / f".staging-{self._owner}-{secrets.token_hex(4)}"
+        staging = self.aside()
         try:
             write_folder(staging, files, self._on_step)
             if os.path.lexists(place):

@@ -16,19 +16,22 @@ from pydantic import JsonValue
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.background import background
 from alita_mcp.library.call_journal import CallJournal
-from alita_mcp.library.catalogue import JournalRow, Snapshot
+from alita_mcp.library.catalogue_rows import JournalRow, Snapshot
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import Finder
 from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.listeners import Listeners
 from alita_mcp.library.listing import answer, documents, listing, standing
 from alita_mcp.library.loaded import LoadedVersions
 from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
+from alita_mcp.library.permits import too_thin
 from alita_mcp.library.ranking import Document
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.library.store import Store
+from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, CatalogueEntry, Lock, Manifest, StoredVersion
 
@@ -54,7 +57,7 @@ class Library:
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = Finder(SearchIndex(store.home / "index.lance"), self._fresh_documents, tasks)
-        self._callbacks: dict[object, Callable[[], None]] = {}
+        self._listeners = Listeners()
         self._generation = 0
         self._snapshot = Snapshot(0, {}, {})
 
@@ -127,6 +130,10 @@ class Library:
         """
         return await self._change(self._store.publish, accepted, expected_version)
 
+    async def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
+        """Gives a published version more examples and their report; raises as `Store.raise_trust`."""
+        return await self._change(self._store.raise_trust, accepted, known)
+
     def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
         """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
         lock = self._snapshot.evidence.get((name, version), {}).get(sandbox_kind)
@@ -159,7 +166,13 @@ class Library:
         return await self._alter("cache on" if on else "cache off", name)
 
     async def approve(self, name: str) -> CatalogueEntry:
-        """A person grants what the current version asks for, and only that version."""
+        """A person grants what the current version asks for, and only that version.
+
+        Raises:
+            ToolUnavailable: it is not `verified`; the hint says what would raise its trust.
+        """
+        if not may_hold_grants((await self._known(name)).manifest):
+            raise too_thin(await self.read(name))
         return await self._alter("approved", name)
 
     async def revoke(self, name: str) -> CatalogueEntry:
@@ -172,13 +185,7 @@ class Library:
         return self._snapshot.entries[name]
 
     async def enable(self, name: str) -> CatalogueEntry:
-        """Brings a disabled, deleted or quarantined tool back, once its files are proved unchanged.
-
-        Raises:
-            ToolNotFound: no tool has that name.
-            ToolQuarantined: its current version is not what was verified.
-            ToolUnavailable: it was deleted too long ago.
-        """
+        """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
         if name not in self._snapshot.entries:
             await self._known(name)
         await self._change(self._store.enable, name, self._snapshot.entries[name].manifest.version)
@@ -249,13 +256,7 @@ class Library:
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
-        key = object()
-        self._callbacks[key] = callback
-
-        def unsubscribe() -> None:
-            self._callbacks.pop(key, None)
-
-        return unsubscribe
+        return self._listeners.add(callback)
 
     async def refresh(self) -> None:
         """Takes in what other processes committed; the watcher does so by itself four times a second."""
@@ -315,8 +316,7 @@ class Library:
         self._generation += 1
         self._finder.want(documents(snapshot.entries))
         if listing(before) != listing(snapshot.entries):
-            for callback in tuple(self._callbacks.values()):
-                callback()
+            self._listeners.tell()
 
     def _fresh_documents(self) -> Mapping[str, Document]:
         return documents(self._store.snapshot().entries)

@@ -12,6 +12,9 @@ from alita_mcp.values import CatalogueEntry
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""
 
+NEAR_TIE = 0.9
+"""A verified tool with this share of a provisional one's probability stands before it."""
+
 Entries = Mapping[str, CatalogueEntry]
 
 
@@ -27,7 +30,8 @@ def listing(entries: Entries) -> list[tuple[Any, ...]]:
 
 def _listed(entry: CatalogueEntry) -> tuple[Any, ...]:
     manifest = entry.manifest
-    return (entry.name, manifest.version, manifest.digest, entry.state, entry.pinned, entry.approved)
+    version = (manifest.version, manifest.digest, manifest.trust)
+    return (entry.name, *version, entry.state, entry.pinned, entry.approved)
 
 
 def documents(entries: Entries) -> dict[str, Document]:
@@ -38,14 +42,25 @@ def documents(entries: Entries) -> dict[str, Document]:
 def answer(found: Sequence[tuple[str, float]], entries: Entries, limit: int) -> SearchAnswer:
     """The answer to a search that found these names with these probabilities, best first."""
     enabled = {name: entry for name, entry in entries.items() if entry.state == "enabled"}
-    scores = {name: score for name, score in found if name in enabled}
-    fit = band(max(scores.values(), default=0.0))
-    most_used = sorted(enabled.values(), key=lambda entry: (-entry.calls, entry.name))
+    scores = _by_trust({name: score for name, score in found if name in enabled}, enabled)
+    fit = band(next(iter(scores.values()), 0.0))
+    most_used = sorted(
+        enabled.values(), key=lambda entry: (entry.manifest.trust != "verified", -entry.calls, entry.name)
+    )
     others = [entry.name for entry in most_used if entry.name not in scores]
     shown = list(scores)[: ALWAYS_SHOWN if fit == "none" else limit]
     shown += others[: max(0, ALWAYS_SHOWN - len(shown))]
     hits = tuple(_hit(enabled[name], scores.get(name, 0.0)) for name in shown[: max(1, limit)])
     return SearchAnswer(fit=fit, total=len(enabled), results=hits)
+
+
+def _by_trust(scores: Mapping[str, float], entries: Entries) -> dict[str, float]:
+    """Probabilities, best first; a tool that is not verified yields to verified ones that are nearly as likely."""
+
+    def rank(name: str) -> float:
+        return -scores[name] * (1 if entries[name].manifest.trust == "verified" else NEAR_TIE)
+
+    return {name: scores[name] for name in sorted(scores, key=rank)}
 
 
 def _hit(entry: CatalogueEntry, score: float) -> SearchHit:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.catalogue import Snapshot
+from alita_mcp.library.catalogue_rows import Snapshot
 from alita_mcp.library.grants_file import GrantsFile
 from alita_mcp.library.hosts import ANY, covers
-from alita_mcp.values import CatalogueEntry, Grants, Manifest
+from alita_mcp.library.trust import MORE_TESTS, may_hold_grants, what_would_raise
+from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
 
 _WORKSPACE = ("none", "read", "write")
 
@@ -96,7 +97,10 @@ class Permits:
         return replace(snapshot, entries=entries)
 
     def of(self, manifest: Manifest) -> Grants | None:
-        """The grants under which this version runs now; None when something that it asks for is not granted."""
+        """The grants under which this version runs now; None when something that it asks for is not granted.
+
+        A version that is not `verified` is given none, whatever was approved or filed.
+        """
         if manifest.grants.is_pure:
             return manifest.grants
         with self._lock:
@@ -108,7 +112,9 @@ class Permits:
         return None if self.of(manifest) is not None else self.not_granted(manifest)
 
     def not_granted(self, manifest: Manifest) -> ToolUnavailable:
-        """The error for a version that asks for what nobody granted."""
+        """The error for a version that asks for what nobody granted, or for anything while it is not verified."""
+        if not may_hold_grants(manifest):
+            return _too_thin(manifest, how_to_grant(manifest))
         with self._lock:
             filed, problem = self._file.granted_to(manifest), self._file.problem
             lacks = missing(manifest.grants, approved=self._approved(manifest), filed=filed)
@@ -119,6 +125,8 @@ class Permits:
         )
 
     def _in_force(self, manifest: Manifest) -> Grants | None:
+        if not may_hold_grants(manifest):
+            return None
         filed = self._file.granted_to(manifest)
         return in_force(manifest.grants, approved=self._approved(manifest), filed=filed)
 
@@ -133,8 +141,24 @@ class Permits:
         return entry if entry.approved is granted else entry.model_copy(update={"approved": granted})
 
 
+def too_thin(stored: StoredVersion) -> ToolUnavailable:
+    """The error for a version whose evidence is too thin for grants; the hint says what would raise its trust."""
+    return _too_thin(stored.manifest, what_would_raise(stored.report))
+
+
+def _too_thin(manifest: Manifest, hint: str) -> ToolUnavailable:
+    asked = ", ".join(in_words(manifest.grants))
+    return ToolUnavailable(
+        f"{manifest.name} v{manifest.version} is {manifest.trust}, and grants are given to verified tools only; "
+        f"it asks for {asked}.",
+        hint=hint,
+    )
+
+
 def how_to_grant(manifest: Manifest) -> str:
-    """What a person does so that a version may be called."""
+    """What has to happen so that a version may be called."""
+    if not may_hold_grants(manifest):
+        return f"It has to be verified first. {MORE_TESTS}: inspect_tool, or `alita show {manifest.name}`, says which."
     line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)
     file = f"a line in the file that ALITA_GRANTS_FILE names, as in {line}"
     if ANY in manifest.grants.network:

@@ -1,4 +1,4 @@
-"""Which tools are listed as tools of their own: pinned first, then the newest, then the most used."""
+"""Which tools are listed as tools of their own: pinned, newest, most used, and verified before not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ NEWCOMERS = 4
 
 
 class Promotion:
-    """Keeps the listed order stable, so that clients' prompt caches hold: newcomers are appended."""
+    """Keeps the listed order stable, so that clients' prompt caches hold: newcomers are appended.
+
+    Verified and pinned tools stand first and provisional ones behind them, each in a stable order.
+    """
 
     def __init__(self, at_most: int, *, verified_only: bool) -> None:
         self._at_most = at_most
@@ -24,7 +27,8 @@ class Promotion:
         able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}
         names = self._best(list(able.values()))
         kept = [name for name in self._order if name in names]
-        self._order = kept + [name for name in names if name not in kept]
+        order = kept + [name for name in names if name not in kept]
+        self._order = sorted(order, key=lambda name: _yields(able[name]))
         return tuple(able[name] for name in self._order)
 
     def _best(self, able: list[CatalogueEntry]) -> list[str]:
@@ -35,6 +39,10 @@ class Promotion:
 
     def _may_be_listed(self, entry: CatalogueEntry) -> bool:
         return entry.callable_now and (not self._verified_only or entry.manifest.trust == "verified")
+
+
+def _yields(entry: CatalogueEntry) -> bool:
+    return entry.manifest.trust != "verified" and not entry.pinned
 
 
 def _merit(entry: CatalogueEntry) -> tuple[bool, float, str]:

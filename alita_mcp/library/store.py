@@ -19,7 +19,8 @@ from alita_mcp.errors import (
     ToolQuarantined,
     ToolUnavailable,
 )
-from alita_mcp.library.catalogue import Catalogue, Claim, Snapshot
+from alita_mcp.library.catalogue import Catalogue
+from alita_mcp.library.catalogue_rows import Claim, Snapshot
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.files import (
     Folder,
@@ -30,9 +31,12 @@ from alita_mcp.library.files import (
     seal_of,
     unpack,
     versions_under,
+    written_example,
 )
 from alita_mcp.library.locks import Owner, held
 from alita_mcp.library.permits import Permits
+from alita_mcp.library.replacing import Exchange, put_right
+from alita_mcp.library.trust import is_lower
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -114,6 +118,34 @@ class Store:
         files = pack(accepted, expected + 1)
         return self._place(name, expected + 1, files, "published")
 
+    def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
+        """Gives a published version other examples and the report of them; all else of it stays as it is.
+
+        Raises:
+            NameTaken: somebody else changed the version meanwhile.
+            ToolUnavailable: the tool is deleted.
+            LibraryError: it is another tool, or less is proved than before; or the disk refuses. Nothing changed.
+        """
+        name, version = known.manifest.name, known.manifest.version
+        files = pack(accepted, version, known.manifest.created_at)
+        _refuse_other_or_less(unpack(files, name, version), known)
+        claim = Claim(name=name, version=version, owner=self._owner.name)
+        self._claim(claim, known.manifest.digest)
+        exchange = Exchange(self.files, name, version, self._on_step)
+        try:
+            self._on_step("claimed")
+            exchange.write(files)
+            with held(self._lock, OPEN_TIMEOUT_S):
+                exchange.carry_out()
+                manifest = self._enter(name, version, files, "raised")
+        except BaseException:
+            with held(self._lock, OPEN_TIMEOUT_S):
+                self._abandon(claim)
+            exchange.clear()
+            raise
+        exchange.clear()
+        return manifest
+
     def read(self, name: str, version: int) -> StoredVersion:
         """A published version, proved unchanged.
 
@@ -149,15 +181,33 @@ class Store:
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
             return self.files.read(name, version, seal)
-        except ToolQuarantined as damaged:
-            reason = damaged.message.partition(": ")[2].removesuffix(".")
-            self.catalogue.change("quarantined", name, version, reason=reason)
-            raise
+        except ToolQuarantined:
+            return self._look_again(name, version, seal)
 
-    def _claim(self, claim: Claim) -> None:
+    def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
+        """Whether a version is damaged: looked at while nobody can be replacing it."""
+        with held(self._lock, OPEN_TIMEOUT_S):
+            for claim in self.catalogue.claims():
+                if (claim.name, claim.version) == (name, version):
+                    self._put_right(claim)
+            row = self.catalogue.version_row(name, version)
+            try:
+                return self.files.read(name, version, row.seal if row else seal)
+            except ToolQuarantined as damaged:
+                reason = damaged.message.partition(": ")[2].removesuffix(".")
+                self.catalogue.change("quarantined", name, version, reason=reason)
+                raise
+
+    def _put_right(self, claim: Claim) -> None:
+        """Leaves that folder in a claimed version's place which the catalogue stands for, if any."""
+        row = self.catalogue.version_row(claim.name, claim.version)
+        if row is not None:
+            put_right(self.files, claim.owner, claim.name, claim.version, row.seal)
+
+    def _claim(self, claim: Claim, digest: str | None = None) -> None:
         """Takes a name for publishing, after whoever holds it is done, or cleared away if it died."""
         deadline = time.monotonic() + CLAIM_TIMEOUT_S
-        while not self.catalogue.claim(claim):
+        while not self.catalogue.claim(claim, digest):
             if time.monotonic() > deadline:
                 raise NameTaken(
                     f"{claim.name} is being published by somebody else.", hint="Search again later."
@@ -174,9 +224,9 @@ class Store:
 
     def _abandon(self, claim: Claim) -> None:
         """Removes what an unfinished publishing left, if it did not finish after all."""
-        row = self.catalogue.version_row(claim.name, claim.version)
-        if row is None:
+        if self.catalogue.version_row(claim.name, claim.version) is None:
             self.files.discard(claim.name, claim.version)
+        self._put_right(claim)
         self.catalogue.release(claim)
 
     def _sweep(self) -> None:
@@ -251,9 +301,25 @@ class Store:
 
 def _proved(root: Path, name: str, version: int) -> Folder:
     files = read_version_folder(root / name / f"v{version}", name, version)
-    if unpack(files, name, version).report.trust == "rejected":
-        raise quarantined(name, version, "its report says rejected")
+    unpack(files, name, version)
     return files
+
+
+def _refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
+    name = f"{known.manifest.name} v{known.manifest.version}"
+    evidence = {"trust", "deterministic", "digest"}
+    if (
+        raised.code != known.code
+        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
+    ):
+        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
+    if is_lower(raised.manifest.trust, known.manifest.trust):
+        raise LibraryError(
+            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
+            hint="Publish a new version if the tool is wrong.",
+        )
+    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
+        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
 
 
 def _tombstone_limit() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -148,6 +149,19 @@ async def opened(home: Path, on_step: OnStep = no_step) -> AsyncIterator[Library
 
 def version_folder(home: Path, manifest: Manifest) -> Path:
     return home / "generated_tools" / manifest.name / f"v{manifest.version}"
+
+
+def forge(
+    folder: Path, *, manifest: dict[str, Any] | None = None, report: dict[str, Any] | None = None
+) -> None:
+    """Edits a version as somebody would who knows how its files vouch for one another."""
+    said = json.loads((folder / "report.json").read_bytes()) | (report or {})
+    (folder / "report.json").write_text(json.dumps(said), encoding="utf-8")
+    document = json.loads((folder / "manifest.json").read_bytes())
+    document["manifest"] |= manifest or {}
+    digest = hashlib.sha256((folder / "report.json").read_bytes()).hexdigest()
+    document["files"]["report.json"] = f"sha256:{digest}"
+    (folder / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 def found(home: Path, pattern: str) -> list[Path]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 from alita_mcp.errors import NameTaken
+from alita_mcp.values import Example
 from tests.library.factory import accepted, opened, simple
 
 ROOT = Path(__file__).parents[2]
@@ -82,9 +83,40 @@ async def publish_and_stay(home: Path, name: str) -> None:
         sys.stdin.readline()
 
 
+async def raise_and_die(home: Path, step: str) -> None:
+    """Raises the trust of a published tool and kills itself with SIGKILL right after the named step."""
+
+    def die(done: str) -> None:
+        if done == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async with opened(home, die) as library:
+        await library.raise_trust(accepted(), await library.read("slugify"))
+
+
+async def raise_trust(home: Path, number: str) -> None:
+    """Raises the trust of a published tool when told to, with an example of its own; says `raised` or `taken`."""
+    async with opened(home) as library:
+        known = await library.read("slugify")
+        own = Example(arguments={"text": f"Racer {number}"}, expected=f"racer-{number}")
+        print("ready", flush=True)
+        sys.stdin.readline()
+        try:
+            await library.raise_trust(accepted(examples=(*known.examples, own)), known)
+        except NameTaken:
+            print(f"taken: {library.entry('slugify').manifest.trust}")
+        else:
+            print("raised")
+
+
 PROGRAMS = {
-    "die": publish_and_die, "race": race, "starters": open_with_starters, "stay": publish_and_stay,
-}  # fmt: skip
+    "die": publish_and_die,
+    "race": race,
+    "raise": raise_trust,
+    "raise_and_die": raise_and_die,
+    "starters": open_with_starters,
+    "stay": publish_and_stay,
+}
 
 if __name__ == "__main__":
     word, home, *rest = sys.argv[1:]

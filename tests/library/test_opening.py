@@ -16,7 +16,7 @@ from alita_mcp.library.library import open_library
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
-from tests.library.factory import accepted, events, found, opened, publish_six, simple
+from tests.library.factory import accepted, events, forge, found, opened, publish_six, simple
 from tests.library.processes import finish, start
 
 
@@ -65,7 +65,9 @@ async def test_a_changed_starter_tool_is_refused_and_the_others_come(home: Path,
 
 
 async def test_a_rejected_starter_tool_is_refused(home: Path, tmp_path: Path) -> None:
-    write_version_folder(tmp_path / "s" / "slugify" / "v1", accepted(trust="rejected"))
+    folder = tmp_path / "s" / "slugify" / "v1"
+    write_version_folder(folder, accepted())
+    forge(folder, manifest={"trust": "rejected"}, report={"trust": "rejected"})
     async with open_library(Settings(home=home), starters=lambda: tmp_path / "s") as library:
         assert library.entries() == ()
 

@@ -74,3 +74,25 @@ def test_verified_only_and_none_at_all_can_be_asked_for() -> None:
         "good"
     ]
     assert names(Promotion(0, verified_only=False), entry("good")) == []
+
+
+def test_provisional_tools_stand_behind_verified_ones_and_each_kind_keeps_its_order() -> None:
+    promotion = Promotion(8, verified_only=False)
+    thin = [entry("thin_a", day=8, trust="provisional"), entry("thin_b", day=7, trust="provisional")]
+    assert names(promotion, *thin) == ["thin_a", "thin_b"]
+    assert names(promotion, *thin, entry("good_a", day=1)) == ["good_a", "thin_a", "thin_b"]
+    assert names(promotion, *thin, entry("good_a", day=1), entry("good_b", day=9)) == [
+        "good_a",
+        "good_b",
+        "thin_a",
+        "thin_b",
+    ]
+
+
+def test_a_raised_tool_joins_the_verified_ones_and_a_pinned_one_stands_among_them() -> None:
+    promotion = Promotion(8, verified_only=False)
+    entries = [entry("thin", day=3, trust="provisional"), entry("good", day=2)]
+    assert names(promotion, *entries) == ["good", "thin"]
+    assert names(promotion, entry("thin", day=3), entry("good", day=2)) == ["good", "thin"]
+    pinned = entry("other", day=1, trust="provisional", pinned=True)
+    assert names(promotion, *entries, pinned) == ["good", "other", "thin"]

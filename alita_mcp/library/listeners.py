@@ -1,0 +1,27 @@
+"""Who wants to hear of changes: callbacks in, each of them called at every change until it is taken out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Listeners:
+    """Callbacks of one process; the same one may be there several times."""
+
+    def __init__(self) -> None:
+        self._callbacks: dict[object, Callable[[], None]] = {}
+
+    def add(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls back from now on; answers how to stop that."""
+        key = object()
+        self._callbacks[key] = callback
+
+        def remove() -> None:
+            self._callbacks.pop(key, None)
+
+        return remove
+
+    def tell(self) -> None:
+        """Calls everybody back."""
+        for callback in tuple(self._callbacks.values()):
+            callback()

@@ -1,0 +1,74 @@
+"""What a level of trust allows and what would raise it: a report or a manifest in, words for people and agents out."""
+
+from __future__ import annotations
+
+import json
+
+from alita_mcp.values import Check, Manifest, Trust, VerificationReport
+
+MAX_LINE = 360
+"""Longest line that says what would raise the trust."""
+MAX_HINT = 150
+SHOWN_SURVIVORS = 3
+MORE_TESTS = "Send the same name and code again with more tests"
+_RANK: dict[Trust, int] = {"rejected": 0, "provisional": 1, "verified": 2}
+_ANY_TEST = "three at least, different in kind, one of them an edge or error case"
+
+
+def is_lower(trust: Trust, than: Trust) -> bool:
+    """Whether one level is below another."""
+    return _RANK[trust] < _RANK[than]
+
+
+def may_hold_grants(manifest: Manifest) -> bool:
+    """Whether rights beyond pure computation may be given to a version at all."""
+    return manifest.grants.is_pure or manifest.trust == "verified"
+
+
+def contradiction(manifest: Manifest, report: VerificationReport) -> str:
+    """Why a version's claim of trust cannot be what its gates said; empty when it can."""
+    if report.trust != manifest.trust:
+        return "its manifest and its report name different levels of trust"
+    failed = [check for check in report.checks if not check.passed]
+    if report.trust == "rejected" or any(check.hard for check in failed):
+        return "its report says rejected"
+    return "its report claims more than its checks show" if report.trust == "verified" and failed else ""
+
+
+def what_would_raise(report: VerificationReport) -> str:
+    """One line: the evidence that would make a version `verified`; empty when it is."""
+    if report.trust == "verified":
+        return ""
+    hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
+    return _clipped(f"{MORE_TESTS}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
+
+
+def _hint(check: Check, report: VerificationReport) -> str:
+    if check.stage == "mutation" and report.mutation and report.mutation.survivors:
+        return _of_survivors(report)
+    case = f" for {json.dumps(check.case, ensure_ascii=False)}" if check.case else ""
+    words = f"{check.message}{_clipped(case, 70)}"
+    return _clipped(f"{words} ({check.fix.removesuffix('.')})" if check.fix else words, MAX_HINT)
+
+
+def _of_survivors(report: VerificationReport) -> str:
+    survivors = report.mutation.survivors if report.mutation else ()
+    shown = [
+        f"line {each.line} `{_clipped(each.was, 40)}` → `{_clipped(each.now, 40)}`"
+        for each in survivors[:SHOWN_SURVIVORS]
+    ]
+    more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
+    return f"some whose result shows the change of {', '.join(shown)}{more}"
+
+
+def _without_checks(report: VerificationReport) -> str:
+    """For a version that no single check holds back, such as one that too few candidates agreed on."""
+    agreement = report.agreement
+    if agreement is None:
+        return _ANY_TEST
+    return f"{agreement.share:.0%} of {agreement.candidates} candidates behave alike; {_ANY_TEST}"
+
+
+def _clipped(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

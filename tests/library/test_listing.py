@@ -1,0 +1,73 @@
+"""Search answers from ranked names: the level of trust decides between tools that are nearly as likely."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.library.files import manifest_of
+from alita_mcp.library.listing import answer, listing
+from alita_mcp.values import CatalogueEntry, Trust
+from tests.library.factory import simple
+
+
+def entry(name: str, trust: Trust, calls: int = 0) -> CatalogueEntry:
+    return CatalogueEntry(
+        manifest=manifest_of(simple(name, trust=trust), 1),
+        state="enabled",
+        versions=(1,),
+        sandboxes=("monty",),
+        calls=calls,
+        created_at="2026-01-01",
+    )
+
+
+ENTRIES = {"thin": entry("thin", "provisional", calls=9), "good": entry("good", "verified")}
+
+
+@pytest.mark.parametrize(
+    ("thin", "good", "order", "fit"),
+    [
+        (0.80, 0.79, ["good", "thin"], "match"),
+        (0.80, 0.73, ["good", "thin"], "match"),
+        (0.80, 0.60, ["thin", "good"], "match"),
+        (0.74, 0.69, ["good", "thin"], "possible"),
+        (0.50, 0.50, ["good", "thin"], "possible"),
+        (0.50, 0.90, ["good", "thin"], "match"),
+    ],
+)
+def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
+    thin: float, good: float, order: list[str], fit: str
+) -> None:
+    found = sorted({"thin": thin, "good": good}.items(), key=lambda pair: -pair[1])
+    said = answer(found, ENTRIES, 5)
+    assert [hit.name for hit in said.results] == order
+    assert {hit.name: hit.score for hit in said.results} == {"thin": thin, "good": good}
+    assert said.fit == fit
+
+
+def test_where_nothing_fits_the_verified_ones_are_shown_first_however_much_others_are_used() -> None:
+    said = answer([], ENTRIES, 5)
+    assert said.fit == "none"
+    assert [hit.name for hit in said.results] == ["good", "thin"]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=12))
+def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[float, bool]]) -> None:
+    entries = {
+        f"tool_{n}": entry(f"tool_{n}", "verified" if good else "provisional")
+        for n, (_, good) in enumerate(hits)
+    }
+    found = sorted(((f"tool_{n}", score) for n, (score, _) in enumerate(hits)), key=lambda pair: -pair[1])
+    said = answer(found, entries, 20)
+    verified = [hit.score for hit in said.results if hit.trust == "verified"]
+    assert verified == sorted(verified, reverse=True)
+    if said.fit != "none":
+        assert len(said.results) == len(hits)
+
+
+def test_another_level_of_trust_is_a_change_of_what_is_listed() -> None:
+    thin = ENTRIES["thin"]
+    raised = thin.model_copy(update={"manifest": thin.manifest.model_copy(update={"trust": "verified"})})
+    assert listing({"thin": thin}) != listing({"thin": raised})
