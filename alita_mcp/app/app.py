@@ -13,21 +13,25 @@ from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library, open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.result_cache import open_result_cache
 from alita_mcp.library.search_answer import SearchAnswer
-from alita_mcp.models.litellm import LitellmModel
+from alita_mcp.models.lending import Desk
+from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import Jobs, OnStage, open_jobs
+from alita_mcp.synthesis.jobs import Jobs, OnStage, SynthesisJob, Wait, open_jobs
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
 from alita_mcp.values import CatalogueEntry
 
+MAX_OPEN_QUESTIONS = 16
+"""To the model of one client at once; all that one synthesis draws side by side fits."""
 ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
 
 
@@ -67,17 +71,7 @@ class App:
         """
         if isinstance(request, Rejected):
             return request
-
-        async def work(enter: OnStage) -> Outcome:
-            outcome = await self.toolsmith.make(request, enter)
-            await self.library.record(
-                "synthesis",
-                request.name or None,
-                outcome.model_dump(mode="json", include={"status", "stage", "reason"}),
-            )
-            return outcome
-
-        return await self.jobs.answer(self.jobs.start(work), self.settings.answer_within_s, on_stage)
+        return await self.answer(self.begin(request), on_stage)
 
     async def resume(self, job_id: str, on_stage: OnStage) -> Outcome:
         """The outcome of a job started earlier, or `working` again.
@@ -85,7 +79,32 @@ class App:
         Raises:
             UsageError: there is no such job.
         """
-        return await self.jobs.answer(self.jobs.find(job_id), self.settings.answer_within_s, on_stage)
+        return await self.answer(self.jobs.find(job_id), on_stage)
+
+    def begin(self, request: SynthesisRequest, desk: Desk | None = None) -> SynthesisJob:
+        """Starts a synthesis, or finds the same one under way; its questions go to `desk` where no model is ours.
+
+        Raises:
+            UsageError: too many are under way.
+        """
+        lends = self.settings.client_model and self.toolsmith.would_borrow(request)
+        lent = desk if lends else None
+        room, key = None, request.model_dump_json()
+        if lent is not None:
+            room = ModelRoom(self.settings, source=lent.model, at_once=MAX_OPEN_QUESTIONS)
+            key = f"{lent.owner} {key}" if lent.owner else ""
+
+        async def work(enter: OnStage) -> Outcome:
+            return await self.toolsmith.make(request, enter, room)
+
+        return self.jobs.start(work, key, lent)
+
+    async def answer(self, job: SynthesisJob, on_stage: OnStage, until: Wait | None = None) -> Outcome:
+        """A job's outcome; `working` when it is not there within `answer_within_s`, or before `until` returns.
+
+        Cancelling this call cancels the job.
+        """
+        return await self.jobs.answer(job, self.settings.answer_within_s, on_stage, until)
 
     async def run(self, name: str, arguments: dict[str, Any], version: int | None = None) -> RunAnswer:
         """Calls a tool in the sandbox; see `Calls.run`."""
@@ -109,17 +128,19 @@ class App:
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
+        kinds = self.library.evidence(name, stored.manifest.version)
         card: dict[str, Any] = {
             "manifest": stored.manifest.model_dump(mode="json"),
             "state": entry.state,
             "pinned": entry.pinned,
             "versions": list(entry.versions),
-            "sandboxes": list(self.library.evidence(name, stored.manifest.version)),
+            "sandboxes": list(kinds),
             "approved": self.library.permits.of(stored.manifest) is not None,
             "calls": entry.calls,
             "failures": entry.failures,
             "last_used": entry.last_used,
             "report": stored.report.model_dump(mode="json"),
+            "evidence": evidence_of(stored.report, kinds).model_dump(mode="json"),
         }
         if source:
             card["source"] = stored.code
@@ -153,7 +174,12 @@ class App:
 
 @asynccontextmanager
 async def open_app(
-    settings: Settings, *, admit: Admit, sandbox: Sandbox | None = None, model: LanguageModel | None = None
+    settings: Settings,
+    *,
+    admit: Admit,
+    sandbox: Sandbox | None = None,
+    model: LanguageModel | None = None,
+    models: ModelRoom | None = None,
 ) -> AsyncIterator[App]:
     """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all."""
     async with AsyncExitStack() as stack:
@@ -162,9 +188,10 @@ async def open_app(
         stack.push_async_callback(_close_sandbox, chosen)
         await stack.enter_async_context(_tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
-        jobs = await stack.enter_async_context(open_jobs())
-        author = model or _configured_model(settings)
-        toolsmith = Toolsmith(library, chosen, settings, admit, author)
+        jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
+        room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
+        author = model or _plain_model(room)
+        toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
@@ -174,8 +201,8 @@ async def open_app(
         yield App(settings, library, calls, jobs, toolsmith, author)
 
 
-def _configured_model(settings: Settings) -> LanguageModel | None:
-    return LitellmModel(settings.model, settings) if settings.model else None
+def _plain_model(models: ModelRoom) -> LanguageModel | None:
+    return models.plain() if models.is_configured else None
 
 
 @asynccontextmanager

@@ -40,6 +40,29 @@ async def find_same_behaviour(
     return None
 
 
+async def find_serving(
+    examples: Sequence[Example], names: Sequence[str], library: Library, sandbox: Sandbox
+) -> Exists | None:
+    """The first of the tools called `names` that does what the examples say; too few of them say nothing."""
+    wanted = _with_results(examples)
+    if len(wanted) < MIN_EXAMPLES or len(wanted) < len(examples):
+        return None
+    for name in names:
+        try:
+            known = await library.read(name)
+            job = Job(
+                code=known.code, function=known.manifest.name, arguments={}, limits=known.manifest.limits
+            )
+            same = {each: each for each in known.manifest.input_schema.get("properties", {})}
+            pure = known.manifest.grants.is_pure and not known.manifest.packages
+            if pure and await _all_hold(job, wanted, same, sandbox):
+                why = f"it does what your {len(wanted)} examples say"
+                return Exists(tool=name, version=known.manifest.version, why=why)
+        except AlitaError:
+            continue
+    return None
+
+
 def _with_results(examples: Sequence[Example]) -> list[Example]:
     return [example for example in examples if "expected" in example.outcome_fields]
 

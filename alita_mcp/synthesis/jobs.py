@@ -1,4 +1,7 @@
-"""Synthesis as a job: it outlives the call that started it, not the process; cancelled, it leaves nothing."""
+"""Synthesis as a job: it outlives the call that started it, not the process; cancelled, it leaves nothing.
+
+So many run at once, more wait their turn; the same request again finds the job that is under way.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,16 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
+from alita_mcp.models.lending import Desk
 from alita_mcp.synthesis.outcomes import Outcome, Working
 
 OnStage = Callable[[str], Awaitable[None]]
 Work = Callable[[OnStage], Awaitable[Outcome]]
+Wait = Callable[[], Awaitable[object]]
 
-MAX_RUNNING = 16
+MAX_QUEUED = 32
+MAX_PARKED = 16
+"""How many jobs may depend on models that clients lend; they mostly wait, so they take no turn from the others."""
 KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
 
@@ -26,6 +33,10 @@ KEPT_FINISHED = 200
 class SynthesisJob:
     """One synthesis under way or done."""
 
+    key: str = ""
+    """What was asked for; the same again while nobody heard the outcome is this job."""
+    desk: Desk | None = None
+    """Where its questions wait for the model of its client; None: it asks no client."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
@@ -35,6 +46,10 @@ class SynthesisJob:
     done: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     listeners: list[OnStage] = field(default_factory=list)
+    waiting: int = 0
+    """How many callers wait for the outcome."""
+    heard: bool = False
+    """Whether somebody was told the outcome."""
 
     async def enter(self, stage: str) -> None:
         """Notes the stage and tells whoever waits."""
@@ -51,25 +66,42 @@ class SynthesisJob:
 class Jobs:
     """The running and the lately finished jobs of one process."""
 
-    def __init__(self, tasks: TaskGroup) -> None:
+    def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
+        self._at_once = at_once
+        self._turns = anyio.CapacityLimiter(at_once)
+        self._parking = anyio.CapacityLimiter(MAX_PARKED)
         self._jobs: dict[str, SynthesisJob] = {}
 
-    def start(self, work: Work) -> SynthesisJob:
-        """Starts work in the background.
+    def start(self, work: Work, key: str = "", desk: Desk | None = None) -> SynthesisJob:
+        """Starts work in the background, or finds the job of the same key that is under way or was not heard of.
 
         Raises:
-            UsageError: too many jobs are running.
+            UsageError: too many jobs wait already.
         """
         self._forget_old()
-        if sum(job.finished is None for job in self._jobs.values()) >= MAX_RUNNING:
-            raise UsageError(
-                f"{MAX_RUNNING} syntheses are running already.", hint="Wait for one to end, then try again."
-            )
-        job = SynthesisJob()
+        known = next((job for job in self._jobs.values() if key and job.key == key and _counts(job)), None)
+        if known is not None:
+            return known
+        self._refuse_when_full(parked=desk is not None)
+        job = SynthesisJob(key=key, desk=desk)
         self._jobs[job.id] = job
         self._tasks.start_soon(self._run, job, work)
         return job
+
+    def _refuse_when_full(self, *, parked: bool) -> None:
+        unfinished = [job for job in self._jobs.values() if job.finished is None]
+        same_kind = sum((job.desk is not None) == parked for job in unfinished)
+        if parked and same_kind >= MAX_PARKED:
+            raise UsageError(
+                f"Busy: {MAX_PARKED} syntheses wait for the models of their clients already.",
+                hint="Try again when one has ended, or hand in code and tests.",
+            )
+        if not parked and same_kind >= self._at_once + MAX_QUEUED:
+            raise UsageError(
+                f"Busy: {self._at_once} syntheses run at once and {MAX_QUEUED} wait already.",
+                hint="Try again when one has ended, or raise ALITA_MAX_SYNTHESES.",
+            )
 
     def find(self, job_id: str) -> SynthesisJob:
         """The job of that id.
@@ -86,20 +118,26 @@ class Jobs:
                 hint="Jobs end with the server's process; call synthesize_tool again with the whole request.",
             ) from None
 
-    async def answer(self, job: SynthesisJob, within_s: float, on_stage: OnStage) -> Outcome:
-        """The job's outcome, or `working` when it is not there within `within_s` seconds.
+    async def answer(
+        self, job: SynthesisJob, within_s: float, on_stage: OnStage, until: Wait | None = None
+    ) -> Outcome:
+        """The job's outcome, or `working` when it is not there within `within_s` seconds or before `until` returns.
 
-        Cancelling this call cancels the job and waits until nothing of it runs any more.
+        Cancelling this call cancels the job, unless others wait for it too, and waits until nothing of it runs.
         """
         job.listeners.append(on_stage)
+        job.waiting += 1
         try:
             with anyio.move_on_after(within_s):
-                await job.done.wait()
+                await (_first(job.done.wait, until) if until else job.done.wait())
         except anyio.get_cancelled_exc_class():
-            await self.cancel(job)
+            if job.waiting == 1:
+                await self.cancel(job)
             raise
         finally:
+            job.waiting -= 1
             job.listeners.remove(on_stage)
+        job.heard = job.heard or job.finished is not None
         if job.failure is not None:
             raise job.failure
         return job.outcome or Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage)
@@ -113,13 +151,14 @@ class Jobs:
     async def _run(self, job: SynthesisJob, work: Work) -> None:
         try:
             with job.scope:
-                job.outcome = await work(job.enter)
+                async with self._turns if job.desk is None else self._parking:
+                    job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
         except Exception as failure:  # noqa: BLE001 - whoever waits for the job must get it, not the task group
             job.failure = failure
         finally:
-            if job.scope.cancelled_caught:
+            if job.scope.cancelled_caught and job.outcome is None:
                 job.failure = Cancelled("The synthesis was cancelled; nothing was published.")
             job.finished = time.monotonic()
             job.done.set()
@@ -133,9 +172,28 @@ class Jobs:
                 del self._jobs[job.id]
 
 
+def _counts(job: SynthesisJob) -> bool:
+    """Whether asking again means this job: it runs, or ended well and nobody was told."""
+    if job.scope.cancel_called:
+        return False
+    return job.finished is None or (job.outcome is not None and not job.heard)
+
+
+async def _first(*waits: Wait) -> None:
+    """Returns when one of them does; ends the others."""
+    async with anyio.create_task_group() as group:
+
+        async def wait_for(wait: Wait) -> None:
+            await wait()
+            group.cancel_scope.cancel()
+
+        for wait in waits:
+            group.start_soon(wait_for, wait)
+
+
 @asynccontextmanager
-async def open_jobs() -> AsyncIterator[Jobs]:
+async def open_jobs(at_once: int = 4) -> AsyncIterator[Jobs]:
     """A place for jobs; leaving it cancels what still runs."""
     async with anyio.create_task_group() as tasks:
-        yield Jobs(tasks)
+        yield Jobs(tasks, at_once)
         tasks.cancel_scope.cancel()

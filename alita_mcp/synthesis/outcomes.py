@@ -24,15 +24,26 @@ class Created(Value):
     """When this client lists it by itself."""
     report: str
     """URI of the verification report."""
+    to_raise_trust: str = ""
+    """What evidence would make it `verified`; empty when it is."""
 
 
 class Exists(Value):
-    """A tool already does this, or holds this name; nothing was published."""
+    """A tool already does this, or holds this name; no new version was published.
+
+    The fields after `why` are there when the same tool was handed in again, perhaps with more examples.
+    """
 
     status: Literal["exists"] = "exists"
     tool: str
     version: int
     why: str
+    trust_before: str = ""
+    trust: str = ""
+    """As it is now, raised by the examples or not."""
+    tests: str = ""
+    to_raise_trust: str = ""
+    report: str = ""
 
 
 class Rejected(Value):
@@ -67,7 +78,9 @@ class NeedsApproval(Value):
     grants: tuple[str, ...]
     """What it asks for, each right in a few words."""
     how: str
-    """What a person does to approve it."""
+    """What a person does to approve it; for a provisional tool, what evidence it needs first."""
+    trust: str = ""
+    to_raise_trust: str = ""
 
 
 class NeedsCode(Value):

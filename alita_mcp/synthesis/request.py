@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
+from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Example, Value
 
@@ -36,6 +37,8 @@ class SynthesisRequest(Value):
     tools: tuple[str, ...] = Field(default=(), max_length=20)
     secrets: tuple[str, ...] = Field(default=(), max_length=20)
     update: bool = False
+    mode: Mode | None = None
+    """How much a model may spend on it; None: as the settings say."""
 
 
 def read_request(raw: Mapping[str, Any]) -> SynthesisRequest | Rejected:

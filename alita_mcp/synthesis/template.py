@@ -8,6 +8,7 @@ import re
 
 from alita_mcp.synthesis.outcomes import NeedsCode
 from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.script_template import function_of
 from alita_mcp.values import TOOL_NAME
 
 RULES = (
@@ -26,8 +27,15 @@ RULES = (
 )
 
 
-def ask_for_code(request: SynthesisRequest, similar: tuple[str, ...]) -> NeedsCode:
-    """The `needs_code` answer: call `synthesize_tool` again with the template's fields filled in."""
+def ask_for_code(
+    request: SynthesisRequest, similar: tuple[str, ...], printed: str | None = None
+) -> NeedsCode:
+    """The `needs_code` answer: call `synthesize_tool` again with the template's fields filled in.
+
+    A plain script comes back as a function that does the same; `printed` is its output without any input.
+    """
+    if request.code.strip():
+        return _ask_for_function(request, similar, printed)
     name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
     description = request.description.strip() or "Say in one sentence what the tool does."
     code = (
@@ -51,6 +59,25 @@ def ask_for_code(request: SynthesisRequest, similar: tuple[str, ...]) -> NeedsCo
         "use_when": ["…five short requests in different words…"],
     }
     return NeedsCode(template=json.dumps(filled, ensure_ascii=False, indent=1), rules=RULES, similar=similar)
+
+
+def _ask_for_function(request: SynthesisRequest, similar: tuple[str, ...], printed: str | None) -> NeedsCode:
+    wanted = request.name if _can_name_a_function(request.name) else _name_from(request.description)
+    description = request.description.strip() or "Say in one sentence what the tool does."
+    function = function_of(request.code, wanted, _first_line(description))
+    filled = {
+        "name": wanted,
+        "description": description,
+        "code": function.code,
+        "tests": [test.as_json() for test in request.tests]
+        or [{"arguments": function.arguments, "expected": "…" if printed is None else printed.strip()}],
+        "use_when": list(request.use_when) or ["…five short requests in different words…"],
+    }
+    rules = (
+        "The code was a script: it is a function now, with a parameter for each input. Name and type them.",
+        *RULES,
+    )
+    return NeedsCode(template=json.dumps(filled, ensure_ascii=False, indent=1), rules=rules, similar=similar)
 
 
 def _first_line(description: str) -> str:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 
+import anyio
+import anyio.lowlevel
 from pydantic import ValidationError
 
-from alita_mcp.errors import NameTaken, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import NameTaken, SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.library import Library
 from alita_mcp.library.permits import how_to_grant, in_words
-from alita_mcp.models.seam import LanguageModel
+from alita_mcp.library.trust import may_hold_grants, what_would_raise
+from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.duplicates import find_same_behaviour
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.journal import journalled
+from alita_mcp.synthesis.lessons import LessonsFile
+from alita_mcp.synthesis.modes import PLANS
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected, rejection
+from alita_mcp.synthesis.pipeline import Advice, Amend, Pipeline, Workshop
 from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
+from alita_mcp.synthesis.resubmission import raise_trust, same_tool
+from alita_mcp.synthesis.script_runs import ScriptRun, run_script
+from alita_mcp.synthesis.script_to_tool import ScriptToTool
+from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code
-from alita_mcp.synthesis.writer import Writer
 from alita_mcp.values import (
     META_TOOLS,
     TOOL_NAME,
@@ -28,6 +37,7 @@ from alita_mcp.values import (
     CatalogueEntry,
     Draft,
     Manifest,
+    StoredVersion,
     VerificationReport,
 )
 from alita_mcp.verification.verify import verify
@@ -45,56 +55,106 @@ class Toolsmith:
         sandbox: Sandbox,
         settings: Settings,
         admit: Admit,
-        model: LanguageModel | None = None,
+        models: ModelRoom | None = None,
+        advice: Advice | None = None,
     ) -> None:
         self._library = library
         self._sandbox = sandbox
         self._settings = settings
         self._admit = admit
-        self._model = model
+        self._models = models
+        advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
+        self._workshop = Workshop(library, sandbox, self, advised)
 
-    async def make(self, request: SynthesisRequest, on_stage: OnStage) -> Outcome:
-        """One synthesis from start to end; a failing sandbox is raised, a failing draft is an answer."""
+    def would_borrow(self, request: SynthesisRequest) -> bool:
+        """Whether only a model that somebody lends could write what is asked for."""
+        return self._models is None and _is_wish(request)
+
+    async def make(
+        self, request: SynthesisRequest, on_stage: OnStage, lent: ModelRoom | None = None
+    ) -> Outcome:
+        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer.
+
+        `lent` are models for this one, asked only where none of the server's own is configured.
+        """
         if self._settings.policy == "locked":
             return Rejected(
                 stage="policy",
                 reason="This server takes no new tools: ALITA_POLICY is locked.",
                 fix="Use the tools that search_capabilities finds.",
             )
-        if request.code.strip():
+        mode = request.mode or self._settings.synthesis_mode
+        room = self._models or lent
+        models = room.open(fresh=PLANS[mode].fresh) if room is not None else None
+        async with journalled(self._library, request, models) as ending:
+            ending.note(outcome := await self._make(request, models, on_stage))
+        return outcome
+
+    async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
+        plain = is_script(request)
+        if request.code.strip() and not plain:
             return await self._make_from_code(request, on_stage)
-        if self._model is not None and request.description.strip():
-            return await self._make_with(Writer(self._model), request, on_stage)
+        if models is not None and _is_wish(request):
+            return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
-        return ask_for_code(request, await self._library.similar(text))
+        similar = await self._library.similar(text)
+        return ask_for_code(request, similar, await self._printed(request) if plain else None)
 
-    async def _make_with(self, writer: Writer, wish: SynthesisRequest, on_stage: OnStage) -> Outcome:
-        """Lets a model write the tool; the same gates, and at most two repairs of the code."""
-        await on_stage("write")
-        outcome: Outcome | None = None
-        async with aclosing(writer.requests(wish)) as written:
-            async for request in written:
-                outcome = await self._make_from_code(request, on_stage)
-                writer.rejected = outcome if isinstance(outcome, Rejected) else None
-                await on_stage("repair" if writer.rejected else "done")
-        if outcome is None:
-            raise AssertionError("a writer gives at least one request or raises")
-        return outcome
+    async def _printed(self, request: SynthesisRequest) -> str | None:
+        """What a plain script prints without any input; None when it needs some, or fails."""
+        try:
+            result = await run_script(request.code, ScriptRun(), self._sandbox)
+        except SandboxError:
+            return None
+        return result.stdout if result.ok else None
+
+    async def _write(self, wish: SynthesisRequest, models: Models, on_stage: OnStage) -> Outcome:
+        """Lets models write the tool."""
+        plan = PLANS[wish.mode or self._settings.synthesis_mode]
+        if wish.code.strip():
+            return await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
+        return await Pipeline(self._workshop, wish, plan, models, on_stage).make()
+
+    def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
+        """Why a wish could never be published, known before any model is asked."""
+        unfit = unfit_grants(wish)
+        if unfit is not None or not wish.name:
+            return unfit
+        unnamed = unfit_name(wish.name)
+        standing = self.standing(wish.name, update=wish.update)
+        return unnamed or (standing if isinstance(standing, Exists | Rejected) else None)
 
     async def _make_from_code(self, request: SynthesisRequest, on_stage: OnStage) -> Outcome:
         draft = draft_of(request)
         if isinstance(draft, Rejected):
             return draft
-        standing = self._standing(draft, update=request.update)
+        known = await same_tool(draft, self._library, update=request.update)
+        if known is not None:
+            return await self._resubmitted(draft, known, on_stage)
+        return await self.submit(draft, on_stage, update=request.update)
+
+    async def submit(
+        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+    ) -> Outcome:
+        """A draft through all gates and into the library; `amend` has the last word on the report."""
+        standing = self.standing(draft.name, update=update)
         if isinstance(standing, Exists | Rejected):
             return standing
-        return await self._prove_and_publish(draft, standing, on_stage)
+        return await self._prove_and_publish(draft, standing, on_stage, amend)
 
-    def _standing(self, draft: Draft, *, update: bool) -> int | Exists | Rejected:
-        """The version that the draft would follow (0: a new name), or why it may not be published."""
+    async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: OnStage) -> Outcome:
+        """More examples for the tool that is there; once it is verified, what it asks for can be granted."""
+        outcome = await raise_trust(draft, known, self._library, self._sandbox, on_stage)
+        if not isinstance(outcome, Exists) or outcome.trust == outcome.trust_before:
+            return outcome
+        raised = await self._library.read(outcome.tool, outcome.version)
+        return await self._unless_granted(raised.manifest, raised.report) or outcome
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
         try:
-            entry: CatalogueEntry | None = self._library.entry(draft.name)
+            entry: CatalogueEntry | None = self._library.entry(name)
         except ToolNotFound:
             entry = None
         except ToolUnavailable as gone:
@@ -104,7 +164,7 @@ class Toolsmith:
                 return 0
             return Rejected(
                 stage="policy",
-                reason=f"There is no tool {draft.name!r} to update.",
+                reason=f"There is no tool {name!r} to update.",
                 fix="Leave out update, or name the tool that is to get a new version.",
             )
         if update:
@@ -115,7 +175,9 @@ class Toolsmith:
             why="a tool of this name exists; send update=true for a new version, or choose another name",
         )
 
-    async def _prove_and_publish(self, draft: Draft, follows: int, on_stage: OnStage) -> Outcome:
+    async def _prove_and_publish(
+        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None
+    ) -> Outcome:
         if follows and await self._is_current(draft):
             return Exists(tool=draft.name, version=follows, why="this is the current version, word for word")
         verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
@@ -130,9 +192,8 @@ class Toolsmith:
             same = await find_same_behaviour(draft, verdict.contract, names, self._library, self._sandbox)
             if same is not None:
                 return same
-        accepted = AcceptedVersion(
-            draft=draft, contract=verdict.contract, lock=verdict.lock, report=verdict.report
-        )
+        report = await amend(verdict) if amend is not None else verdict.report
+        accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
         return await self._publish(accepted, follows, on_stage)
 
     async def _is_current(self, draft: Draft) -> bool:
@@ -150,6 +211,12 @@ class Toolsmith:
                 fix="Change the signature or the description so that it fits.",
             )
         await on_stage("publish")
+        await anyio.lowlevel.checkpoint()
+        with anyio.CancelScope(shield=True):  # from here on it is published whole, and whoever asked hears so
+            outcome = await self._published(accepted, follows)
+        return outcome  # noqa: RET504 - a scope may swallow what is raised in it, so nothing is returned from there
+
+    async def _published(self, accepted: AcceptedVersion, follows: int) -> Outcome:
         name = accepted.draft.name
         try:
             manifest = await self._library.publish(accepted, expected_version=follows)
@@ -163,20 +230,37 @@ class Toolsmith:
     async def _answer(self, manifest: Manifest, report: VerificationReport) -> Outcome:
         """What a published version can do now: all that it asks for was granted, or a person is needed."""
         name = manifest.name
-        if self._settings.policy == "auto" and not manifest.grants.is_pure:
-            await self._library.approve(name)
-        asked = in_words(manifest.grants)
-        if self._library.permits.of(manifest) is None:
-            how = how_to_grant(manifest)
-            return NeedsApproval(tool=name, version=manifest.version, grants=asked, how=how)
-        return Created(
+        return await self._unless_granted(manifest, report) or Created(
             tool=name,
             version=manifest.version,
             trust=manifest.trust,
             tests=f"{report.examples_passed}/{report.examples_total}",
-            permissions=asked,
+            permissions=in_words(manifest.grants),
             report=f"alita://tools/{name}/v{manifest.version}/report",
+            to_raise_trust=what_would_raise(report),
         )
+
+    async def _unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
+        """That a person or more evidence is needed; None when all that a version asks for is granted by now."""
+        verified = may_hold_grants(manifest)
+        if self._settings.policy == "auto" and verified and not manifest.grants.is_pure:
+            await self._library.approve(manifest.name)
+        if self._library.permits.of(manifest) is not None:
+            return None
+        thin = what_would_raise(report)
+        return NeedsApproval(
+            tool=manifest.name,
+            version=manifest.version,
+            grants=in_words(manifest.grants),
+            how=how_to_grant(manifest) if verified else f"Only verified tools are given grants. {thin}",
+            trust=manifest.trust,
+            to_raise_trust=thin,
+        )
+
+
+def _is_wish(request: SynthesisRequest) -> bool:
+    """Whether a model is to write the tool, from words or from a plain script."""
+    return is_script(request) if request.code.strip() else bool(request.description.strip())
 
 
 def draft_of(request: SynthesisRequest) -> Draft | Rejected:
@@ -203,17 +287,22 @@ def draft_of(request: SynthesisRequest) -> Draft | Rejected:
         )
 
 
-def _lack_of(request: SynthesisRequest) -> Rejected | None:
-    if not re.fullmatch(TOOL_NAME, request.name):
+def unfit_name(name: str) -> Rejected | None:
+    """The rejection of a name that no tool may have."""
+    if not re.fullmatch(TOOL_NAME, name):
         return Rejected(
             stage="schema",
-            reason=f"name: {request.name[:80]!r} is not a tool name.",
+            reason=f"name: {name[:80]!r} is not a tool name.",
             fix="3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json.",
         )
-    if request.name in META_TOOLS:
-        taken = f"name: {request.name!r} is one of the server's own tools."
+    if name in META_TOOLS:
+        taken = f"name: {name!r} is one of the server's own tools."
         return Rejected(stage="schema", reason=taken, fix="Choose another name.")
-    refused = unfit_grants(request)
+    return None
+
+
+def _lack_of(request: SynthesisRequest) -> Rejected | None:
+    refused = unfit_name(request.name) or unfit_grants(request)
     if refused is not None:
         return refused
     if not request.tests:

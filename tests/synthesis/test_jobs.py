@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
-from alita_mcp.synthesis.jobs import MAX_RUNNING, OnStage, open_jobs
+from alita_mcp.models.lending import Desk
+from alita_mcp.synthesis.jobs import MAX_PARKED, MAX_QUEUED, Jobs, OnStage, open_jobs
 from alita_mcp.synthesis.outcomes import Exists, NeedsApproval, Outcome, Working
 
 DONE = Exists(tool="adder", version=1, why="because")
@@ -101,16 +103,124 @@ async def test_an_unknown_job_says_what_to_do() -> None:
             jobs.find("nope")
 
 
-async def test_there_is_a_bound_on_running_jobs() -> None:
+async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
+    running: list[int] = []
+    most: list[int] = []
+    go = anyio.Event()
+
+    async def work(enter: OnStage) -> Outcome:
+        running.append(1)
+        most.append(len(running))
+        await enter("examples")
+        await go.wait()
+        running.pop()
+        return DONE
+
+    with anyio.fail_after(30):
+        async with open_jobs(2) as jobs:
+            made = [jobs.start(work) for _ in range(5)]
+            await jobs.answer(made[0], 0.05, nobody)
+            assert [job.stage for job in made] == ["examples"] * 2 + ["queued"] * 3
+            go.set()
+            assert [await jobs.answer(job, 5, nobody) for job in made] == [DONE] * 5
+    assert max(most) == 2
+
+
+async def test_a_queued_job_can_be_cancelled_and_never_starts() -> None:
+    started: list[int] = []
+    go = anyio.Event()
+
+    async def work(_enter: OnStage) -> Outcome:
+        started.append(1)
+        await go.wait()
+        return DONE
+
+    with anyio.fail_after(30):
+        async with open_jobs(1) as jobs:
+            first, second = jobs.start(work), jobs.start(work)
+            await jobs.answer(first, 0.05, nobody)
+            await jobs.cancel(second)
+            go.set()
+            assert await jobs.answer(first, 5, nobody) == DONE
+            with pytest.raises(Cancelled):
+                await jobs.answer(second, 5, nobody)
+    assert started == [1]
+
+
+async def test_there_is_a_bound_on_waiting_jobs() -> None:
     async def work(_enter: OnStage) -> Outcome:
         await anyio.sleep_forever()
         return DONE
 
-    async with open_jobs() as jobs:
-        for _ in range(MAX_RUNNING):
+    async with open_jobs(1) as jobs:
+        for _ in range(MAX_QUEUED + 1):
             jobs.start(work)
-        with pytest.raises(UsageError, match="running already"):
+        with pytest.raises(UsageError, match="Busy"):
             jobs.start(work)
+
+
+async def test_asking_again_with_the_same_request_finds_the_running_job() -> None:
+    started: list[int] = []
+    go = anyio.Event()
+
+    async def work(_enter: OnStage) -> Outcome:
+        started.append(1)
+        await go.wait()
+        return DONE
+
+    with anyio.fail_after(30):
+        async with open_jobs() as jobs:
+            first = await jobs.answer(jobs.start(work, "a"), 0.05, nobody)
+            again = await jobs.answer(jobs.start(work, "a"), 0.05, nobody)
+            assert isinstance(first, Working)
+            assert isinstance(again, Working)
+            assert first.job_id == again.job_id
+            assert jobs.start(work, "b").id != first.job_id
+            go.set()
+            assert await jobs.answer(jobs.find(first.job_id), 5, nobody) == DONE
+    assert started == [1, 1]
+
+
+async def test_an_outcome_that_nobody_heard_is_told_once_and_then_the_work_is_done_anew() -> None:
+    started: list[int] = []
+    go = anyio.Event()
+
+    async def work(_enter: OnStage) -> Outcome:
+        started.append(1)
+        await go.wait()
+        return DONE
+
+    with anyio.fail_after(30):
+        async with open_jobs() as jobs:
+            job = jobs.start(work, "a")
+            await jobs.answer(job, 0.05, nobody)
+            go.set()
+            await job.done.wait()
+            assert await jobs.answer(jobs.start(work, "a"), 5, nobody) == DONE
+            assert started == [1]
+            assert await jobs.answer(jobs.start(work, "a"), 5, nobody) == DONE
+    assert started == [1, 1]
+
+
+async def test_a_caller_that_leaves_does_not_stop_a_job_that_another_waits_for() -> None:
+    go = anyio.Event()
+    heard: list[Outcome] = []
+
+    async def work(_enter: OnStage) -> Outcome:
+        await go.wait()
+        return DONE
+
+    async def wait(jobs: Jobs) -> None:
+        heard.append(await jobs.answer(jobs.start(work, "a"), 20, nobody))
+
+    with anyio.fail_after(30):
+        async with open_jobs() as jobs, anyio.create_task_group() as callers:
+            callers.start_soon(wait, jobs)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.move_on_after(0.05):
+                await jobs.answer(jobs.start(work, "a"), 20, nobody)
+            go.set()
+    assert heard == [DONE]
 
 
 async def test_closing_ends_what_still_runs() -> None:
@@ -127,3 +237,35 @@ async def test_closing_ends_what_still_runs() -> None:
         async with open_jobs() as jobs:
             await jobs.answer(jobs.start(work), 0.05, nobody)
         assert ended.is_set()
+
+
+async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -> None:
+    async def parked(_enter: OnStage) -> Outcome:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def work(_enter: OnStage) -> Outcome:
+        return DONE
+
+    with anyio.fail_after(60):
+        async with open_jobs(1) as jobs:
+            for _ in range(MAX_PARKED):
+                jobs.start(parked, desk=Desk(60))
+            with pytest.raises(UsageError, match="models of their clients"):
+                jobs.start(parked, desk=Desk(60))
+            assert await jobs.answer(jobs.start(work), 30, nobody) == DONE
+
+
+async def test_a_wait_can_end_early_and_leaves_the_job_to_go_on() -> None:
+    go = anyio.Event()
+
+    async def work(_enter: OnStage) -> Outcome:
+        await go.wait()
+        return DONE
+
+    with anyio.fail_after(60):
+        async with open_jobs() as jobs:
+            job = jobs.start(work)
+            assert isinstance(await jobs.answer(job, 50, nobody, anyio.lowlevel.checkpoint), Working)
+            go.set()
+            assert await jobs.answer(job, 50, nobody, anyio.sleep_forever) == DONE

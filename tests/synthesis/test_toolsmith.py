@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
 import pytest
 
 from alita_mcp.errors import ToolQuarantined
-from alita_mcp.library.library import Library, open_library
-from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.library.library import Library
 from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsCode, Outcome, Rejected
@@ -40,19 +38,6 @@ TRIPLE: dict[str, Any] = {
 }
 
 CONTRADICTORY = [{"arguments": {"number": 1}, "expected": outcome} for outcome in (3, 4)]
-
-
-@pytest.fixture
-async def library(settings: Settings) -> AsyncIterator[Library]:
-    async with open_library(settings, starters=lambda: None) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
-    box = MontySandbox(settings)
-    yield box
-    await box.aclose()
 
 
 def admit_all(_manifest: Manifest) -> tuple[str, ...]:
@@ -208,39 +193,6 @@ async def test_what_clients_could_not_list_is_rejected(
     assert isinstance(outcome, Rejected)
     assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
     assert library.entries() == ()
-
-
-SPEC = json.dumps(
-    {
-        "name": "triple",
-        "description": "Triples a whole number.",
-        "signature": "def triple(number: int) -> int",
-        "tests": TRIPLE["tests"],
-        "use_when": ["three times a number"],
-    }
-)
-RIGHT = json.dumps({"code": CODE})
-WRONG = json.dumps({"code": CODE.replace("3 * number", "2 * number")})
-
-
-async def test_a_model_writes_is_refused_mends_and_publishes(
-    library: Library, sandbox: MontySandbox, settings: Settings
-) -> None:
-    model = ScriptedModel([SPEC, WRONG, RIGHT])
-    bench = Bench(library, sandbox, settings, model=model)
-    outcome = await bench.make(code="", name="", tests=[])
-    assert isinstance(outcome, Created), outcome
-    assert len(model.asked) == 3
-
-
-async def test_a_model_that_stays_wrong_publishes_nothing(
-    library: Library, sandbox: MontySandbox, settings: Settings
-) -> None:
-    model = ScriptedModel([SPEC, WRONG, WRONG, WRONG, RIGHT])
-    outcome = await Bench(library, sandbox, settings, model=model).make(code="", name="", tests=[])
-    assert isinstance(outcome, Rejected)
-    assert library.entries() == ()
-    assert len(model.asked) == 4
 
 
 async def test_a_quarantined_tool_can_be_made_again(bench: Bench) -> None:

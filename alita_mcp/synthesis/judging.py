@@ -1,0 +1,175 @@
+"""Which candidate is to be proved, and on what evidence: manuscripts and suites in, a choice or a failure out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from alita_mcp.synthesis.drawing import Manuscript
+from alita_mcp.synthesis.failures import without_values
+from alita_mcp.synthesis.outcomes import Rejected, rejection
+from alita_mcp.values import Agreement, Check, DroppedTest, Example, Trust
+from alita_mcp.verification.agreement import Candidate, Decision, accept
+from alita_mcp.verification.matrix import PassMatrix, Row
+
+MAJORITY = 2
+"""Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
+KEPT_SHARE = 0.5
+"""Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
+SHOWN_DROPPED = 10
+SHOWN_FAILURES = 3
+
+
+@dataclass(frozen=True)
+class Field:
+    """One round's candidates with all that they were run against."""
+
+    manuscripts: tuple[Manuscript, ...]
+    matrix: PassMatrix
+    held_out: tuple[Row | None, ...]
+    """What each candidate did with the caller's own examples, which no writer saw."""
+    attempt: int
+
+    @property
+    def barred(self) -> frozenset[int]:
+        """Candidates that fail an example of the caller's."""
+        return frozenset(
+            number for number, row in enumerate(self.held_out) if row is not None and not all(row.passes)
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate to prove, the tests that stand, and what agreement alone would trust it with."""
+
+    number: int
+    kept: tuple[Example, ...]
+    trust: Trust
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class Failing:
+    """No candidate is to be proved; the most promising one, and what to tell its author."""
+
+    number: int
+    rejected: Rejected
+    shows_test: bool
+    """Whether the failure shows a test, so that a mended candidate is no longer blind."""
+
+
+def judge(field: Field) -> Choice | Failing:
+    """The majority's candidate, or why there is none."""
+    texts = [manuscript.written.code for manuscript in field.manuscripts]
+    matrix = field.matrix.as_matrix(texts, field.barred)
+    decision = accept(matrix)
+    cluster = _cluster(matrix.candidates, decision)
+    overruled = bool(decision.dropped) and len(cluster) < MAJORITY
+    if decision.chosen is None or overruled or decision.passed < KEPT_SHARE:
+        return _failing(field, decision, matrix.candidates)
+    blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    return Choice(
+        number=decision.chosen,
+        kept=tuple(field.matrix.tests[test] for test in decision.kept),
+        trust=decision.trust if blind else "provisional",
+        agreement=_agreement(field, decision),
+    )
+
+
+def _cluster(candidates: Sequence[Candidate], decision: Decision) -> tuple[int, ...]:
+    """The candidates that behave as the chosen one."""
+    if decision.chosen is None:
+        return ()
+    outputs = candidates[decision.chosen].outputs
+    return tuple(number for number, candidate in enumerate(candidates) if candidate.outputs == outputs)
+
+
+def _agreement(field: Field, decision: Decision) -> Agreement:
+    number = decision.chosen or 0
+    row = field.matrix.rows[number]
+    dropped = [
+        DroppedTest(test=field.matrix.tests[test].as_json(), got=_got(row.checks[test]) if row else None)
+        for test in decision.dropped[:SHOWN_DROPPED]
+    ]
+    return Agreement(
+        candidates=len(field.manuscripts),
+        suites=len(field.matrix.suites),
+        share=round(decision.share, 3),
+        passed=round(decision.passed, 3),
+        alike=decision.alike,
+        kept=decision.kept,
+        dropped=decision.dropped,
+        contradicting=tuple(dropped),
+        repairs=field.manuscripts[number].repairs,
+        attempts=field.attempt,
+    )
+
+
+def _got(check: Check | None) -> object:
+    return check.got if check is not None else "it was not run"
+
+
+def _failing(field: Field, decision: Decision, candidates: Sequence[Candidate]) -> Failing:
+    """The failure of the candidate that comes nearest."""
+    if all(row is None for row in field.matrix.rows):
+        return _unloadable(field)
+    number = max(range(len(candidates)), key=lambda each: _merit(field, each))
+    row, held_out = field.matrix.rows[number], field.held_out[number]
+    if row is None:
+        return _unloadable(field)
+    if number in field.barred and held_out is not None:
+        return Failing(number, _hidden_failure(held_out), shows_test=False)
+    failed = [check for check in row.checks if check is not None and not check.passed]
+    if not failed:
+        return Failing(number, _no_majority(field, decision), shows_test=False)
+    return Failing(number, _test_failures(failed, row, field, decision), shows_test=True)
+
+
+def _merit(field: Field, number: int) -> tuple[bool, int, int]:
+    row = field.matrix.rows[number]
+    return row is not None and number not in field.barred, sum(row.passes) if row else -1, -number
+
+
+def _unloadable(field: Field) -> Failing:
+    failures = [each.failure for each in field.matrix.candidates]
+    number, failure = next((place, failure) for place, failure in enumerate(failures) if failure is not None)
+    return Failing(number, rejection(failure), shows_test=False)
+
+
+def _hidden_failure(row: Row) -> Rejected:
+    """A failure of an example that its author may not see: how it ended, and nothing of its values."""
+    check = next((check for check in row.checks if check is not None and not check.passed), None)
+    how = without_values(check.message.partition(": ")[2]) if check else "it ran out of time"
+    return Rejected(
+        stage="examples",
+        reason=f"an example of the caller's own, which is not shown, fails: {how}",
+        fix="Read the request again; every word of it may be tested.",
+    )
+
+
+def _no_majority(field: Field, decision: Decision) -> Rejected:
+    return Rejected(
+        stage="agreement",
+        reason=_counted(field, decision),
+        fix="Say more exactly what the tool does, or give examples of your own.",
+    )
+
+
+def _test_failures(failed: Sequence[Check], row: Row, field: Field, decision: Decision) -> Rejected:
+    first = rejection(failed[0])
+    if len(field.manuscripts) == 1:
+        return first.model_copy(
+            update={"reason": f"{sum(row.passes)} of {len(row.checks)} tests pass; {first.reason}"}
+        )
+    more = "; ".join(check.message for check in failed[1:SHOWN_FAILURES])
+    reason = f"{_counted(field, decision)}; {first.reason}" + (f"; {more}" if more else "")
+    return first.model_copy(update={"reason": reason})
+
+
+def _counted(field: Field, decision: Decision) -> str:
+    count = len(field.manuscripts)
+    alike, passed = round(decision.share * count), round(decision.passed * len(field.matrix.tests))
+    return (
+        f"no candidate can be trusted: {alike} of {count} behave alike and pass {passed} of "
+        f"{len(field.matrix.tests)} tests"
+    )

@@ -1,0 +1,43 @@
+"""How much a synthesis spends on being right: a mode in, how many suites, candidates and attempts out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from alita_mcp.values import Value
+
+Mode = Literal["quick", "standard", "thorough"]
+
+CANDIDATE_TEMPERATURES = (0.2, 0.7, 1.0, 0.5, 0.9)
+TESTER_TEMPERATURES = (0.3, 0.7, 0.9, 0.5, 1.0)
+REPAIR_TEMPERATURE = 0.2
+
+
+class Plan(Value):
+    """What one mode draws."""
+
+    candidates: int
+    suites: int
+    attempts: int
+    """How often tests and candidates are drawn afresh before the synthesis gives up."""
+    repairs: int = 2
+    """Against one set of suites; more of them select for the suites' own errors."""
+    fresh: bool = False
+    """Whether answers of the response cache count as drawn."""
+
+
+PLANS: dict[Mode, Plan] = {
+    "quick": Plan(candidates=1, suites=1, attempts=1),
+    "standard": Plan(candidates=3, suites=3, attempts=2),
+    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True),
+}
+
+
+def temperature(of: tuple[float, ...], index: int) -> float:
+    """The temperature of the candidate or suite with that number."""
+    return of[index % len(of)]
+
+
+def seed(attempt: int, index: int, again: int = 0) -> int:
+    """A seed for each draw, so that no two of one synthesis are the same request."""
+    return 1 + again + 10 * index + 1_000 * attempt

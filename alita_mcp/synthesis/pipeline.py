@@ -1,0 +1,335 @@
+"""One tool written by models: a wish in, an outcome out; suites blind to code, candidates blind to tests.
+
+spec, then up to `attempts` times: suites, candidates, the pass matrix, a choice by agreement, the gates. What fails is
+mended at most twice against one set of suites; then everything is drawn afresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from alita_mcp.errors import ModelError
+from alita_mcp.library.library import Library
+from alita_mcp.models.roles import Models
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
+from alita_mcp.synthesis.duplicates import find_serving
+from alita_mcp.synthesis.evidence import amended
+from alita_mcp.synthesis.failures import classify, signature, without_values
+from alita_mcp.synthesis.grants import grants_of
+from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
+from alita_mcp.synthesis.lessons import Lesson, Lessons
+from alita_mcp.synthesis.modes import Plan
+from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
+from alita_mcp.synthesis.prompts import Brief
+from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.written import Specification
+from alita_mcp.values import Draft, Example, ToolContract, VerificationReport
+from alita_mcp.verification.findings import failed
+from alita_mcp.verification.matrix import Prepared, prepare, run_matrix, run_row
+from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.verify import Verdict, verify
+
+OnStage = Callable[[str], Awaitable[None]]
+Research = Callable[[str], Awaitable[str]]
+"""A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
+Amend = Callable[[Verdict], Awaitable[VerificationReport]]
+"""An accepted verdict in, the report that is to be stored out."""
+T = TypeVar("T")
+
+
+class Submission(Protocol):
+    """Where drafts go to be proved and published."""
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        ...
+
+    async def submit(
+        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+    ) -> Outcome:
+        """A draft through all gates and into the library."""
+        ...
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is known from elsewhere: earlier failures, and notes from research where there is any."""
+
+    lessons: Lessons
+    research: Research | None = None
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every synthesis works with."""
+
+    library: Library
+    sandbox: Sandbox
+    submission: Submission
+    advice: Advice
+
+
+class Pipeline:
+    """One synthesis under way."""
+
+    def __init__(
+        self, workshop: Workshop, wish: SynthesisRequest, plan: Plan, models: Models, on_stage: OnStage
+    ) -> None:
+        self._workshop = workshop
+        self._wish = wish
+        self._plan = plan
+        self._models = models
+        self._on_stage = on_stage
+        self._drawing = Drawing(models, plan)
+        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+
+    async def make(self) -> Outcome:
+        """The outcome, whatever it is; nothing is published but a version that passed all gates.
+
+        Raises:
+            ModelError: the models did not write what is needed for a first attempt.
+            SandboxError: the sandbox failed.
+        """
+        await self._on_stage("search")
+        wish, library = self._wish, self._workshop.library
+        similar = await library.similar(f"{wish.name} {wish.description}".strip())
+        serving = await find_serving(wish.tests, similar, library, self._workshop.sandbox)
+        if serving is not None and not wish.update:
+            return serving
+        brief = await self._brief()
+        await self._on_stage("spec")
+        specification = await self._specified(brief, similar)
+        if isinstance(specification, Exists | Rejected):
+            return specification
+        return await self.attempts(brief.model_copy(update={"specification": specification}))
+
+    async def _brief(self) -> Brief:
+        description, notes = self._wish.description, ""
+        if self._workshop.advice.research is not None:
+            await self._on_stage("research")
+            notes = await self._workshop.advice.research(description)
+        lessons = await self._workshop.advice.lessons.recall(description)
+        return Brief(request=description, notes=notes, lessons=lessons)
+
+    async def _specified(self, brief: Brief, similar: tuple[str, ...]) -> Specification | Exists | Rejected:
+        """The specification under a name that is free; a name that is taken is asked about once more."""
+        taken = similar
+        refused: Exists | Rejected | None = None
+        for again in range(2):
+            asked = prompts.specify(brief, self._wish.name, taken)
+            specification = await self._drawing.specification(asked, again)
+            refused = named(specification, self._wish, self._workshop.submission)
+            if refused is None:
+                return specification
+            taken = (*taken, specification.name)
+        if refused is None:
+            raise AssertionError("the loop ends with a name or a refusal")
+        return refused
+
+    async def attempts(self, brief: Brief) -> Outcome:
+        """The outcome for a brief that is specified; errors as `make`."""
+        rejected: Rejected | None = None
+        for attempt in range(1, self._plan.attempts + 1):
+            try:
+                outcome = await self._attempt(brief, attempt)
+            except ModelError as failure:
+                if rejected is None:
+                    raise
+                return ended_by(rejected, failure)
+            if not isinstance(outcome, Rejected):
+                return outcome
+            rejected = outcome
+        if rejected is None:
+            raise AssertionError("every plan has at least one attempt")
+        return rejected
+
+    async def _attempt(self, brief: Brief, attempt: int) -> Outcome:
+        field, repairs = await self._field(brief, attempt), 0
+        seen: dict[int, str] = {}
+        while True:
+            found = judge(field)
+            if isinstance(found, Choice):
+                return await self._line(brief, field, found, self._plan.repairs - repairs)
+            await self._learn(found.rejected)
+            if repairs == self._plan.repairs or classify(found.rejected) == "evidence":
+                return found.rejected
+            repairs += 1
+            try:
+                field = await self._with_another(brief, field, found, seen)
+            except ModelError as failure:
+                return ended_by(found.rejected, failure)
+
+    async def _field(self, brief: Brief, attempt: int) -> Field:
+        """Fresh suites and candidates, each candidate brought as far as it can be run, and the matrix of both."""
+        await self._on_stage("tests")
+        await self._on_stage("code")
+        written, drawn = await side_by_side(
+            partial(self._drawing.suites, brief, attempt), partial(self._drawing.candidates, brief, attempt)
+        )
+        contract = specified(brief).contract()
+        suites = [suite.fitting(contract) for suite in written]
+        await self._on_stage("static")
+
+        async def settle(index: int) -> tuple[Manuscript, Prepared]:
+            return await self._settled(brief, drawn[index], attempt)
+
+        settled = await gathered(settle, len(drawn))
+        await self._on_stage("matrix")
+        matrix = await run_matrix([each for _, each in settled], suites, self._rehearsal)
+        own = [await run_row(each, self._wish.tests, self._rehearsal) for each in matrix.candidates]
+        manuscripts = tuple(each for each, _ in settled)
+        return Field(manuscripts, matrix, tuple(row for _, row in own), attempt)
+
+    async def _settled(self, brief: Brief, drawn: Manuscript, attempt: int) -> tuple[Manuscript, Prepared]:
+        """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
+        manuscript, last = drawn, ""
+        prepared = await self._prepared(brief, manuscript)
+        for _ in range(self._plan.repairs):
+            if prepared.failure is None:
+                break
+            rejected = rejection(prepared.failure)
+            await self._learn(rejected)
+            try:
+                manuscript, last = await self._revised(brief, manuscript, rejected, last, attempt)
+            except ModelError:
+                break
+            prepared = await self._prepared(brief, manuscript)
+        return manuscript, prepared
+
+    async def _with_another(self, brief: Brief, field: Field, found: Failing, seen: dict[int, str]) -> Field:
+        """The field with the failing candidate mended, or drawn anew where mending leads nowhere."""
+        await self._on_stage("repair")
+        number, last = found.number, seen.get(found.number, "")
+        manuscript, seen[number] = await self._revised(
+            brief, field.manuscripts[number], found.rejected, last, field.attempt, shows_test=found.shows_test
+        )
+        prepared = await self._prepared(brief, manuscript)
+        prepared, row = await run_row(prepared, field.matrix.tests, self._rehearsal)
+        _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
+        candidates = _put(field.matrix.candidates, number, prepared)
+        rows = _put(field.matrix.rows, number, row)
+        return replace(
+            field,
+            manuscripts=_put(field.manuscripts, number, manuscript),
+            matrix=replace(field.matrix, candidates=candidates, rows=rows),
+            held_out=_put(field.held_out, number, own),
+        )
+
+    async def _revised(
+        self, brief: Brief, manuscript: Manuscript, rejected: Rejected, last: str, attempt: int,
+        *, shows_test: bool = False,
+    ) -> tuple[Manuscript, str]:  # fmt: skip
+        """The manuscript mended, or another in its place when it fails as it did before; and how it failed."""
+        now = signature(rejected)
+        if now == last:
+            return await self._drawing.another(brief, manuscript.index, attempt), ""
+        return await self._drawing.mended(manuscript, rejected, shows_test=shows_test), now
+
+    async def _line(self, brief: Brief, field: Field, choice: Choice, repairs: int) -> Outcome:
+        """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
+        manuscript, last = field.manuscripts[choice.number], ""
+        for left in range(repairs, -1, -1):
+            outcome = await self._proved(brief, manuscript, choice)
+            if not isinstance(outcome, Rejected):
+                return outcome
+            await self._learn(outcome)
+            if left == 0 or classify(outcome) == "evidence":
+                break
+            await self._on_stage("repair")
+            try:
+                told, shows = self._for_author(outcome), outcome.stage == "examples"
+                manuscript, last = await self._revised(
+                    brief, manuscript, told, last, field.attempt, shows_test=shows
+                )
+            except ModelError as failure:
+                return ended_by(outcome, failure)
+            agreement = choice.agreement.model_copy(update={"repairs": manuscript.repairs})
+            choice = replace(choice, trust="provisional", agreement=agreement)
+        return outcome
+
+    async def _proved(self, brief: Brief, manuscript: Manuscript, choice: Choice) -> Outcome:
+        draft = self._draft(brief, manuscript, (*self._wish.tests, *choice.kept))
+
+        async def amend(verdict: Verdict) -> VerificationReport:
+            by_caller = None
+            if self._wish.tests and choice.trust != "verified":
+                alone = draft.model_copy(update={"examples": self._wish.tests})
+                own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
+                by_caller = own.report.trust
+            return amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+
+        return await self._workshop.submission.submit(
+            draft, self._on_stage, update=self._wish.update, amend=amend
+        )
+
+    async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
+        draft = self._draft(brief, manuscript, self._wish.tests)
+        prepared = await prepare(draft, self._rehearsal, self._on_stage)
+        return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
+
+    def _draft(self, brief: Brief, manuscript: Manuscript, examples: tuple[Example, ...]) -> Draft:
+        wish, specification, written = self._wish, specified(brief), manuscript.written
+        return Draft(
+            name=specification.name,
+            description=specification.description,
+            code=written.code,
+            examples=examples,
+            use_when=wish.use_when or specification.use_when,
+            packages=wish.packages or written.packages,
+            grants=grants_of(wish),
+        )
+
+    def _for_author(self, rejected: Rejected) -> Rejected:
+        """A rejection as the code's author may read it: the caller's own examples stay hidden."""
+        if all(rejected.case != example.arguments for example in self._wish.tests):
+            return rejected
+        return Rejected(stage=rejected.stage, reason=without_values(rejected.reason), fix=rejected.fix)
+
+    async def _learn(self, rejected: Rejected) -> None:
+        text = f"{without_values(rejected.reason)} {rejected.fix}"[:500]
+        lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
+        await self._workshop.advice.lessons.learn(lesson)
+
+
+def named(
+    specification: Specification, wish: SynthesisRequest, submission: Submission
+) -> Exists | Rejected | None:
+    """Why a tool may not be published under the name that its planner chose; None when it may."""
+    if wish.name and specification.name != wish.name:
+        reason = f"name: the planner wrote {specification.name!r}, asked for was {wish.name!r}."
+        return Rejected(stage="schema", reason=reason, fix="Try again, or leave the name out.")
+    standing = submission.standing(specification.name, update=wish.update)
+    return standing if isinstance(standing, Exists | Rejected) else None
+
+
+def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
+    """The candidate, or the failure of one that takes other arguments than specified: tests could not call it."""
+    if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
+        return prepared
+    fix = f"Write `{specification.signature}` word for word."
+    return replace(prepared, failure=failed("schema", "the signature is not the one that was asked for", fix))
+
+
+def _parameters(contract: ToolContract) -> dict[str, object]:
+    return {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
+
+
+def specified(brief: Brief) -> Specification:
+    """The specification that a brief carries once there is one."""
+    if brief.specification is None:
+        raise AssertionError("writers are asked after the planner")
+    return brief.specification
+
+
+def ended_by(rejected: Rejected, failure: ModelError) -> Rejected:
+    """The last rejection, with the word that no more could be tried."""
+    return rejected.model_copy(update={"reason": f"{rejected.reason}; no more was tried: {failure.message}"})
+
+
+def _put(values: tuple[T, ...], number: int, value: T) -> tuple[T, ...]:
+    return (*values[:number], value, *values[number + 1 :])

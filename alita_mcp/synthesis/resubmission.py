@@ -1,0 +1,133 @@
+"""A tool handed in again with other examples: the draft and the version that is there in, its trust raised or not out.
+
+The gates run over all examples, the version's own and the new ones. What passes becomes the evidence of the same
+version; nothing that is handed in ever takes trust away from one that is published.
+"""
+
+from __future__ import annotations
+
+from alita_mcp.errors import AlitaError, NameTaken
+from alita_mcp.library.files import written_example
+from alita_mcp.library.library import Library
+from alita_mcp.library.trust import is_lower, what_would_raise
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection
+from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
+from alita_mcp.verification.verify import verify
+
+UPDATE = "send update=true for a new version, or choose another name"
+
+
+async def same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVersion | None:
+    """The current version of the draft's name, if it has the draft's code, packages and grants.
+
+    With `update` only a provisional one counts, and only if nothing but the examples differs: else a new version is
+    meant.
+    """
+    try:
+        library.entry(draft.name)
+        known = await library.read(draft.name)
+    except AlitaError:
+        return None
+    if _decisive(draft) != _decisive(known.draft):
+        return None
+    if update and (known.manifest.trust == "verified" or _told(draft) != _told(known.draft)):
+        return None
+    return known
+
+
+async def raise_trust(
+    draft: Draft, known: StoredVersion, library: Library, sandbox: Sandbox, on_stage: OnStage
+) -> Outcome:
+    """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the version.
+    """
+    there = set(map(written_example, known.examples))
+    more = tuple(example for example in draft.examples if written_example(example) not in there)
+    if not more:
+        return _unchanged(known, f"with these examples it is there already; {UPDATE}")
+    whole = known.draft.model_copy(update={"examples": (*known.examples, *more)})
+    verdict = await verify(whole, sandbox, on_stage, library.read)
+    report, before = _with_origin(verdict.report, known.report), known.manifest.trust
+    if report.failure is not None:
+        return _refused(known, report.failure)
+    if before == "verified" or is_lower(report.trust, before):
+        return _unchanged(known, f"it passes {_counted(len(more))} of yours too and stays {before}; {UPDATE}")
+    if verdict.contract is None or verdict.lock is None:
+        raise AssertionError("an accepted verdict carries contract and lock")
+    accepted = AcceptedVersion(draft=whole, contract=verdict.contract, lock=verdict.lock, report=report)
+    await on_stage("publish")
+    try:
+        await library.raise_trust(accepted, known)
+    except NameTaken:
+        now = await library.read(draft.name, known.manifest.version)
+        return _unchanged(now, "somebody else gave it more examples meanwhile; send yours again")
+    return _raised(known, accepted, len(more))
+
+
+def _with_origin(report: VerificationReport, before: VerificationReport) -> VerificationReport:
+    """A new report with what the one before tells of how the tool came to be, which no gate finds out again."""
+    return report.model_copy(update={"agreement": before.agreement, "usage": before.usage})
+
+
+def _raised(known: StoredVersion, accepted: AcceptedVersion, more: int) -> Exists:
+    before, after, report = known.manifest.trust, accepted.report.trust, accepted.report
+    change = f"stays {after}" if before == after else f"was raised from {before} to {after}"
+    return _standing(known).model_copy(
+        update={
+            "why": f"the same tool; its trust {change} by {_counted(more)}, without a new version",
+            "trust_before": before,
+            "trust": after,
+            "tests": f"{report.examples_passed}/{report.examples_total}",
+            "to_raise_trust": what_would_raise(report),
+        }
+    )
+
+
+def _unchanged(known: StoredVersion, why: str) -> Exists:
+    return _standing(known).model_copy(update={"why": f"the same tool; {why}"})
+
+
+def _standing(known: StoredVersion) -> Exists:
+    manifest, report = known.manifest, known.report
+    return Exists(
+        tool=manifest.name,
+        version=manifest.version,
+        why="",
+        trust=manifest.trust,
+        trust_before=manifest.trust,
+        tests=f"{report.examples_passed}/{report.examples_total}",
+        to_raise_trust=what_would_raise(report),
+        report=f"alita://tools/{manifest.name}/v{manifest.version}/report",
+    )
+
+
+def _refused(known: StoredVersion, failure: Check) -> Outcome:
+    """The failing gate's own answer, and that the published version stands as it did."""
+    manifest = known.manifest
+    found = rejection(failure)
+    return found.model_copy(
+        update={
+            "reason": f"{manifest.name} v{manifest.version} stays {manifest.trust}; with your examples: {found.reason}",
+            "fix": f"{found.fix} If the tool is wrong, send corrected code with update=true.".strip(),
+        }
+    )
+
+
+def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants]:
+    """What makes two drafts the same tool; blanks at the ends of lines and of the whole are nobody's change."""
+    code = "\n".join(line.rstrip() for line in draft.code.strip().splitlines())
+    grants = draft.grants
+    ordered = {field: tuple(sorted(getattr(grants, field))) for field in ("network", "tools", "secrets")}
+    return code, frozenset(draft.packages), grants.model_copy(update=ordered)
+
+
+def _told(draft: Draft) -> tuple[str, tuple[str, ...], object]:
+    return draft.description, draft.use_when, draft.limits
+
+
+def _counted(examples: int) -> str:
+    return "1 more example" if examples == 1 else f"{examples} more examples"

@@ -1,0 +1,103 @@
+"""What models write, as values: a specification, tests, a module. Anything else in their answers is left unread."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+
+from alita_mcp.errors import InvalidArguments
+from alita_mcp.synthesis.request import MAX_TEXT
+from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value
+from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.findings import ContractError
+
+MAX_TESTS = 20
+"""Of one suite; the rest is left out."""
+_TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
+_FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+Line = Annotated[str, Field(max_length=500)]
+
+
+class Written(Value):
+    """An answer of a model: fields that nobody asked for do not matter."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Specification(Written):
+    """What a tool is to do, written before and without its code and its tests."""
+
+    name: str = Field(pattern=TOOL_NAME)
+    description: str = Field(min_length=1, max_length=1_000)
+    signature: str = Field(min_length=5, max_length=2_000)
+    """Classes that it needs, and last the `def` line with annotations."""
+    rules: tuple[Line, ...] = Field(default=(), max_length=30)
+    """What is decided about edge cases and errors, so that tests and code are written to one meaning."""
+    use_when: tuple[Line, ...] = Field(default=(), max_length=50)
+
+    @model_validator(mode="after")
+    def _says_a_contract(self) -> Specification:
+        self.contract()
+        return self
+
+    def contract(self) -> ToolContract:
+        """What the signature promises to callers.
+
+        Raises:
+            ValueError: it is no signature of a tool.
+        """
+        stub = f"{_TYPING}{self.signature.rstrip().rstrip(':')}:\n    pass\n"
+        try:
+            return read_contract(stub, self.name, self.description)
+        except ContractError as broken:
+            raise ValueError(f"signature: {broken.check.message}. {broken.check.fix}") from broken
+
+
+class Suite(Written):
+    """Tests from one draw; those that are no tests at all are left out."""
+
+    tests: tuple[Example, ...] = Field(min_length=1)
+
+    @field_validator("tests", mode="before")
+    @classmethod
+    def _readable(cls, tests: Any) -> Any:
+        if not isinstance(tests, list):
+            return tests
+        found, problem = [], ""
+        for test in tests[:MAX_TESTS]:
+            try:
+                found.append(Example.model_validate(test))
+            except ValidationError as invalid:
+                problem = str(invalid.errors(include_url=False)[0]["msg"])
+        if not found and problem:
+            raise ValueError(f"no test can be read: {problem}")
+        return tuple(found)
+
+    def fitting(self, contract: ToolContract) -> tuple[Example, ...]:
+        """The tests whose arguments the signature takes."""
+        return tuple(test for test in self.tests if fits(test.arguments, contract))
+
+
+class WrittenCode(Written):
+    """A module and the packages it needs."""
+
+    code: str = Field(min_length=1, max_length=MAX_TEXT)
+    packages: tuple[str, ...] = Field(default=(), max_length=30)
+
+    @field_validator("code")
+    @classmethod
+    def _without_fence(cls, code: str) -> str:
+        fenced = _FENCED.match(code)
+        return fenced[1] + "\n" if fenced else code
+
+
+def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:
+    """Whether a tool of this contract can be called with these arguments."""
+    try:
+        validate_arguments(contract.input_schema, arguments)
+    except InvalidArguments:
+        return False
+    return True

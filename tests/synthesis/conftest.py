@@ -1,0 +1,51 @@
+"""A library, the embedded sandbox, and toolsmiths whose models are scripted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from alita_mcp.library.library import Library, open_library
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.toolsmith import Toolsmith
+from tests.models.openai_server import openai_server
+from tests.synthesis.authors import Script
+from tests.synthesis.bench import Bench, OpenBench
+
+
+@pytest.fixture
+async def library(settings: Settings) -> AsyncIterator[Library]:
+    async with open_library(settings, starters=lambda: None) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
+    box = MontySandbox(settings)
+    yield box
+    await box.aclose()
+
+
+@pytest.fixture
+def bench(
+    library: Library, sandbox: MontySandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> OpenBench:
+    """Opens a toolsmith in the embedded sandbox for a script of model answers."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+
+    @asynccontextmanager
+    async def opened(script: Script, **changes: Any) -> AsyncIterator[Bench]:
+        with openai_server(script) as (url, _asked):
+            served = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+            configured = settings.model_copy(update={**served, **changes})
+            room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
+            smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), room)
+            yield Bench(library, smith, script)
+
+    return opened
