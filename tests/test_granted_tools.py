@@ -49,6 +49,7 @@ TELL_SECRET: dict[str, Any] = {
     "tests": [
         {"arguments": {}, "expected": "it is [secret]"},
         {"arguments": {"twice": True}, "expected": "it is [secret][secret]"},
+        {"arguments": {"twice": False}, "expected": "it is [secret]"},
     ],
     "secrets": ["token"],
 }

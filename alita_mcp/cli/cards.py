@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import groupby
 
+from alita_mcp.cli.card_view import Card, Section
 from alita_mcp.cli.output import compact
+from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.library.permits import how_to_grant, in_words
-from alita_mcp.values import CatalogueEntry, Check, Grants, Manifest, Schema, StoredVersion
+from alita_mcp.values import CatalogueEntry, Grants, Manifest, Schema, StoredVersion
 
 
 def evidence_card(
@@ -18,53 +19,38 @@ def evidence_card(
     granted: Grants | None,
     *,
     source: bool = False,
-) -> str:
+) -> Card:
     """What a tool takes, gives and was proved to do; `granted` is what it may do now, None: it waits for a person."""
-    manifest, report = stored.manifest, stored.report
+    manifest = stored.manifest
     state = f"{entry.state}, pinned" if entry.pinned else entry.state
     others = ", ".join(f"v{version}" for version in entry.versions)
-    lines = [
-        f"{manifest.name} v{manifest.version}  {manifest.trust}, {state}",
-        manifest.description,
-        "",
-        "Takes",
-        *(_parameters(manifest.input_schema) or ["  nothing"]),
-        "Gives",
-        f"  {compact(_given(stored))}",
-        "Proved",
-        f"  {_summary(stored, sandboxes)}",
-        *(f"  {line}" for line in _findings(report.checks)),
-        "Needs",
-        f"  {', '.join(in_words(manifest.grants)) or 'nothing but the sandbox'}"
-        + (f"; packages {', '.join(manifest.packages)}" if manifest.packages else ""),
+    used = f"{entry.calls} calls, {entry.failures} failures, last {entry.last_used or 'never'}; versions {others}"
+    packages = f"; packages {', '.join(manifest.packages)}" if manifest.packages else ""
+    sections = [
+        Section("Takes", tuple(_parameters(manifest.input_schema)) or ("nothing",)),
+        Section("Gives", (compact(_given(stored)),)),
+        Section("Proved", rows=tuple(evidence_rows(stored.report, sandboxes))),
+        Section("Needs", (f"{', '.join(in_words(manifest.grants)) or 'nothing but the sandbox'}{packages}",)),
         *_granted(manifest, granted),
-        "Used",
-        f"  {entry.calls} calls, {entry.failures} failures, last {entry.last_used or 'never'}; versions {others}",
-        f"  made {manifest.created_at[:19]}, {manifest.digest}",
+        Section("Used", (used, f"made {manifest.created_at[:19]}, {manifest.digest}")),
     ]
-    if source:
-        lines += [
-            "",
-            stored.code.rstrip("\n"),
-            "",
-            *(compact(example.as_json()) for example in stored.examples),
-        ]
-    return "\n".join(lines)
+    tail = [stored.code.rstrip("\n"), "", *(compact(example.as_json()) for example in stored.examples)]
+    return Card(
+        name=f"{manifest.name} v{manifest.version}",
+        trust=manifest.trust,
+        state=state,
+        description=manifest.description,
+        sections=tuple(sections),
+        source="\n".join(tail) if source else "",
+    )
 
 
-def _granted(manifest: Manifest, granted: Grants | None) -> list[str]:
+def _granted(manifest: Manifest, granted: Grants | None) -> list[Section]:
     if manifest.grants.is_pure:
         return []
     if granted is None:
-        return ["Granted", "  not yet, so it is not callable", f"  {how_to_grant(manifest)}"]
-    return ["Granted", f"  {', '.join(in_words(granted))}"]
-
-
-def _summary(stored: StoredVersion, sandboxes: tuple[str, ...]) -> str:
-    report = stored.report
-    repeated = "deterministic" if stored.manifest.deterministic else "not deterministic"
-    where = ", ".join(sandboxes) or "no sandbox yet"
-    return f"{report.examples_passed} of {report.examples_total} examples pass; {repeated}; gates passed in {where}"
+        return [Section("Granted", ("not yet, so it is not callable", how_to_grant(manifest)))]
+    return [Section("Granted", in_words(granted))]
 
 
 def version_text(stored: StoredVersion) -> str:
@@ -86,7 +72,7 @@ def _parameter_lines(schema: Schema) -> Iterator[str]:
         default = f" = {compact(node['default'])}" if "default" in node else ""
         mark = "" if name in required or default else "?"
         said = f"  {node['description']}" if node.get("description") else ""
-        yield f"  {name}{mark}: {kind}{default}{said}"
+        yield f"{name}{mark}: {kind}{default}{said}"
 
 
 def _type(node: Schema) -> str:
@@ -102,14 +88,3 @@ def _given(stored: StoredVersion) -> Schema:
         schema.get("properties", {}).get("result", schema) if stored.manifest.wraps_result else schema
     )
     return result
-
-
-def _findings(checks: tuple[Check, ...]) -> Iterator[str]:
-    """One line a stage that passed, one line for each check that did not."""
-    for stage, group in groupby(checks, key=lambda check: check.stage):
-        found = list(group)
-        failed = [check for check in found if not check.passed]
-        if not failed:
-            yield f"✓ {stage}: {found[0].message if len(found) == 1 else f'{len(found)} checks'}"
-        for check in failed:
-            yield f"{'✗' if check.hard else '!'} {stage}: {check.message}"

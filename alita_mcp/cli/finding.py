@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 from difflib import unified_diff
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from alita_mcp.cli.card_view import draw, plain
 from alita_mcp.cli.cards import evidence_card, version_text
 from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.costing import list_usage
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns, compact
+from alita_mcp.library.evidence import evidence_of
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue import JournalRow
+    from alita_mcp.library.catalogue_rows import JournalRow
     from alita_mcp.values import CatalogueEntry
 
 
@@ -21,7 +25,10 @@ def add_commands(family: Family) -> None:
     seek = family.add("search", in_event_loop(search), "find tools by what they should do")
     seek.add_argument("query", nargs="+", metavar="WORD")
     seek.add_argument("--limit", type=_count, default=5, metavar="N")
-    family.add("list", in_event_loop(list_tools), "list all tools")
+    every = family.add("list", in_event_loop(list_tools), "list all tools")
+    every.add_argument(
+        "--usage", action="store_true", help="what their writing cost, and how often they are called"
+    )
     card = family.add("show", in_event_loop(show), "show what a tool takes, gives and was proved to do")
     card.add_argument("name", metavar="NAME")
     card.add_argument(
@@ -58,8 +65,10 @@ async def search(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-async def list_tools(_options: argparse.Namespace, output: Output) -> int:
+async def list_tools(options: argparse.Namespace, output: Output) -> int:
     """Prints one line a tool."""
+    if options.usage:
+        return await list_usage(output)
     async with opened_library() as library:
         entries = library.entries()
     value = [
@@ -110,12 +119,13 @@ async def show(options: argparse.Namespace, output: Output) -> int:
         "failures": entry.failures,
         "last_used": entry.last_used,
         "report": stored.report.model_dump(mode="json"),
+        "evidence": evidence_of(stored.report, sandboxes).model_dump(mode="json"),
     }
     if options.source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
     card = evidence_card(entry, stored, tuple(sorted(sandboxes)), granted, source=options.source)
-    output.result(value, card)
+    output.drawn(value, plain(card), partial(draw, card))
     return 0
 
 

@@ -19,6 +19,7 @@ from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.models.recorded import Exchanges
 
 MAX_FILE_BYTES = 64 << 20
 
@@ -39,6 +40,14 @@ def add_commands(family: Family) -> None:
     make.add_argument("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
     make.add_argument("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
     make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
+    make.add_argument(
+        "--mode",
+        choices=("quick", "standard", "thorough"),
+        help="how much a model may spend on a description",
+    )
+    kept = make.add_mutually_exclusive_group()
+    kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
+    kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
     bring = family.add(
         "import", in_event_loop(import_folder), "verify a tool's folder again and publish it here"
     )
@@ -53,7 +62,7 @@ def add_commands(family: Family) -> None:
 async def synthesize(options: argparse.Namespace, output: Output) -> int:
     """Publishes each request's tool or says why not; the exit status is the worst of them."""
     requests = _requests(options)
-    return await _make_all(requests, output)
+    return await _make_all(requests, output, _exchanges(options))
 
 
 async def import_folder(options: argparse.Namespace, output: Output) -> int:
@@ -82,9 +91,19 @@ async def reindex(_options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-async def _make_all(requests: list[dict[str, Any]], output: Output) -> int:
+def _exchanges(options: argparse.Namespace) -> Exchanges | None:
+    if options.record is None and options.replay is None:
+        return None
+    from alita_mcp.models.recorded import Recorder, Replayer
+
+    return Recorder(options.record) if options.record is not None else Replayer(options.replay)
+
+
+async def _make_all(
+    requests: list[dict[str, Any]], output: Output, exchanges: Exchanges | None = None
+) -> int:
     worst, outcomes = 0, []
-    async with opened_app() as app:
+    async with opened_app(exchanges=exchanges) as app:
         for request in requests:
             outcome = await _make(app, request, output)
             if not output.as_json:
@@ -117,9 +136,11 @@ def in_words(outcome: Outcome) -> str:
     """An outcome as a person reads it."""
     match outcome:
         case Created():
-            return f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
+            made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
+            return _with_line(made, outcome.to_raise_trust)
         case Exists():
-            return f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
+            found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
+            return _with_line(found, outcome.to_raise_trust)
         case Rejected():
             return _rejection_in_words(outcome)
         case NeedsApproval():
@@ -137,6 +158,10 @@ def in_words(outcome: Outcome) -> str:
             )
         case _:
             return outcome.status
+
+
+def _with_line(said: str, line: str) -> str:
+    return f"{said}\n  {line}" if line else said
 
 
 def _rejection_in_words(outcome: Rejected) -> str:
@@ -160,16 +185,15 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "packages": options.packages,
         "network": options.network,
         "update": options.update or None,
+        "mode": options.mode,
     }
     spelt_out = {key: value for key, value in given.items() if value is not None}
     if options.requests is None:
         if not spelt_out:
             raise UsageError("Nothing to make.", hint="Give a FILE of requests, or --code and --tests.")
         return [spelt_out]
-    if spelt_out.keys() - {"update"}:
-        raise UsageError(
-            f"A FILE of requests stands alone; leave out --{min(spelt_out.keys() - {'update'})}."
-        )
+    if alone := sorted(spelt_out.keys() - {"update", "mode"}):
+        raise UsageError(f"A FILE of requests stands alone; leave out --{alone[0]}.")
     requests = _documents(_text(options.requests), options.requests)
     if not requests:
         raise UsageError(f"{options.requests} holds no request.")

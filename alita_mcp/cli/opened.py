@@ -11,6 +11,7 @@ from alita_mcp.settings import Settings, read_settings
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.library import Library
+    from alita_mcp.models.recorded import Exchanges
 
 
 @asynccontextmanager
@@ -23,10 +24,14 @@ async def opened_library(settings: Settings | None = None) -> AsyncIterator[Libr
 
 
 @asynccontextmanager
-async def opened_app(settings: Settings | None = None) -> AsyncIterator[App]:
-    """Everything: for commands that verify or run tools."""
+async def opened_app(
+    settings: Settings | None = None, *, exchanges: Exchanges | None = None
+) -> AsyncIterator[App]:
+    """Everything: for commands that verify or run tools; `exchanges` records or replays what models answer."""
     from alita_mcp.app import open_app
+    from alita_mcp.models.roles import ModelRoom
     from alita_mcp.server.admission import admit
 
-    async with open_app(settings or read_settings(), admit=admit) as app:
+    settings = settings or read_settings()
+    async with open_app(settings, admit=admit, models=ModelRoom(settings, exchanges=exchanges)) as app:
         yield app

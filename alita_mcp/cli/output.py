@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, JsonValue
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.status import Status
 
 OnStage = Callable[[str], Awaitable[None]]
@@ -35,6 +36,15 @@ class Output:
             print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
         elif text:
             print(printable(text))
+
+    def drawn(self, value: object, text: str, draw: Callable[[Console], None]) -> None:
+        """Prints what was asked for: as JSON, as `draw` shows it on a terminal, or as plain text."""
+        if self.as_json or not sys.stdout.isatty():
+            self.result(value, text)
+            return
+        from rich.console import Console
+
+        draw(Console(markup=False, highlight=False, emoji=False))
 
     def note(self, line: str) -> None:
         """Prints a line about the work; never part of the result."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import mcp_types as types
 
+from alita_mcp.server.answers import clipped
 from alita_mcp.values import META_TOOLS, Manifest
+from alita_mcp.verification.wording import MAX_DESCRIPTION
 
 RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
 """Names that no published tool may take, whether or not this server lists them."""
@@ -14,10 +16,13 @@ RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
 INSTRUCTIONS = (
     "A library of tools that grows. First search_capabilities. Fits: call the tool by its name, or through "
     "run_tool when your list does not show it. Nothing fits: synthesize_tool with name, description, code and "
-    "tests; it is proved in a sandbox and published only if it passes (no code: you get a template). A new tool "
-    "is callable at once through run_tool and stays for every client."
+    "tests; it is proved in a sandbox and published only if it passes (no code: its model writes it, or you get a "
+    "template). A new tool is callable at once through run_tool and stays for every client."
 )
 """What a host may put before its model."""
+
+PROVISIONAL = "[provisional: passed its checks on thin evidence] "
+"""What the description of a listed tool begins with while it is not verified."""
 
 _STRING: dict[str, Any] = {"type": "string"}
 _STRINGS: dict[str, Any] = {"type": "array", "items": _STRING}
@@ -64,7 +69,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     _meta_tool(
         "synthesize_tool",
         "Make a new tool: one typed Python function and tests. It runs in a sandbox and is published only if it "
-        "passes. Without code you get a template.",
+        "passes. Without code the server's model writes it; if it has none, you get a template.",
         {
             "description": _STRING,
             "name": _said(_STRING, "snake_case, the function's name"),
@@ -74,6 +79,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
             "network": _said(_STRINGS, "Host names"),
             "update": _said(_BOOLEAN, "New version of a tool that exists"),
+            "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
             "job_id": _said(_STRING, "Asks for the outcome of a job under way"),
         },
         types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
@@ -115,10 +121,16 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
 
 def definition_of(manifest: Manifest) -> types.Tool:
     """A published tool as a tool of its own; the annotations follow from its grants, not from its author."""
+    title, description = manifest.name.replace("_", " ").capitalize(), manifest.description
+    if manifest.trust != "verified":
+        title, description = (
+            f"{title} ({manifest.trust})",
+            clipped(PROVISIONAL + description, MAX_DESCRIPTION),
+        )
     return types.Tool(
         name=manifest.name,
-        title=manifest.name.replace("_", " ").capitalize(),
-        description=manifest.description,
+        title=title,
+        description=description,
         input_schema=manifest.input_schema,
         output_schema=manifest.output_schema,
         annotations=_annotations_of(manifest),

@@ -26,7 +26,7 @@ class LibraryTools:
 
     def __init__(self, app: Callable[[], App | None]) -> None:
         self._app = app
-        self._defined: dict[tuple[str, int, str], types.Tool] = {}
+        self._defined: dict[tuple[str, int, str, str], types.Tool] = {}
 
     def definitions(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
@@ -50,8 +50,8 @@ class LibraryTools:
         return delivered(await call.app.run(call.name, call.arguments))
 
     def _definition(self, manifest: Manifest) -> types.Tool:
-        """Made once for each version: it is asked for at every call."""
-        key = (manifest.name, manifest.version, manifest.digest)
+        """Made once for each version and what is proved of it: it is asked for at every call."""
+        key = (manifest.name, manifest.version, manifest.digest, manifest.trust)
         known = self._defined.get(key)
         if known is None:
             known = self._defined[key] = definition_of(manifest)

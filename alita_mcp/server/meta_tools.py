@@ -14,14 +14,17 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.definitions import META_DEFINITIONS
 from alita_mcp.server.results import checked, delivered
+from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.visibility import call_and_visible
-from alita_mcp.synthesis.outcomes import Created, Rejected, Working
+from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context, ToolAnswer, ToolCall
-    from alita_mcp.synthesis.jobs import OnStage
+    from alita_mcp.server.tasks import Task
+    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
     from alita_mcp.synthesis.outcomes import Outcome
 
 STAGE_SECONDS = 1.0
@@ -140,29 +143,35 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         raise InvalidArguments(
             "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
         )
-    on_stage = progress_of(call.ctx)
-    outcome = (
-        await call.app.resume(job_id, on_stage)
-        if job_id is not None
-        else await call.app.synthesize(read_request(asked), on_stage)
-    )
+    parked = parked_job(call)
+    if parked is not None:
+        job, rounds = parked
+    elif job_id is not None:
+        job, rounds = call.app.jobs.find(job_id), 0
+    else:
+        request = read_request(asked)
+        if isinstance(request, Rejected):
+            return _outcome_answer(call, request)
+        job, rounds = call.app.begin(request, desk_for(call)), 0
+    outcome = await answered_in_call(call, job, progress_of(call.ctx), rounds)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
-        return call.tasks.start(lambda task: _until_done(call, outcome.job_id, task.report))
+        return call.tasks.start(lambda task: _until_done(call, job, task))
     return _outcome_answer(call, outcome)
 
 
-async def _until_done(call: ToolCall, job_id: str, on_stage: OnStage) -> types.CallToolResult:
+async def _until_done(call: ToolCall, job: SynthesisJob, task: Task) -> types.CallToolResult:
     """The job's answer, however long it takes; cancelled, it cancels the job."""
-    while True:
-        outcome = await call.app.resume(job_id, on_stage)
-        if not isinstance(outcome, Working):
-            return _outcome_answer(call, outcome)
+    return _outcome_answer(call, await answered_in_task(call, job, task))
 
 
 def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     structured = outcome.model_dump(mode="json")
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
+    elif isinstance(outcome, Created | Exists | NeedsApproval):
+        structured = {field: value for field, value in structured.items() if value != ""}
     if isinstance(outcome, Created):
         structured |= call_and_visible(call.ctx, outcome.tool, call.app)
     return answer(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))

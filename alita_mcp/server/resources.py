@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.library.evidence import report_with_evidence
 from alita_mcp.server.announce import CATALOGUE_URI
 from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
@@ -34,13 +35,25 @@ def _pretty(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
-PARTS: dict[str, tuple[str, str, Callable[[StoredVersion], str]]] = {
-    "source": ("text/x-python", "Code", lambda stored: stored.code),
-    "tests": (JSON, "Worked examples", lambda stored: _pretty([each.as_json() for each in stored.examples])),
-    "manifest": (JSON, "Schemas and permissions", lambda stored: stored.manifest.model_dump_json(indent=1)),
-    "report": (JSON, "Verification report", lambda stored: stored.report.model_dump_json(indent=1)),
+PARTS: dict[str, tuple[str, str, Callable[[StoredVersion, tuple[str, ...]], str]]] = {
+    "source": ("text/x-python", "Code", lambda stored, _: stored.code),
+    "tests": (
+        JSON,
+        "Worked examples",
+        lambda stored, _: _pretty([each.as_json() for each in stored.examples]),
+    ),
+    "manifest": (
+        JSON,
+        "Schemas and permissions",
+        lambda stored, _: stored.manifest.model_dump_json(indent=1),
+    ),
+    "report": (
+        JSON,
+        "Verification report",
+        lambda stored, kinds: _pretty(report_with_evidence(stored.report, kinds)),
+    ),
 }
-"""Part of a version → MIME type, title and how it is written."""
+"""Part of a version → MIME type, title and how it is written, told the sandboxes that it was proved in."""
 
 TEMPLATES = (
     *(
@@ -101,7 +114,8 @@ class LibraryResources:
             return None
         mime, _, written = PARTS[wanted["part"]]
         stored = await app.library.read(wanted["name"], int(wanted["version"]))
-        return _contents(uri, mime, written(stored))
+        kinds = app.library.evidence(stored.manifest.name, stored.manifest.version)
+        return _contents(uri, mime, written(stored, kinds))
 
 
 def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:

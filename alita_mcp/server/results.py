@@ -25,13 +25,22 @@ _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 def delivered(run: RunAnswer) -> types.CallToolResult:
     """One run as its caller gets it, the same through `run_tool` and through a direct call; `checked` comes after."""
     if not run.result.ok:
-        return error(_failure_text(run.manifest.name, run.result, run.manifest.limits))
+        failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits))
+        return failed.model_copy(update={"meta": _marks(run)})
     value = run.result.value
     return types.CallToolResult(
         content=[types.TextContent(text=value if isinstance(value, str) else as_json(value))],
         structured_content=run.structured,
-        _meta={"alita/cached": True} if run.cached else None,
+        _meta=_marks(run),
     )
+
+
+def _marks(run: RunAnswer) -> dict[str, Any] | None:
+    """What a caller should know of a result besides the result, which stays as the tool gave it."""
+    marks: dict[str, Any] = {"alita/cached": True} if run.cached else {}
+    if run.manifest.trust != "verified":
+        marks["alita/trust"] = run.manifest.trust
+    return marks or None
 
 
 def _failure_text(name: str, result: RunResult, limits: Limits) -> str:
@@ -94,7 +103,7 @@ async def _cut(
         ],
         structured_content=part if fits else None,
         is_error=result.is_error or not fits,
-        _meta={"alita/cut": True},
+        _meta={**(result.meta or {}), "alita/cut": True},
     )
 
 

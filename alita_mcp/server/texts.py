@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from alita_mcp.server.answers import MAX_TEXT, as_json, clipped
+from alita_mcp.library.evidence import evidence_rows
+from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, printable
+from alita_mcp.values import VerificationReport
 
 Answer = Mapping[str, Any]
 
@@ -36,8 +38,13 @@ def _created(outcome: Answer) -> str:
     return (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
         f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
-        f"Report: {outcome['report']}"
+        + (_to_verify(outcome) or f"Report: {outcome['report']}")
     )
+
+
+def _to_verify(outcome: Answer) -> str:
+    line = outcome.get("to_raise_trust")
+    return f"To have it verified: {line[0].lower()}{line[1:]}" if line else ""
 
 
 _VISIBLE = {
@@ -48,6 +55,9 @@ _VISIBLE = {
 
 
 def _exists(outcome: Answer) -> str:
+    if outcome.get("trust_before"):
+        now = f"{outcome['tool']} v{outcome['version']} is {outcome['trust']}, tests {outcome['tests']}"
+        return f"{now}: {outcome['why']}. {_to_verify(outcome)}".strip()
     return f"Nothing new was published: {outcome['tool']} v{outcome['version']} exists ({outcome['why']})."
 
 
@@ -96,10 +106,18 @@ def card_text(card: Answer) -> str:
         f"Called {card['calls']} times, {card['failures']} failed. "
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
-    text = clipped(head + takes, MAX_TEXT)
+    text = "\n".join([clipped(head + takes, MAX_TEXT), *_evidence_lines(card)])
     if "source" not in card:
         return text
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"
+
+
+def _evidence_lines(card: Answer) -> list[str]:
+    """The evidence, a labelled line each; an author's words in it are shown as text and no more."""
+    report = VerificationReport.model_validate(card["report"])
+    return [
+        printable(f"- {label}: {said}", MAX_TEXT) for label, said in evidence_rows(report, card["sandboxes"])
+    ]
 
 
 def managed_text(done: Answer) -> str:

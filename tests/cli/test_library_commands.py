@@ -243,7 +243,7 @@ def test_show_is_an_evidence_card(made: Said, alita: Alita) -> None:
         "double v1",
         "number: integer",
         "times: integer = 1",
-        "3 of 3 examples pass",
+        "3 of 3 examples",
         "monty",
         "def double",
     ):

@@ -149,7 +149,7 @@ async def connected(kind: str, home: Path, **settings: str | Path) -> AsyncItera
 
 
 @asynccontextmanager
-async def client_of(target: Any, era: str) -> AsyncIterator[Connection]:
+async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Connection]:
     """A client of a server in memory, of a process to start, or of a URL, that hears of changes."""
     standing = anyio.Event()
     connections: list[Connection] = []
@@ -165,7 +165,9 @@ async def client_of(target: Any, era: str) -> AsyncIterator[Connection]:
         if over_http:
             target = streamable_http_client(target, http_client=await _watching(stack, standing))
         mode = "legacy" if era == "legacy" else "auto"
-        client = await stack.enter_async_context(Client(target, mode=mode, message_handler=on_message))
+        client = await stack.enter_async_context(
+            Client(target, mode=mode, message_handler=on_message, **options)
+        )
         connections.append(Connection(client, era))
         if era == "modern":
             await stack.enter_async_context(_listening(connections[0]))

@@ -213,7 +213,10 @@ async def test_inspect_shows_the_evidence_and_on_request_the_code(client: Client
     assert brief.structured_content["manifest"]["name"] == "vowel_share"
     assert brief.structured_content["report"]["examples_passed"] == 4
     assert "source" not in brief.structured_content
-    assert len(text_of(brief)) <= 400
+    head, *evidence = text_of(brief).splitlines()
+    assert len(head) <= 400
+    assert "- passed: 4 of 4 examples; deterministic" in evidence
+    assert len(text_of(brief)) <= 2_000
     assert full.structured_content["source"].strip() == VOWEL_SHARE["code"].strip()
     assert full.structured_content["tests"] == VOWEL_SHARE["tests"]
     assert "def vowel_share" in text_of(full)

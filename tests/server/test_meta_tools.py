@@ -137,7 +137,7 @@ async def test_a_tool_that_raises_says_which_error_and_where(client: Client) -> 
 
 
 class Moody(ScriptedSandbox):
-    """Passes the examples of VOWEL_SHARE and then answers every call of the text `now` as it is told."""
+    """Passes the gates as VOWEL_SHARE would, and answers every call of the text `now` as it is told."""
 
     def __init__(self, mood: RunResult | BaseException | None = None) -> None:
         super().__init__(self._as_told)
@@ -162,6 +162,8 @@ class Moody(ScriptedSandbox):
                 return RunResult(status="ok", value=example["expected"])
         if job.arguments["text"] == "42":
             return RunResult(status="error", error_type="ValueError", message="no letters")
+        if job.arguments["text"] != "now":
+            return RunResult(status="ok", value=0.5)
         if isinstance(self.mood, RunResult):
             return self.mood
         raise self.mood or AssertionError(job)

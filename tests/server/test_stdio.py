@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -43,13 +44,21 @@ async def test_nothing_that_a_library_a_tool_a_child_or_c_code_prints_reaches_th
     assert peer.stderr.count("STRAY printf") == 2
 
 
+@pytest.fixture
+def hangups_heard() -> Iterator[None]:
+    """What `nohup` makes a test run deaf to, its servers would be deaf to as well."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129), (None, 0)],
     ids=["SIGTERM", "SIGINT", "SIGHUP", "end of input"],
 )
 async def test_the_end_cancels_the_call_and_runs_the_clean_up(
-    tmp_path: Path, number: signal.Signals | None, status: int
+    tmp_path: Path, hangups_heard: None, number: signal.Signals | None, status: int
 ) -> None:
     async with started(STDIO, environment(), tmp_path) as peer:
         sandbox = await waiting_call(peer)

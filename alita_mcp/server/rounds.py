@@ -1,0 +1,133 @@
+"""Syntheses that ask the client's model: carried out within one call, parked between rounds of calls, or as a task.
+
+A client of the 2025 protocols is sent requests while its call waits. One of 2026-07-28 is answered with the questions;
+its next call brings the answers and a state that names the parked job and the round, sealed by the SDK's boundary:
+encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import mcp_types as types
+from pydantic import ValidationError
+
+from alita_mcp.errors import UsageError
+from alita_mcp.server.sampling import answer_of, can_be_asked, carrier_of, is_modern, request_for
+from alita_mcp.synthesis.outcomes import Working
+from alita_mcp.values import Value
+
+if TYPE_CHECKING:
+    from alita_mcp.models.lending import Desk, Round
+    from alita_mcp.server.sources import ToolCall
+    from alita_mcp.server.tasks import Task
+    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
+    from alita_mcp.synthesis.outcomes import Outcome
+
+MAX_ROUNDS = 10
+"""A client gives up when one call of its is answered with questions more often."""
+_MORE_ROUNDS = (
+    "there are more questions for your model than one call may ask; call synthesize_tool with this job_id"
+)
+
+
+class State(Value):
+    """What a client keeps between two rounds; sealed, it cannot be read or made by one."""
+
+    job: str
+    round: str
+    rounds: int
+
+
+class Parked(NamedTuple):
+    """Where a call that brings answers goes on."""
+
+    job: SynthesisJob
+    rounds: int
+    """How often its client was answered with questions so far."""
+
+
+def parked_job(call: ToolCall) -> Parked | None:
+    """The job whose questions this call answers, its answers taken; None where the call brings no state.
+
+    Raises:
+        UsageError: the state is of another round, or its job is gone.
+    """
+    if call.params.request_state is None:
+        return None
+    state = read_state(call.params.request_state)
+    job = call.app.jobs.find(state.job)
+    if job.desk is not None:
+        asked = {question.key: question for question in job.desk.waiting}
+        given = call.params.input_responses or {}
+        answers = {key: answer_of(given[key], asked[key]) for key in asked.keys() & given.keys()}
+        job.desk.take(state.round, answers)
+    return Parked(job, state.rounds)
+
+
+def read_state(sealed: str) -> State:
+    """The state of a round, as the boundary unsealed it.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return State.model_validate_json(sealed)
+    except ValidationError:
+        problem = "The request state is not one of a synthesis."
+        raise UsageError(problem, hint="Call synthesize_tool without it.") from None
+
+
+async def answered_in_call(
+    call: ToolCall, job: SynthesisJob, on_stage: OnStage, rounds: int = 0
+) -> Outcome | types.InputRequiredResult:
+    """What one call is answered with: the outcome, `working`, or questions to the client's model."""
+    desk = job.desk
+    if desk is None or not can_be_asked(call.ctx):
+        return await call.app.answer(job, on_stage)
+    if not is_modern(call.ctx):
+        with desk.carried_by(carrier_of(call.ctx)):
+            return await call.app.answer(job, on_stage)
+    outcome = await call.app.answer(job, on_stage, desk.ready)
+    if not isinstance(outcome, Working) or not desk.waiting:
+        return outcome
+    if rounds >= MAX_ROUNDS:
+        return outcome.model_copy(update={"next": _MORE_ROUNDS})
+    return _questions(job, desk.hand_out(), rounds + 1)
+
+
+def _questions(job: SynthesisJob, asked: Round, rounds: int) -> types.InputRequiredResult:
+    state = State(job=job.id, round=asked.token, rounds=rounds)
+    return types.InputRequiredResult(
+        input_requests={question.key: request_for(question) for question in asked.questions},
+        request_state=state.model_dump_json(),
+    )
+
+
+async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Outcome:
+    """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
+    desk = job.desk if can_be_asked(call.ctx) else None
+    while True:
+        outcome = await call.app.answer(job, task.report, desk.ready if desk else None)
+        if not isinstance(outcome, Working):
+            return outcome
+        if desk is not None and desk.waiting:
+            try:
+                await _ask_in_task(desk, task)
+            except anyio.get_cancelled_exc_class():
+                await call.app.jobs.cancel(job)
+                raise
+
+
+async def _ask_in_task(desk: Desk, task: Task) -> None:
+    """One round; without answers in time the questions end by themselves."""
+    asked = desk.hand_out()
+    requests = {question.key: request_for(question) for question in asked.questions}
+    wire = {
+        key: request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for key, request in requests.items()
+    }
+    with anyio.move_on_after(desk.wait_s):
+        given = await task.ask(wire)
+        desk.take(asked.token, {each.key: answer_of(given[each.key], each) for each in asked.questions})

@@ -1,0 +1,156 @@
+"""What people see of trust: the evidence card on a terminal, in a pipe and as JSON; approvals; more examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.library.library import open_library
+from alita_mcp.settings import Settings
+from alita_mcp.values import Check, Grants, MutationScore, Survivor, VerificationReport
+from tests.cli.conftest import PATIENCE_S, Alita
+from tests.library.factory import SLUGIFY_EXAMPLES, accepted, no_starters
+
+DOUBLE = '''def double(number: int) -> int:
+    """Doubles a whole number.
+
+    Args:
+        number: What to double.
+    """
+    return 2 * number
+'''
+FEW = [{"arguments": {"number": 3}, "expected": 6}, {"arguments": {"number": 5}, "expected": 10}]
+MORE = [{"arguments": {"number": 0}, "expected": 0}, {"arguments": {"number": -4}, "expected": -8}]
+
+
+def written(path: Path, tests: list[dict[str, Any]]) -> str:
+    path.write_text(json.dumps({"name": "double", "code": DOUBLE, "tests": tests}), encoding="utf-8")
+    return str(path)
+
+
+def publish(home: Path, *, grants: Grants | None = None, hostile: str = "") -> None:
+    """A provisional tool with a report of everything that the card can show."""
+    thin = accepted(
+        description=f"Turn a title into a URL slug.{hostile}",
+        examples=SLUGIFY_EXAMPLES[:1],
+        trust="provisional",
+        grants=grants or Grants(),
+    )
+    mutation = MutationScore(
+        killed=9, total=12, survivors=(Survivor(line=14, was=f"not slug{hostile}", now="slug"),)
+    )
+    checks = (
+        Check(stage="static", passed=True),
+        Check(stage="mutation", passed=False, hard=False, message=f"9 of 12 noticed{hostile}"),
+    )
+    report = thin.report.model_copy(update={"mutation": mutation, "checks": checks, "properties": 80})
+
+    async def work() -> None:
+        async with open_library(Settings(home=home), starters=no_starters) as library:
+            await library.publish(thin.model_copy(update={"report": report}), expected_version=0)
+
+    anyio.run(work)
+
+
+def test_the_card_in_a_pipe_is_plain_lines_with_all_the_evidence(alita: Alita, home: Path) -> None:
+    publish(home)
+    card = alita("show", "slugify").out
+    for piece in (
+        "slugify v1  provisional, enabled",
+        "  mutation     soft failure, 1 check, 0 s: 9 of 12 noticed",
+        "  mutants      9 of 12",
+        "  survivor     line 14: not slug → slug",
+        "  generated    80 inputs tried",
+        "  to raise     Send the same name and code again with more tests: some whose result shows the change",
+    ):
+        assert piece in card
+    assert "\x1b" not in card
+    assert not [line for line in card.splitlines() if line != line.rstrip()]
+
+
+def test_the_card_as_json_is_whole(alita: Alita, home: Path) -> None:
+    publish(home)
+    card = alita("show", "slugify", "--json").json
+    assert VerificationReport.model_validate(card["report"]).properties == 80
+    assert card["evidence"]["mutants"] == "9/12"
+    assert card["evidence"]["to_raise_trust"].startswith("Send the same name")
+    assert card["evidence"]["stages"][1]["outcome"] == "soft failure"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals of its own are POSIX's")
+def test_the_card_on_a_terminal_is_coloured_and_strangers_words_steer_nothing(
+    home: Path, environment: dict[str, str]
+) -> None:
+    publish(home, hostile="[red]\u202e\x07")
+    shown = on_a_terminal(environment, "show", "slugify")
+    assert "\x1b[1;33mprovisional\x1b[0m" in shown
+    for piece in ("[red]", "survivor", "line 14: not slug", "9 of 12", "to raise"):
+        assert piece in shown
+    assert not {"\u202e", "\x07"} & set(shown)
+    coded = on_a_terminal(environment, "show", "slugify", "--json", "--source")
+    assert json.loads(coded)["manifest"]["trust"] == "provisional"
+    assert "def slugify" in on_a_terminal(environment, "show", "slugify", "--source")
+
+
+def on_a_terminal(environment: dict[str, str], *words: str) -> str:
+    import pty
+
+    mine, its = pty.openpty()
+    started = subprocess.Popen(
+        [sys.executable, "-m", "alita_mcp.cli.main", *words],
+        env={**environment, "TERM": "xterm-256color", "COLUMNS": "200", "NO_COLOR": ""},
+        stdin=subprocess.DEVNULL,
+        stdout=its,
+        stderr=subprocess.PIPE,
+    )
+    os.close(its)
+    pieces = []
+    try:
+        while piece := os.read(mine, 65_536):
+            pieces.append(piece)
+    except OSError:
+        pass  # the other end is closed
+    os.close(mine)
+    _, said = started.communicate(timeout=PATIENCE_S)
+    assert started.returncode == 0, said
+    return b"".join(pieces).decode()
+
+
+def test_the_shipped_tools_with_older_reports_have_a_card(alita: Alita) -> None:
+    for tool in alita("list", "--json").json:
+        card = alita("show", tool["name"]).out
+        assert "verified, enabled" in card
+        assert "  examples " in card
+        assert "to raise" not in card
+
+
+def test_a_provisional_tool_is_not_approved_and_the_command_says_what_it_needs(
+    alita: Alita, home: Path
+) -> None:
+    publish(home, grants=Grants(model=True))
+    said = alita("approve", "slugify")
+    assert said.status == 3
+    assert "slugify v1 is provisional, and grants are given to verified tools only" in said.err
+    assert "line 14" in said.err
+    assert not alita("show", "slugify", "--json").json["granted"]
+    assert "It has to be verified first" in alita("show", "slugify").out
+
+
+def test_more_examples_raise_the_trust_from_the_command_line(alita: Alita, tmp_path: Path) -> None:
+    made = alita("synthesize", written(tmp_path / "few.json", FEW))
+    assert "created double v1: provisional, 2/2 tests pass" in made.out
+    assert "Send the same name and code again" in made.out
+    raised = alita("synthesize", written(tmp_path / "more.json", MORE))
+    assert raised.status == 0
+    assert "exists double v1" in raised.out
+    assert "raised from provisional to verified by 2 more examples" in raised.out
+    again = alita("synthesize", written(tmp_path / "more.json", MORE), "--json").json
+    assert (again["status"], again["trust_before"], again["trust"]) == ("exists", "verified", "verified")
+    assert "raised" in alita("log", "double").out
