@@ -11,7 +11,7 @@ import anyio
 
 from alita_mcp.sandbox.calls import call
 from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult
-from alita_mcp.sandbox.wire import Worker
+from alita_mcp.sandbox.wire import Worker, WorkerLost, WorkerStale
 from alita_mcp.values import Grants, Limits
 
 _log = logging.getLogger(__name__)
@@ -59,9 +59,19 @@ class KeptWorker:
         return self._usable and self.worker.transport.is_whole
 
     async def call(self, job: Job, broker: Broker | None) -> RunResult:
-        """Runs one call; see `calls.call`. What it leaves is removed while the caller has its result already."""
+        """Runs one call; see `calls.call`. What it leaves is removed while the caller has its result already.
+
+        A worker that waited may be dying already when the call comes. A call without grants changes nothing outside,
+        so that it is asked for again; of any other one nobody knows how far it came.
+        """
+        waited = self.worker.loaded
         self._usable = False
-        result = await call(self.worker, job, broker)
+        try:
+            result = await call(self.worker, job, broker)
+        except WorkerLost as lost:
+            if waited and job.grants.is_pure:
+                raise WorkerStale(str(lost)) from lost
+            raise
         self._usable = self.worker.owes_clean and not self.worker.single_use
         return result
 
