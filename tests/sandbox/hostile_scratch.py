@@ -14,11 +14,12 @@ def left():
 """
 
 
-def leaves(name: str, work: str, *, seconds: float = 20) -> Hostile:
+def leaves(name: str, work: str, *, seconds: float = 20, files: int = 4096) -> Hostile:
     """A program that returns what it finds before its `work`, twice."""
     lines = "\n".join(f"    {line}" for line in work.strip().splitlines())
     code = f"{LOOK}\ndef f():\n    found = left()\n{lines}\n    return found\n"
-    return Hostile(name, code, gives(lambda found: found == []), {}, Limits(wall_seconds=seconds), times=2)
+    limits = Limits(wall_seconds=seconds, scratch_files=files)
+    return Hostile(name, code, gives(lambda found: found == []), {}, limits, times=2)
 
 
 SCRATCH = (
@@ -53,6 +54,7 @@ except OSError:
     pass
 """,
         seconds=30,
+        files=200_000,
     ),
     leaves(
         "odd_kinds",
@@ -175,7 +177,9 @@ def f():
         pass
     return n
 """,
-        lambda r: r.status in {"memory", "timeout"} or r.value > 500,
+        lambda r: (
+            r.value > 500 if r.ok else r.status in {"memory", "timeout"} or "scratch_files" in r.message
+        ),
         {},
         Limits(wall_seconds=10),
         times=2,
