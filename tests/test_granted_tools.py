@@ -196,9 +196,6 @@ async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settin
     grants = {"sum_and_double": {"tools": ["csv_query", "calculate"]}}
     async with opened(narrow, type(sandbox)(narrow), grants) as app:
         assert isinstance(await app.synthesize(read_request(COMPOSE), silent), Created)
-        # proved in this kind of sandbox first, which may take longer than one call
-        await app.run("csv_query", {"text": "n\n1\n", "aggregates": [{"function": "sum", "column": "n"}]})
-        await app.run("calculate", {"expression": "2 * 3"})
         sums: dict[int, Any] = {}
 
         async def call(number: int) -> None:

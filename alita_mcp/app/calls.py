@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import anyio
 
 from alita_mcp.app.proving import Proving
-from alita_mcp.errors import SandboxError
+from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.result_cache import ResultCache, call_key
+from alita_mcp.sandbox.broker.doors import MAX_CHAIN
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.arguments import validate_arguments, validate_result
@@ -122,6 +123,7 @@ class Calls:
         stored, manifest = call.stored, call.stored.manifest
         sandbox = await self._proving.proved(stored, len(chain))
         call.sandbox = sandbox.kind
+        await self._prove_called(manifest, (*chain, manifest.name))
         if self._broker_for is not None and not manifest.grants.is_pure:
             call.broker = self._broker_for(stored, chain)
         job = Job(
@@ -142,6 +144,21 @@ class Calls:
         if result.ok and self._results is not None and self._may_be_kept(manifest):
             self._results.keep(_key(call), manifest.name, result)
         return result
+
+    async def _prove_called(self, manifest: Manifest, chain: tuple[str, ...]) -> None:
+        """Proves the tools that this one may call, and builds their packages, before the clock of its call runs.
+
+        One that cannot be called is left alone: the tool may never ask for it, and hears why when it does.
+        """
+        for name in manifest.grants.tools:
+            if name in chain or len(chain) >= MAX_CHAIN:
+                continue
+            with suppress(ToolNotFound, ToolUnavailable):
+                await self._library.callable_entry(name)
+                stored = await self._library.read(name)
+                sandbox = await self._proving.proved(stored, len(chain) - 1)
+                await self._proving.environment(stored, sandbox)
+                await self._prove_called(stored.manifest, (*chain, name))
 
     async def _kept(self, call: _Call) -> RunResult | None:
         """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""

@@ -106,12 +106,13 @@ async def _control(
     rehearsal: Rehearsal,
 ) -> AsJob | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
-    for as_job in _ways(draft, environment, _tight(draft, trials)):
-        try:
-            if await _first_noticing(draft.code, as_job, trials, contract, rehearsal) is None:
-                return as_job
-        except SandboxRefused:
-            continue
+    for limits in _tight(draft, trials):
+        for as_job in _ways(draft, environment, limits):
+            try:
+                if await _first_noticing(draft.code, as_job, trials, contract, rehearsal) is None:
+                    return as_job
+            except SandboxRefused:
+                continue
     return None
 
 
@@ -130,17 +131,17 @@ def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iter
     yield plain
 
 
-def _tight(draft: Draft, trials: Sequence[Trial]) -> Limits:
+def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
     """Limits for mutants: a few times what the code itself took, so that endless loops end soon.
 
-    In steps, because workers are told apart by their limits.
+    In steps, because workers are told apart by their limits; the second one is for a machine that has become slower.
     """
     slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)
-    seconds = next((step for step in _STEPS if step >= slowest * _SLOWEST_TIMES), _STEPS[-1])
-    wall = min(draft.limits.wall_seconds, seconds)
-    return draft.limits.model_copy(
-        update={"wall_seconds": wall, "cpu_seconds": min(draft.limits.cpu_seconds, wall)}
-    )
+    enough = [step for step in _STEPS if step >= slowest * _SLOWEST_TIMES] or [_STEPS[-1]]
+    for seconds in enough[:: len(_STEPS) // 2][:2]:
+        wall = min(draft.limits.wall_seconds, seconds)
+        cpu = min(draft.limits.cpu_seconds, wall)
+        yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
 
 async def _first_noticing(
