@@ -80,6 +80,8 @@ class Settings(BaseSettings):
     """How many tools are listed as first-class tools."""
     promote: Literal["all", "verified"] = "all"
     """`verified` lists only tools with that trust."""
+    learn: bool = True
+    """Whether a search becomes one of the requests by which a tool is found, when the client then calls that tool."""
     policy: Literal["auto", "ask", "locked"] = "ask"
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""
@@ -123,6 +125,14 @@ class Settings(BaseSettings):
     """Who writes code, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
+    embedder: str | None = Field(default=None, pattern=r"^\S.*$")
+    """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
+    model2vec folder, `model2vec/NAME` (extra `embeddings`), or `module:Class`; unset: search goes by words. A folder
+    without a model or a class that cannot be loaded is an error at the start; a model that does not answer is not:
+    search goes by words until it does."""
+    embedder_base_url: str | None = None
+    """Base URL of the embedder's server: OpenAI-compatible, or of the provider that its name begins with. The same
+    name at another address counts as another model."""
     client_model: bool = False
     """Where no model is configured, let the model of the connected client write tools, if the client lends it."""
     client_model_wait_s: float = Field(default=300.0, gt=0, le=600)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -32,7 +32,7 @@ class Unreadable(ValueError):
     """An answer is not what was asked for; the words say why and hold nothing of what the model wrote but names."""
 
 
-async def ask(
+async def ask(  # noqa: PLR0913 - what every model takes, by name
     model: LanguageModel,
     messages: Sequence[Message],
     shape: type[V],
@@ -40,8 +40,11 @@ async def ask(
     temperature: float | None = None,
     seed: int | None = None,
     max_tokens: int | None = None,
+    lacks: Callable[[V], str] | None = None,
 ) -> Answered[V]:
     """The model's answer as a value of `shape`; the messages are to say that JSON is wanted.
+
+    `lacks` says what a readable answer should have besides (empty: nothing); it is asked for once, and done without.
 
     Raises:
         ModelError: the model did not answer, or twice not what was asked for.
@@ -54,18 +57,33 @@ async def ask(
         )
 
     first = await answer(messages)
+    kept, wrong = _judged(first, shape, lacks)
+    if kept is not None and not wrong:
+        return kept
     try:
-        return Answered(read(first, shape), first.text)
-    except Unreadable as problem:
-        again = [*messages, *_correction(first, str(problem), shape)]
-    second = await answer(again)
-    try:
+        second = await answer([*messages, *_correction(first, wrong, shape)])
         return Answered(read(second, shape), second.text)
-    except Unreadable as problem:
+    except (Unreadable, ModelError) as problem:
+        if kept is not None:
+            return kept
+        if isinstance(problem, ModelError):
+            raise
         raise ModelError(
             f"The model {model.name!r} twice gave no readable {shape.__name__}: {problem}.",
             hint="Try another model, give it more room with max_tokens=, or hand in code and tests.",
         ) from problem
+
+
+def _judged(
+    answer: Completion, shape: type[V], lacks: Callable[[V], str] | None
+) -> tuple[Answered[V] | None, str]:
+    """The answer where it can be read, and what is wrong with it; empty when nothing is."""
+    try:
+        value = read(answer, shape)
+    except Unreadable as problem:
+        return None, f"could not be read: {problem}"
+    missing = lacks(value) if lacks is not None else ""
+    return Answered(value, answer.text), missing and f"is not all: {missing}"
 
 
 def read(answer: Completion, shape: type[V]) -> V:
@@ -93,14 +111,14 @@ def _problems(invalid: ValidationError) -> str:
     return "; ".join(said[:MAX_PROBLEMS])
 
 
-def _correction(answer: Completion, problem: str, shape: type[BaseModel]) -> list[Message]:
+def _correction(answer: Completion, wrong: str, shape: type[BaseModel]) -> list[Message]:
     shorter = " Be brief." if answer.truncated else ""
     schema = json.dumps(shape.model_json_schema(), separators=(",", ":"))
     return [
         Message(role="assistant", content=answer.text[:SHOWN_CHARACTERS] or "(nothing)"),
         Message(
             role="user",
-            content=f"That could not be read: {problem}. Answer again with one JSON object and nothing else, "
+            content=f"That {wrong}. Answer again with one JSON object and nothing else, "
             f"following this JSON Schema:{shorter}\n{schema}",
         ),
     ]

@@ -24,6 +24,9 @@ class Chosen(Value):
     timeout_s: float = ModelChoice().timeout_s
     setting: str = "ALITA_MODEL"
     """The variable to look at when this model does not work."""
+    url_setting: str = "ALITA_MODEL_BASE_URL"
+    timeout_setting: str | None = "timeout_s= in the role's setting"
+    """None: how long it may take cannot be set."""
 
     def is_same_model(self, other: Chosen) -> bool:
         """Whether both ask the same model, however they ask it."""

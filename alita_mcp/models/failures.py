@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
+from alita_mcp.models.keys import key_variable
 from alita_mcp.models.redaction import presentable
 
 UNAUTHORIZED = 401
@@ -15,6 +17,8 @@ TIMED_OUT = 408
 TOO_MANY = 429
 REFUSED = (400, 422)
 MAX_CHAIN = 20
+ECHO_CHARACTERS = 16
+"""So many of a text's first characters in a reply are no coincidence."""
 _OPTION_WORDS = {
     "response_format": ("response_format", "json_schema", "schema", "structured", "grammar"),
     "temperature": ("temperature",),
@@ -36,7 +40,14 @@ def status_of(failure: Exception) -> int | None:
     if isinstance(failure, TimeoutError):
         return TIMED_OUT
     status = getattr(failure, "status_code", None)
+    if redirected := [code for code in map(_answered, _chain(failure)) if 300 <= code < 400]:
+        return redirected[0]  # which litellm makes a lost connection of, for some providers
     return status if isinstance(status, int) else None
+
+
+def _answered(failure: BaseException) -> int:
+    status = getattr(getattr(failure, "response", None), "status_code", None)
+    return status if isinstance(status, int) else 0
 
 
 def headers_of(failure: Exception) -> Mapping[str, str] | None:
@@ -73,10 +84,12 @@ def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     return named or {"response_format"} & options.keys()
 
 
-def translated(failure: Exception, chosen: Chosen) -> ModelError:
-    """The failure in our words; nothing in it is or looks like a key."""
+def translated(failure: Exception, chosen: Chosen, texts: Sequence[str] = ()) -> ModelError:
+    """The failure in our words; nothing in it is or looks like a key, or repeats one of `texts`."""
     status = status_of(failure)
     said = f"no whole answer within {chosen.timeout_s:g} s" if status == TIMED_OUT else _words(failure)
+    if any(text[:ECHO_CHARACTERS] in str(failure) for text in texts if len(text) >= ECHO_CHARACTERS):
+        said = f"{type(failure).__name__}; its words repeat what was asked"
     number = f" (status {status})" if headers_of(failure) else ""  # without them litellm made the status up
     return ModelError(
         f"The model {chosen.name!r} did not answer{number}: {said}.", hint=_hint(status, failure, chosen)
@@ -92,16 +105,23 @@ def _words(failure: Exception) -> str:
 
 
 def _deepest(failure: BaseException) -> BaseException:
+    """What started it, as far back as there are words."""
+    return list(takewhile(str, _chain(failure)))[-1]
+
+
+def _chain(failure: BaseException) -> Iterator[BaseException]:
+    """The failure and what led to it."""
+    at: BaseException | None = failure
     for _ in range(MAX_CHAIN):
-        before = failure.__cause__ or failure.__context__
-        if before is None or not str(before):
-            break
-        failure = before
-    return failure
+        if at is None:
+            return
+        yield at
+        at = at.__cause__ or at.__context__
 
 
 def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
-    where = "its base URL (ALITA_MODEL_BASE_URL)" if chosen.base_url else "the network"
+    where = f"its base URL ({chosen.url_setting})" if chosen.base_url else "the network"
+    longer = f"Give it longer with {chosen.timeout_setting}, or check" if chosen.timeout_setting else "Check"
     if "LLM Provider NOT provided" in str(failure):
         return (
             f"Write {chosen.setting} as provider/model, as in openai/NAME for any OpenAI-compatible server."
@@ -116,16 +136,10 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         case 402 | 429:
             return "The provider's limit is reached: wait, raise it there, or set another model."
         case 408:
-            return f"Give it longer with timeout_s= in the role's setting, or check {where}."
+            return f"{longer} {where}."
         case code if code is not None and 300 <= code < 400:
             return f"The server redirects elsewhere, which is not followed: check {where}."
         case _:
             return (
                 f"Check {chosen.setting}, {where}, and {key_variable(chosen)} if this provider wants a key."
             )
-
-
-def key_variable(chosen: Chosen) -> str:
-    """The variable that the provider's key is read from."""
-    provider = chosen.name.partition("/")[0] if "/" in chosen.name else "openai"
-    return chosen.key_from or f"{provider.upper().replace('-', '_')}_API_KEY"

@@ -11,10 +11,10 @@ import anyio.to_thread
 from alita_mcp.errors import ModelError
 from alita_mcp.models.backoff import Patience, asked_pause
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.failures import headers_of, key_variable, may_pass, refused_options, translated
+from alita_mcp.models.failures import headers_of, may_pass, refused_options, translated
+from alita_mcp.models.keys import key_to_send
 from alita_mcp.models.loading import load_litellm
 from alita_mcp.models.seam import Completion, Message
-from alita_mcp.settings import key_from
 
 MAX_TEXT_CHARACTERS = 1_000_000
 CHARACTERS_PER_TOKEN = 4
@@ -90,7 +90,7 @@ class LitellmModel:
                 model=self.name,
                 messages=said,
                 base_url=self._chosen.base_url,
-                api_key=self._key(),
+                api_key=key_to_send(self._chosen),
                 timeout=self._chosen.timeout_s,
                 max_retries=0,
                 num_retries=0,
@@ -98,14 +98,6 @@ class LitellmModel:
                 **options,
             )
         return self._completion(litellm, answer, said)
-
-    def _key(self) -> str | None:
-        """A key of its own; None: litellm looks for the provider's. Servers of one's own often want none at all."""
-        chosen = self._chosen
-        if chosen.key_from:
-            return key_from(chosen.key_from)
-        keyless = chosen.base_url and chosen.name.startswith("openai/") and not key_from(key_variable(chosen))
-        return "none" if keyless else None
 
     def _completion(self, litellm: Any, answer: Any, said: list[dict[str, Any]]) -> Completion:
         choices = getattr(answer, "choices", None) or [None]

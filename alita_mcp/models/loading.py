@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
@@ -20,8 +21,12 @@ def load_litellm() -> Any:
     litellm.suppress_debug_info = True
     litellm.set_verbose = False
     litellm.telemetry = False
+    litellm.DEFAULT_MAX_RETRIES = 0  # for embeddings it takes max_retries=0 for unset
     litellm.aclient_session = _session()
     litellm.disable_aiohttp_transport = True  # its sessions outlive their event loop and complain
+    handlers = import_module("litellm.llms.custom_httpx.http_handler")
+    for kind, capped_too in ((handlers.AsyncHTTPHandler, True), (handlers.HTTPHandler, False)):
+        kind.create_client = _bounded(kind.create_client, capped_too)
     return litellm
 
 
@@ -51,3 +56,23 @@ def _session() -> Any:
         limits=httpx.Limits(max_keepalive_connections=0),
         event_hooks={"response": [capped]},
     )
+
+
+def _bounded(create: Callable[..., Any], capped_too: bool) -> Callable[..., Any]:
+    """Litellm's own way to a client, which it takes for providers that it speaks to without OpenAI's library.
+
+    What comes out has the same bounds as `_session`; where litellm is synchronous, the size of a reply has none.
+    """
+    from alita_mcp.models.capped_reply import capped
+
+    @wraps(create)
+    def created(*arguments: Any, **options: Any) -> Any:
+        client = create(*arguments, **options)
+        client.follow_redirects = False
+        client.headers.update({"accept-encoding": "identity", "connection": "close"})
+        if capped_too:
+            hooks = client.event_hooks
+            client.event_hooks = hooks | {"response": [*hooks.get("response", ()), capped]}
+        return client
+
+    return created

@@ -22,6 +22,7 @@ A row of one function is that function for ever; a row that is used up answers 5
     Redirects(url)               307 to elsewhere
     Drips(text)                  a right answer, byte by byte, and blanks after it for ever
     Resets()                     a connection that is reset in the middle of the answer
+    Embeds(vectors, order)       vectors for an embedding request, worded as the asked address wants (OpenAI, Ollama)
     None                         silence until the server is closed
 
 Requests come in from several connections at once and are numbered in the order in which they came; a function may be
@@ -58,6 +59,12 @@ class Request:
     """Names in lower case."""
     number: int
     """0 for the first request that this server got."""
+    path: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """What is to be embedded."""
+        return list(self.body["input"])
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -124,7 +131,15 @@ class Resets:
     pass
 
 
-Reply = str | int | dict[str, Any] | Says | Sends | Fails | Redirects | Drips | Resets | None
+@dataclass(frozen=True)
+class Embeds:
+    vectors: Sequence[Any]
+    order: Sequence[Any] | None = None
+    """The `index` of each; None: as they stand."""
+    tokens: int | None = 9
+
+
+Reply = Embeds | str | int | dict[str, Any] | Says | Sends | Fails | Redirects | Drips | Resets | None
 Answer = Callable[[Request], Reply]
 
 
@@ -135,16 +150,18 @@ class Transcript:
         self.replies = list(script)
         self.requests: list[dict[str, Any]] = []
         """The bodies, in the order in which they came."""
+        self.paths: list[str] = []
         self.headers: list[Mapping[str, str]] = []
         """The headers of each; names in lower case."""
         self.closing = threading.Event()
         self._for_ever = script[0] if len(script) == 1 and callable(script[0]) else None
         self._lock = threading.Lock()
 
-    def reply_to(self, body: dict[str, Any], headers: Mapping[str, str]) -> Reply:
+    def reply_to(self, body: dict[str, Any], headers: Mapping[str, str], path: str) -> Reply:
         with self._lock:
-            request = Request(body, headers, len(self.requests))
+            request = Request(body, headers, len(self.requests), path)
             self.requests.append(body)
+            self.paths.append(path)
             self.headers.append(headers)
             used_up = Fails(500, message="no reply left")
             reply = self._for_ever or (self.replies.pop(0) if self.replies else used_up)
@@ -181,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.close_connection = True
         with suppress(ConnectionError):
-            self._reply(self.transcript.reply_to(json.loads(said), headers))
+            self._reply(self.transcript.reply_to(json.loads(said), headers, self.path))
 
     def _reply(self, reply: Reply) -> None:  # noqa: C901 - one line for each kind of reply
         match reply:
@@ -195,6 +212,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, _completion(Says(json.dumps(reply))))
             case Says():
                 self._send(200, _completion(reply))
+            case Embeds():
+                self._send(200, _embeddings(reply, self.path))
             case Sends(body, status, headers):
                 self._send(status, body, headers)
             case Fails():
@@ -253,3 +272,19 @@ def _completion(said: Says) -> bytes:
             },
         }
     ).encode()
+
+
+def _embeddings(said: Embeds, path: str) -> bytes:
+    if path.endswith("/api/embed"):
+        return json.dumps(
+            {"model": "m", "embeddings": said.vectors, "prompt_eval_count": said.tokens}
+        ).encode()
+    order = range(len(said.vectors)) if said.order is None else said.order
+    rows = [
+        {"object": "embedding", "index": place, "embedding": vector}
+        for place, vector in zip(order, said.vectors, strict=True)
+    ]
+    usage = (
+        {} if said.tokens is None else {"usage": {"prompt_tokens": said.tokens, "total_tokens": said.tokens}}
+    )
+    return json.dumps({"object": "list", "model": "m", "data": rows, **usage}).encode()

@@ -1,0 +1,217 @@
+"""Which embedder a setting names; what is wrong with it is said at the start, or leaves search to words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.library.opening import open_library
+from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.model2vec_embedder import WEIGHTS, Model2vecEmbedder
+from alita_mcp.settings import Settings
+from tests.models.openai_server import Embeds, Fails, Request, openai_server
+
+SECRET = "the customers of Acme are Ann and Bob"
+KEY = "sk-0123456789abcdef"
+WORDS = ["[UNK]", "[PAD]", "cat", "dog", "car"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model of three words in model2vec's format."""
+    model2vec = pytest.importorskip("model2vec", reason="the extra `embeddings` is not installed")
+    np, tokenizers = pytest.importorskip("numpy"), pytest.importorskip("tokenizers")
+    words = tokenizers.models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    vectors = np.eye(len(WORDS), 8, dtype="float32")
+    place = tmp_path / "model"
+    model2vec.StaticModel(vectors=vectors, tokenizer=tokenizer).save_pretrained(str(place))
+    return place
+
+
+async def test_a_model2vec_folder_gives_vectors(folder: Path) -> None:
+    embedder = choose_embedder(str(folder))
+    cat, same, dog = await embedder.embed(["cat", "cat", "dog car"])
+    assert list(cat) == list(same)
+    assert list(cat) != list(dog)
+    assert len(dog) == 8
+    assert embedder.name.startswith("model2vec/model@")
+    assert len(await embedder.embed(["", "unknown words only", "cat " * 5_000])) == 3
+
+
+async def test_another_table_in_a_folder_of_the_same_name_is_another_model(folder: Path) -> None:
+    before = choose_embedder(str(folder)).name
+    weights = folder / WEIGHTS
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
+    assert choose_embedder(str(folder)).name != before
+
+
+@pytest.mark.parametrize("file", [WEIGHTS, "tokenizer.json", "config.json"])
+async def test_a_damaged_folder_is_an_error_of_the_model(folder: Path, file: str) -> None:
+    (folder / file).write_bytes(b"\0garbage")
+    with pytest.raises(ModelError, match="cannot be used"):
+        await choose_embedder(str(folder)).embed(["cat"])
+
+
+def test_a_folder_without_a_model_is_said_at_once(tmp_path: Path) -> None:
+    for wrong in (tmp_path, tmp_path / "missing", Path("~/no/such/folder/anywhere")):
+        with pytest.raises(UsageError, match=r"holds no model\.safetensors.*ALITA_EMBEDDER"):
+            choose_embedder(str(wrong))
+
+
+def test_a_model2vec_name_is_loaded_at_first_use_only() -> None:
+    embedder = choose_embedder("model2vec/minishlab/potion-base-8M")
+    assert isinstance(embedder, Model2vecEmbedder)
+    assert embedder.name == "model2vec/minishlab/potion-base-8M"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "raise ValueError('at import')",
+        "this is no python",
+        "class Own:\n    def __init__(self): raise OSError('in the constructor')",
+        "class Own:\n    def __init__(self, needed): pass",
+        "class Own:\n    embed = None\n    name = 'x'",
+        "class Own:\n    async def embed(self, texts): return []",
+        "Own = 7",
+        "",
+    ],
+)
+def test_a_class_that_cannot_be_used_is_said_at_once(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "somebodys_own.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "somebodys_own", raising=False)
+    with pytest.raises(UsageError, match="somebodys_own:Own"):
+        choose_embedder("somebodys_own:Own")
+
+
+async def test_a_library_opens_and_answers_by_words_under_a_damaged_model(folder: Path, home: Path) -> None:
+    (folder / WEIGHTS).write_bytes(b"\0garbage")
+    with anyio.fail_after(60):
+        async with open_library(Settings(home=home, embedder=str(folder))) as library:
+            assert (await library.search("extract text from html", 3)).results
+
+
+async def test_a_library_says_at_its_opening_which_embedder_cannot_be_loaded(
+    home: Path, tmp_path: Path
+) -> None:
+    for wrong in (str(tmp_path), "no_such_module:Class"):
+        with anyio.fail_after(60), pytest.raises(UsageError, match="ALITA_EMBEDDER"):
+            async with open_library(Settings(home=home, embedder=wrong)):
+                pass
+
+
+def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_without_the_extra_it_is_said_what_to_install() -> None:
+    done = run(
+        "import sys, anyio; sys.modules['model2vec'] = None\n"
+        "from alita_mcp.models.embedder_choice import choose_embedder\n"
+        "anyio.run(choose_embedder('model2vec/any').embed, ['a'])"
+    )
+    assert "pip install 'alita-mcp-server[embeddings]'" in done.stderr
+    assert "ModelError" in done.stderr
+
+
+ASK = """
+import logging, sys, anyio
+logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
+from alita_mcp.errors import ModelError
+from alita_mcp.models.embedder_choice import choose_embedder
+
+async def main():
+    for name, url in (("openai/x", sys.argv[1]), ("voyage/x", sys.argv[1]), ("ollama/x", sys.argv[1])):
+        embedder = choose_embedder(name, url)
+        for _ in range(3):
+            try:
+                await embedder.embed([sys.argv[3], "b"])
+            except ModelError as failure:
+                logging.error("%s", failure, exc_info=True)
+
+anyio.run(main)
+anyio.run(main)
+"""
+
+
+@pytest.mark.parametrize("level", ["DEBUG", "WARNING"])
+def test_nothing_is_printed_to_stdout_and_no_key_or_text_to_stderr(level: str) -> None:
+    def answer(request: Request) -> Embeds | Fails:
+        failures = {
+            1: Fails(401, message=f"Incorrect API key provided: {KEY}"),
+            2: Fails(400, message=SECRET),
+        }
+        return failures.get(request.number % 3) or Embeds([[1.0], [2.0]])
+
+    with openai_server(answer) as (url, transcript):
+        done = run(ASK, url, level, SECRET, OPENAI_API_KEY=KEY, VOYAGE_API_KEY="pa-" + KEY)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert len(transcript.requests) == 18
+    assert KEY not in done.stderr
+    assert "Acme" not in done.stderr
+    assert done.stderr.count("did not answer") >= 12
+    assert "never awaited" not in done.stderr
+    assert "Unclosed" not in done.stderr
+
+
+CALLS = [
+    {"id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {
+        "name": "search_capabilities", "arguments": {"query": "extract the text of a web page"}}},
+]  # fmt: skip
+
+
+def searched(home: Path, **settings: str) -> dict[str, Any]:
+    """What a server's answer to a search is, in a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "alita_mcp.server.entry"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "ALITA_HOME": str(home), **settings},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for call in CALLS:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **call}) + "\n")
+            server.stdin.flush()
+        answers = (json.loads(line) for line in server.stdout)
+        found: dict[str, Any] = next(answer for answer in answers if answer.get("id") == 2)
+        server.stdin.close()
+        server.wait(60)
+    return found
+
+
+def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:9/v1"
+    found = searched(tmp_path / "home", ALITA_EMBEDDER="openai/nothing", ALITA_EMBEDDER_BASE_URL=url)
+    assert found["result"]["structuredContent"]["results"]
+
+
+def test_a_server_with_an_embedder_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+    found = searched(tmp_path / "home", ALITA_EMBEDDER="no_such_module:Class")
+    assert "ALITA_EMBEDDER" in json.dumps(found)
+    assert "no_such_module" in json.dumps(found)
