@@ -14,16 +14,8 @@ META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_too
 
 Trust = Literal["verified", "provisional", "rejected"]
 Stage = Literal[
-    "static",
-    "environment",
-    "examples",
-    "determinism",
-    "properties",
-    "mutation",
-    "agreement",
-    "schema",
-    "policy",
-]
+    "static", "environment", "examples", "determinism", "properties", "mutation", "agreement", "schema", "policy"
+]  # fmt: skip
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
 Schema = dict[str, Any]
@@ -337,6 +329,8 @@ class CatalogueEntry(Value):
     failures: int = 0
     last_used: str | None = None
     created_at: str
+    wordings: tuple[str, ...] = ()
+    """Requests of others that it serves too; it is found by them."""
 
     @property
     def name(self) -> str:

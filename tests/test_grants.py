@@ -22,7 +22,8 @@ from alita_mcp.errors import InvalidArguments, SandboxError, ToolUnavailable, Us
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.grants_file import MAX_BYTES, GrantsFile, read_grants_file
 from alita_mcp.library.hosts import covers, host_problem, written
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.library.permits import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.models.scripted import ScriptedModel

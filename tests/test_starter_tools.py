@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from alita_mcp.library.files import read_version_folder, unpack
-from alita_mcp.library.library import open_library
+from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def opened_library(settings: Settings | None = None) -> AsyncIterator[Library]:
     """The library alone: for commands that run no tool."""
-    from alita_mcp.library.library import open_library
+    from alita_mcp.library.opening import open_library
 
     async with open_library(settings or read_settings()) as library:
         yield library

@@ -1,4 +1,4 @@
-"""What calls leave behind: noted in memory when a call ends, written together a moment later.
+"""What calls and searches leave behind: noted in memory when a call ends, written together a moment later.
 
 A crash loses at most the last moments of use; nothing that decides what may run goes this way.
 """
@@ -12,7 +12,12 @@ from typing import Any
 
 from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.files import now
-from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
+from alita_mcp.library.private_text import looks_private
+from alita_mcp.library.search_answer import SearchAnswer
+from alita_mcp.library.use import CALLS_KEPT, FOUND_NOTHING, CallRow, Use
+
+MAX_QUERY = 200
+"""So much of a search is kept."""
 
 
 class CallJournal:
@@ -44,6 +49,17 @@ class CallJournal:
         """Journals a call that the sandbox failed; the tool is not to blame, so its use does not count."""
         with self._lock:
             self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
+
+    def record_search(self, query: str, found: SearchAnswer) -> None:
+        """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""
+        shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
+        words = " ".join(shown.split())
+        if found.fit != "none" or not words or looks_private(words):
+            return
+        best = found.results[0] if found.results and found.results[0].score else None
+        detail = {"query": words, "nearest": best.name if best else "", "score": best.score if best else 0.0}
+        with self._lock:
+            self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
 
     def write(self) -> bool:
         """Writes what is noted, in one transaction; what cannot be written now is kept for the next time.

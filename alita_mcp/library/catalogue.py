@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,18 @@ from alita_mcp.library.catalogue_schema import (
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
-    ENTRIES,
     PUBLISH,
     RAISE,
     SCHEMA_VERSION,
     TABLES,
+    TOUCHED,
     TRIM_CALLS,
 )
+from alita_mcp.library.catalogue_snapshots import Snapshots
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
 from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
-from alita_mcp.values import CatalogueEntry, Manifest, ToolState
+from alita_mcp.values import Manifest
 
 BUSY_SECONDS = 10.0
 TRIM_EVERY = 500
@@ -52,8 +53,7 @@ class Catalogue:
         self.path = path
         self._on_step = on_step
         self._lock = threading.RLock()
-        self._serial = 0
-        self._entries: dict[str, tuple[tuple[Any, ...], CatalogueEntry]] = {}
+        self._snapshots = Snapshots()
         with self._translated():
             self._db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -80,7 +80,8 @@ class Catalogue:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            db.execute(ADDED_TABLES)
+            for statement in (*ADDED_TABLES, *TOUCHED):
+                db.execute(statement)
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -95,50 +96,7 @@ class Catalogue:
     def snapshot(self) -> Snapshot:
         """All tools as they are now; entries that did not change are the same objects as before."""
         with self._transaction("DEFERRED") as db:
-            rows = db.execute(ENTRIES).fetchall()
-            proofs = db.execute(
-                "SELECT name, version, sandbox, lock FROM evidence ORDER BY sandbox"
-            ).fetchall()
-            self._entries = {row["name"]: self._entry(db, row) for row in rows}
-            self._serial += 1
-            entries = {name: entry for name, (_, entry) in self._entries.items()}
-            evidence: dict[tuple[str, int], dict[str, str]] = {}
-            for name, version, sandbox, lock in proofs:
-                evidence.setdefault((name, version), {})[sandbox] = lock
-            return Snapshot(
-                self._serial,
-                entries,
-                evidence,
-                _rows(db, "SELECT name, version FROM version WHERE quarantined IS NOT NULL"),
-                frozenset(name for (name,) in db.execute("SELECT name FROM uncached")),
-                _rows(db, "SELECT name, digest FROM approval"),
-            )
-
-    def _entry(self, db: sqlite3.Connection, row: sqlite3.Row) -> tuple[tuple[Any, ...], CatalogueEntry]:
-        key = tuple(row)
-        known = self._entries.get(row["name"])
-        if known and known[0] == key:
-            return known
-        stored = db.execute(
-            "SELECT manifest FROM version WHERE name = ? AND version = ?", (row["name"], row["current"])
-        ).fetchone()
-        manifest = Manifest.model_validate_json(stored["manifest"])
-        state: ToolState = row["state"]
-        if state == "enabled" and row["quarantined"] is not None:
-            state = "quarantined"
-        entry = CatalogueEntry(
-            manifest=manifest,
-            state=state,
-            pinned=bool(row["pinned"]),
-            versions=tuple(sorted(map(int, row["versions"].split(",")))),
-            sandboxes=tuple(sorted(filter(None, (row["sandboxes"] or "").split(",")))),
-            approved=manifest.grants.is_pure or bool(row["approved"]),
-            calls=row["calls"] or 0,
-            failures=row["failures"] or 0,
-            last_used=row["last_used"],
-            created_at=row["created_at"],
-        )
-        return key, entry
+            return self._snapshots.take(db)
 
     def version_row(self, name: str, version: int) -> VersionRow | None:
         """The seal of a published version, and why it is quarantined if it is."""
@@ -197,15 +155,20 @@ class Catalogue:
 
         It becomes the current one, unless the event is `raised`: then it is there and gets other evidence.
         """
-        values = {
-            "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
-            "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
-        }  # fmt: skip
+        self.publish_all([(manifest, seal, sandbox)], event)
+
+    def publish_all(self, versions: Iterable[tuple[Manifest, str, str]], event: str = "published") -> None:
+        """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
-            for statement in RAISE if event == "raised" else PUBLISH:
-                db.execute(statement, values)
-            detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
-            _journal(db, event, manifest.name, manifest.version, detail)
+            for manifest, seal, sandbox in versions:
+                values = {
+                    "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
+                    "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+                }  # fmt: skip
+                for statement in RAISE if event == "raised" else PUBLISH:
+                    db.execute(statement, values)
+                detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
+                _journal(db, event, manifest.name, manifest.version, detail)
             self._on_step("row written")
         self._on_step("committed")
 
@@ -287,10 +250,6 @@ class Catalogue:
             if "locked" in str(error):
                 hint = "Another process holds it; try again."
             raise LibraryError(f"The catalogue {self.path} cannot be used: {error}.", hint=hint) from error
-
-
-def _rows(db: sqlite3.Connection, query: str) -> frozenset[Any]:
-    return frozenset(map(tuple, db.execute(query)))
 
 
 def _journal(

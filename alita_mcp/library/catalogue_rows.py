@@ -42,6 +42,8 @@ class Snapshot:
     """Tools whose results are not kept."""
     approvals: frozenset[tuple[str, str]] = frozenset()
     """Name and digest of every version whose grants a person approved."""
+    asking: frozenset[str] = frozenset()
+    """Tools whose current version asks for grants."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 SCHEMA_VERSION = 1
 """Kept in `user_version`; a newer catalogue is refused, an older one would be migrated here."""
 
@@ -61,11 +63,22 @@ CREATE TABLE journal (
 CREATE INDEX journal_event ON journal (event);
 """
 
-ADDED_TABLES = """
-CREATE TABLE IF NOT EXISTS uncached (
-    name TEXT PRIMARY KEY REFERENCES tool (name) ON DELETE CASCADE
+ADDED_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS uncached (
+        name TEXT PRIMARY KEY REFERENCES tool (name) ON DELETE CASCADE
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS wording (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+        text TEXT NOT NULL,
+        from_use INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (name, text)
+    )
+    """,
 )
-"""
 """Of a later alita; an earlier one of the same format does not miss it."""
 
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -97,6 +110,20 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
     ),
     "revoked": ("DELETE FROM approval WHERE name = :name",),
+    "worded": (
+        "INSERT OR IGNORE INTO wording (name, text) SELECT name, :text FROM tool WHERE name = :name",
+        """
+        DELETE FROM wording WHERE name = :name AND NOT from_use
+        AND id NOT IN (SELECT id FROM wording WHERE name = :name AND NOT from_use ORDER BY id DESC LIMIT 12)
+        """,
+    ),
+    "learned": (
+        "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, 1 FROM tool WHERE name = :name",
+        """
+        DELETE FROM wording WHERE name = :name AND from_use
+        AND id NOT IN (SELECT id FROM wording WHERE name = :name AND from_use ORDER BY id DESC LIMIT 8)
+        """,
+    ),
     "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
     "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }
@@ -132,16 +159,51 @@ COUNT_CALLS = (
     " last_used = max(last_used, :last)"
 )
 
-TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed') AND id <= ?"
+TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing') AND id <= ?"
+
+TOUCHING = ("tool", "version", "evidence", "usage", "approval", "wording", "uncached")
+"""Tables of which each row belongs to a tool's standing."""
+
+TOUCHED = (
+    """
+    CREATE TABLE IF NOT EXISTS touched (
+        at INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS touched_name ON touched (name)",
+    *(
+        f"""
+        CREATE TRIGGER IF NOT EXISTS touched_by_{change}_of_{table} AFTER {change} ON {table} BEGIN
+            DELETE FROM touched WHERE name = {row}.name;
+            INSERT INTO touched (name) VALUES ({row}.name);
+        END
+        """  # noqa: S608 - of our own words
+        for table in TOUCHING
+        for change, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
+    ),
+)
+"""Which tool was changed last, whoever changed it: numbers only grow, so what is behind one is what came later."""
+
+NEWEST_TOUCH = "SELECT coalesce(max(at), 0) FROM touched"
+TOUCHED_SINCE = "SELECT name FROM touched WHERE at > :seen"
 
 ENTRIES = """
-SELECT t.name, t.current, t.state, t.pinned, t.created_at, v.digest, v.seal, v.quarantined,
-    u.calls, u.failures, u.last_used,
+SELECT t.name, t.state, t.pinned, t.created_at, v.manifest, v.quarantined, u.calls, u.failures, u.last_used,
     (SELECT group_concat(o.version, ',') FROM version o WHERE o.name = t.name) AS versions,
     (SELECT group_concat(e.sandbox, ',') FROM evidence e WHERE e.name = t.name AND e.version = t.current) AS sandboxes,
-    EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved
+    EXISTS (SELECT 1 FROM approval a WHERE a.name = t.name AND a.digest = v.digest) AS approved,
+    (SELECT json_group_array(w.text) FROM (SELECT text FROM wording w WHERE w.name = t.name ORDER BY id) w) AS wordings
 FROM tool t
 JOIN version v ON v.name = t.name AND v.version = t.current
 LEFT JOIN usage u ON u.name = t.name
-ORDER BY t.created_at, t.name
 """
+EVIDENCE = "SELECT t.name, t.version, t.sandbox, t.lock FROM evidence t ORDER BY t.sandbox"
+QUARANTINED = "SELECT t.name, t.version FROM version t WHERE t.quarantined IS NOT NULL"
+UNCACHED = "SELECT t.name FROM uncached t"
+APPROVALS = "SELECT t.name, t.digest FROM approval t"
+
+
+def of_touched(query: str) -> str:
+    """The same query about those tools only that were touched after `:seen`."""
+    return re.sub(r"FROM (\w+) t\b", rf"FROM ({TOUCHED_SINCE}) g CROSS JOIN \1 t USING (name)", query)

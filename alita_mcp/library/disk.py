@@ -76,11 +76,7 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
         Damaged: something is missing, linked, added, or no plain file.
         LibraryError: the folder cannot be read.
     """
-    for part in (folder.parent, folder):
-        if part.is_symlink():
-            raise Damaged(f"{part.name} is a link")
-    if not folder.is_dir():
-        raise Damaged("its folder is missing")
+    _check_place(folder)
     try:
         for entry in sorted(folder.iterdir()):
             if entry.is_symlink():
@@ -88,8 +84,18 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
             if entry.name not in names and not entry.name.startswith((".", "__pycache__")):
                 raise Damaged(f"{entry.name} was added")
         return {name: _read_file(folder / name) for name in names}
+    except FileNotFoundError as missing:  # just now: another version's folder may be about to take its place
+        raise Damaged("its folder is missing") from missing
     except OSError as error:
         raise unreadable(folder, error) from error
+
+
+def _check_place(folder: Path) -> None:
+    for part in (folder.parent, folder):
+        if part.is_symlink():
+            raise Damaged(f"{part.name} is a link")
+    if not folder.is_dir():
+        raise Damaged("its folder is missing")
 
 
 def _read_file(path: Path) -> bytes:

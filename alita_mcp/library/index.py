@@ -1,125 +1,112 @@
-"""The search index: LanceDB's full text over one row a tool. Derived from the catalogue, so it may be lost.
-
-The only module that imports lancedb and pyarrow, on first use, in a thread. What they raise comes out as
-`LibraryError`; the caller rebuilds.
-"""
+"""The search index by words: LanceDB's full text over one row a tool. Derived from the catalogue, so it may be lost."""
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from alita_mcp.errors import LibraryError
-from alita_mcp.library.locks import held
-from alita_mcp.library.ranking import Document
-from alita_mcp.settings import quiet_lancedb
+from alita_mcp.library.lance_table import LOCK_TIMEOUT_S, LanceTable
+from alita_mcp.library.search_text import Document
 
 TABLE = "tools_v1"
-"""Another schema gets another name."""
 CANDIDATES = 50
-WRITES_BEFORE_OPTIMIZING = 20
-LOCK_TIMEOUT_S = 10.0
+MOST_NAMED = 1_000
 
 Documents = Callable[[], Mapping[str, Document]]
 
 
 class SearchIndex:
-    """One LanceDB folder; several processes may use it at once."""
+    """The full text of all tools; several processes may use it at once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lock_timeout_s: float = LOCK_TIMEOUT_S) -> None:
+        """`lock_timeout_s` is how long it waits for another process that changes it."""
         self.folder = folder
-        self._lock = folder.with_suffix(".lock")
-        self._db: Any = None
-        self._table: Any = None
-        self._writes = 0
+        self._table = LanceTable(folder, TABLE, _columns, lock_timeout_s=lock_timeout_s)
+        self._mirrored: Mapping[str, Document] | None = None
+        """What the rows were made from the last time; None: they have to be looked at, all of them."""
 
     @property
     def is_open(self) -> bool:
         """Whether queries can be asked."""
-        return self._table is not None
+        return self._table.is_open
 
     async def open(self) -> None:
-        """Opens the table, making it when there is none; the first time costs a second for the import."""
-        with _translated(self.folder):
-            lancedb, schema = await anyio.to_thread.run_sync(_load)
-            self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
-            self._table = await self._db.create_table(TABLE, schema=schema, exist_ok=True)
+        """Opens the index, making it when there is none; the first time costs a second for the import."""
+        await self._table.open()
+        with self._table.translated():
             await self._make_text_index()
 
     async def _make_text_index(self) -> None:
         from lancedb.index import FTS
 
+        rows = self._table.rows
         try:
-            await self._table.create_index("search_text", config=FTS(), replace=False)
+            await self._table.again(lambda: rows.create_index("search_text", config=FTS(), replace=False))
         except RuntimeError as error:
             if "already exists" not in str(error):
                 raise
 
     def close(self) -> None:
         """Lets go of the files; the index can be opened again."""
-        for handle in (self._table, self._db):
-            if handle is not None:
-                handle.close()
-        self._table = self._db = None
+        self._mirrored = None
+        self._table.close()
 
     async def sync(self, documents: Documents) -> Mapping[str, Document]:
-        """Makes the rows those of `documents()`, which is asked under the lock, and answers them."""
-        with _translated(self.folder):
-            async with self._locked():
+        """Makes the rows those of `documents()`, which is asked under the lock, and answers them.
+
+        Whoever notices a change looks after the rows of the tools that it touched, and at all rows when their
+        number is wrong; so the cost does not grow with the library.
+        """
+        table, mirrored = self._table, self._mirrored
+        self._mirrored = None
+        with table.translated():
+            async with table.locked():
                 fresh = await anyio.to_thread.run_sync(documents)
-                await self._reconcile(fresh)
-                await self._optimize()
+                changed = (
+                    None if mirrored is None else await anyio.to_thread.run_sync(_changed, mirrored, fresh)
+                )
+                await self._put_right(fresh, changed)
+                if changed is not None and await table.count() != len(fresh):
+                    await self._put_right(fresh, None)
+                await table.fold()
+        self._mirrored = fresh
         return fresh
 
-    async def _reconcile(self, fresh: Mapping[str, Document]) -> None:
-        found = await self._table.query().select(["name", "text_hash"]).to_list()
-        there = {row["name"]: row["text_hash"] for row in found}
-        twice = {name for name, rows in Counter(row["name"] for row in found).items() if rows > 1}
-        surplus = twice | (there.keys() - fresh.keys())
-        if surplus:
-            await self._table.delete(f"name IN ({', '.join(map(_quoted, sorted(surplus)))})")
-            self._writes += 1
-        stale = [
-            name for name, document in fresh.items() if name in twice or there.get(name) != document.hash
-        ]
-        if stale:
-            await self._upsert({name: fresh[name] for name in stale})
-
-    async def _upsert(self, documents: Mapping[str, Document]) -> None:
-        import pyarrow as pa
-
-        rows = [
-            {"name": name, "text_hash": document.hash, "search_text": document.text}
-            for name, document in documents.items()
-        ]
-        merge = self._table.merge_insert("name").when_matched_update_all().when_not_matched_insert_all()
-        await merge.use_index(False).execute(pa.Table.from_pylist(rows, schema=_schema()))
-        self._writes += 1
-
-    async def _optimize(self) -> None:
-        """Folds the many small writes into one, now and then; another process's turn is as good as ours."""
-        if self._writes < WRITES_BEFORE_OPTIMIZING:
+    async def _put_right(self, fresh: Mapping[str, Document], names: Collection[str] | None) -> None:
+        """Makes the rows of these names, or all rows, those of the documents."""
+        if names is not None and not names:
             return
-        self._writes = 0
-        try:
-            await self._table.optimize(cleanup_older_than=timedelta(hours=1))
-        except RuntimeError as error:
-            if "conflict" not in str(error).lower():
-                raise
+        there, twice = await self._table.hashes(names)
+        await self._table.remove(twice | (there.keys() - fresh.keys()))
+        await self._table.put(
+            [
+                {"name": name, "text_hash": fresh[name].hash, "search_text": fresh[name].text}
+                for name in (fresh if names is None else names)
+                if name in fresh and (name in twice or there.get(name) != fresh[name].hash)
+            ]
+        )
 
-    async def candidates(self, query: str) -> dict[str, float]:
-        """BM25 scores of the best tools by name."""
-        with _translated(self.folder):
-            search = self._table.query().nearest_to_text(query, columns="search_text")
-            rows = await search.select(["name", "_score"]).limit(CANDIDATES).to_list()
-        return {row["name"]: float(row["_score"]) for row in rows}
+    async def rows(self) -> tuple[Mapping[str, str], Collection[str]]:
+        """The hash of each row by its tool's name, and the names of several rows, which there should never be."""
+        with self._table.translated():
+            return await self._table.hashes()
+
+    async def candidates(self, *queries: str) -> list[str]:
+        """Names of the tools whose texts have most of any of these queries, each name once."""
+        from lancedb.query import MatchQuery
+
+        words_of: Any = MatchQuery  # a plain string in quotation marks would be a phrase
+        found: dict[str, None] = {}
+        with self._table.translated():
+            for query in queries:
+                search = self._table.rows.query().nearest_to_text(words_of(query, "search_text"))
+                rows = await search.select(["name", "_score"]).limit(CANDIDATES).to_arrow()
+                found |= dict.fromkeys(rows["name"].to_pylist())
+        return list(found)
 
     def tokens(self, text: str) -> list[str]:
         """The words of a text as the index counts them: stemmed, without stop words."""
@@ -129,60 +116,18 @@ class SearchIndex:
 
     async def reset(self) -> None:
         """Removes the index from the disk."""
-        self.close()
-        with _translated(self.folder):
-            async with self._locked():
-                await anyio.to_thread.run_sync(_remove, self.folder)
-
-    @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[None]:
-        """One process at a time changes rows, so that none writes what another already made obsolete."""
-        lock = held(self._lock, LOCK_TIMEOUT_S)
-        await anyio.to_thread.run_sync(lock.__enter__)
-        try:
-            yield
-        finally:
-            lock.__exit__(None, None, None)
+        await self._table.reset(whole_folder=True)
 
 
-def _remove(place: Path) -> None:
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place, ignore_errors=True)
-    else:
-        place.unlink(missing_ok=True)
+def _changed(before: Mapping[str, Document], after: Mapping[str, Document]) -> list[str] | None:
+    """The names whose rows may be wrong; None when they are too many to be named."""
+    new = (name for name, document in after.items() if before.get(name) != document)
+    gone = (name for name in before if name not in after)
+    names = list(islice(chain(new, gone), MOST_NAMED + 1))
+    return names if len(names) <= MOST_NAMED else None
 
 
-def _load() -> tuple[Any, Any]:
-    quiet_lancedb()
-    import lancedb
-
-    return lancedb, _schema()
-
-
-def _schema() -> Any:
+def _columns() -> Sequence[Any]:
     import pyarrow as pa
 
-    key = {"lance-schema:unenforced-primary-key": "true"}
-    return pa.schema(
-        [
-            pa.field("name", pa.string(), nullable=False, metadata=key),
-            pa.field("text_hash", pa.string(), nullable=False),
-            pa.field("search_text", pa.string(), nullable=False),
-        ]
-    )
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-@contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except LibraryError:
-        raise
-    except Exception as error:  # a panic in its Rust is an Exception of no public class
-        raise LibraryError(
-            f"The search index {folder} cannot be used: {error}.", hint="Run alita reindex."
-        ) from error
+    return [pa.field("search_text", pa.string(), nullable=False)]

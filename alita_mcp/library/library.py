@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,22 +14,18 @@ from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
-from alita_mcp.library.background import background
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_rows import JournalRow, Snapshot
-from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.documents import KnownDocuments
 from alita_mcp.library.export import export_version
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
-from alita_mcp.library.listing import answer, documents, listing, standing
+from alita_mcp.library.listing import answer, difference, enabled
 from alita_mcp.library.loaded import LoadedVersions
 from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
 from alita_mcp.library.permits import too_thin
-from alita_mcp.library.ranking import Document
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.library.store import Store
 from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.settings import Settings
@@ -38,8 +34,7 @@ from alita_mcp.values import AcceptedVersion, CatalogueEntry, Lock, Manifest, St
 WATCH_EVERY_S = 0.25
 THREADS = 8
 
-__all__ = ["Library", "SearchAnswer", "SearchHit", "open_library"]
-
+__all__ = ["Library", "SearchAnswer", "SearchHit"]
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -47,7 +42,7 @@ _log = logging.getLogger(__name__)
 class Library:
     """All tools of one home. What is listed is read from memory; everything else runs in worker threads."""
 
-    def __init__(self, store: Store, tasks: TaskGroup) -> None:
+    def __init__(self, store: Store, tasks: TaskGroup, settings: Settings) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
         self.permits = store.permits
@@ -56,10 +51,12 @@ class Library:
         self.calls = CallJournal(store.catalogue)
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
-        self._finder = Finder(SearchIndex(store.home / "index.lance"), self._fresh_documents, tasks)
+        self._documents = KnownDocuments()
+        self._finder = finder_for(settings, lambda: self._documents.of(store.snapshot().entries), tasks)
         self._listeners = Listeners()
-        self._generation = 0
-        self._snapshot = Snapshot(0, {}, {})
+        self._generation, self._snapshot = 0, Snapshot(0, {}, {})
+        self._entries: tuple[CatalogueEntry, ...] = ()
+        self._total = 0
 
     @property
     def generation(self) -> int:
@@ -68,7 +65,7 @@ class Library:
 
     def entries(self) -> tuple[CatalogueEntry, ...]:
         """All tools but the deleted ones, the oldest first."""
-        return tuple(entry for entry in self._snapshot.entries.values() if entry.state != "deleted")
+        return self._entries
 
     def entry(self, name: str) -> CatalogueEntry:
         """One tool as it stands.
@@ -96,8 +93,7 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = await self._known(name)
-        unavailable = why_not_callable(entry) or self.permits.refusal(entry.manifest)
-        if unavailable:
+        if unavailable := why_not_callable(entry) or self.permits.refusal(entry.manifest):
             raise unavailable
         return entry
 
@@ -109,8 +105,7 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        entry = await self._known(name, version)
-        number = existing_version(entry, version)
+        number = existing_version(await self._known(name, version), version)
         kept = self._loaded.unchanged(name, number)
         if kept is not None and (name, number) not in self._snapshot.quarantined:
             return kept
@@ -141,9 +136,11 @@ class Library:
 
     async def raise_evidence(self, name: str, version: int, sandbox_kind: str, lock: Lock) -> None:
         """Records that a version passed its gates under another kind of sandbox too, with these packages."""
-        own = lock.model_dump_json() if lock.requirements else ""
-        change = partial(self._store.catalogue.change, sandbox=sandbox_kind, lock=own)
-        await self._change(change, "passed elsewhere", name, version)
+        kept: dict[str, Any] = {
+            "sandbox": sandbox_kind,
+            "lock": lock.model_dump_json() if lock.requirements else "",
+        }
+        await self._change(partial(self._store.catalogue.change, **kept), "passed elsewhere", name, version)
 
     async def pin(self, name: str) -> CatalogueEntry:
         """Lists a tool before all that are not pinned."""
@@ -181,8 +178,7 @@ class Library:
 
     async def delete(self, name: str) -> CatalogueEntry:
         """Puts up a tombstone; answers the entry as it was last known."""
-        await self._alter("deleted", name)
-        return self._snapshot.entries[name]
+        return await self._alter("deleted", name)
 
     async def enable(self, name: str) -> CatalogueEntry:
         """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
@@ -190,6 +186,11 @@ class Library:
             await self._known(name)
         await self._change(self._store.enable, name, self._snapshot.entries[name].manifest.version)
         return self.entry(name)
+
+    async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
+        """Records a request in other words that a tool serves, told or seen in use; it is found by them from now on."""
+        event = "learned" if from_use else "worded"
+        await self._change(partial(self._store.catalogue.change, text=text), event, name)
 
     async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
@@ -221,19 +222,24 @@ class Library:
         """Writes an event into the journal."""
         await self._in_thread(self._store.catalogue.record, event, name, version, detail)
 
-    def journal(self, limit: int = 100) -> list[JournalRow]:
-        """The newest events first."""
+    def journal(self, limit: int = 100, event: str | None = None) -> list[JournalRow]:
+        """The newest events first, all or those of one kind."""
         self.calls.write()
-        return self._store.catalogue.journal(limit)
+        return self._store.catalogue.journal(limit, event)
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
-        return answer(await self._finder.find(query), self._snapshot.entries, limit)
+        return answer(await self._finder.find(query), self._snapshot.entries, limit, self._total)
+
+    async def make_searchable(self) -> None:
+        """Brings the search index up to date in the background, a moment from now."""
+        await self._finder.make_ready()
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
-        enabled = documents(self._snapshot.entries)
-        return tuple(name for name, _ in await self._finder.find(text) if name in enabled)[:limit]
+        found, entries = await self._finder.find(text), self._snapshot.entries
+        able = (name for name, _ in found if name in entries and entries[name].state == "enabled")
+        return tuple(islice(able, limit))
 
     async def reindex(self) -> int:
         """Reads every tool again, quarantines the changed ones, makes the index anew; answers its number of rows."""
@@ -311,40 +317,14 @@ class Library:
         if snapshot.serial <= self._snapshot.serial:
             return
         before, self._snapshot = self._snapshot.entries, snapshot
-        if standing(before) == standing(snapshot.entries):
+        if before is snapshot.entries:
+            return
+        self._entries = tuple(entry for entry in snapshot.entries.values() if entry.state != "deleted")
+        different = difference(before, snapshot.entries)
+        if not different.stands:
             return
         self._generation += 1
-        self._finder.want(documents(snapshot.entries))
-        if listing(before) != listing(snapshot.entries):
+        self._total = enabled(snapshot.entries)
+        self._finder.follow(partial(self._documents.of, snapshot.entries))
+        if different.listed:
             self._listeners.tell()
-
-    def _fresh_documents(self) -> Mapping[str, Document]:
-        return documents(self._store.snapshot().entries)
-
-
-@asynccontextmanager
-async def open_library(
-    settings: Settings,
-    *,
-    starters: Callable[[], Path | None] = starter_tools_folder,
-    on_step: OnStep = no_step,
-) -> AsyncIterator[Library]:
-    """The library in `settings.home`, made when there is none, with the starter tools when it is empty.
-
-    Raises:
-        LibraryError: the home or the catalogue cannot be used; nothing was deleted.
-        UsageError: the grants file does not fit; the message names file, tool and field.
-    """
-    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step, settings.grants_file)
-    try:
-        async with background() as tasks:
-            library = Library(store, tasks)
-            await library.refresh()
-            tasks.start_soon(library.watch)
-            try:
-                yield library
-            finally:
-                tasks.cancel_scope.cancel()
-                library.close()
-    finally:
-        store.close()

@@ -6,15 +6,19 @@ The operating system frees both when a process dies, however it dies.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import anyio
 
 from alita_mcp.errors import LibraryError
 
 if TYPE_CHECKING:
     from filelock import FileLock
+
+POLL_S = 0.01
 
 
 @contextmanager
@@ -28,11 +32,34 @@ def held(path: Path, timeout_s: float) -> Iterator[None]:
 
     lock = _lock(path)
     try:
-        lock.acquire(timeout=timeout_s, poll_interval=0.01)
+        lock.acquire(timeout=timeout_s, poll_interval=POLL_S)
     except Timeout as busy:
         raise LibraryError(
             f"{path} has been held by another process for {timeout_s:g} s.", hint="Try again in a moment."
         ) from busy
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@asynccontextmanager
+async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
+    """Holds a lock file while the block runs, without a thread that waits for it.
+
+    Raises:
+        TimeoutError: another process did not let go of it in time.
+    """
+    from filelock import Timeout
+
+    lock = _lock(path)
+    with anyio.fail_after(timeout_s):
+        while True:
+            try:
+                lock.acquire(timeout=0)
+                break
+            except Timeout:
+                await anyio.sleep(POLL_S)
     try:
         yield
     finally:

@@ -93,8 +93,10 @@ class Permits:
             self._file.refresh()
             if snapshot.serial > self._serial:
                 self._serial, self._approvals = snapshot.serial, snapshot.approvals
-            entries = {name: self._judged(entry) for name, entry in snapshot.entries.items()}
-        return replace(snapshot, entries=entries)
+            judged = {name: self._judged(snapshot.entries[name]) for name in snapshot.asking}
+        if all(entry is snapshot.entries[name] for name, entry in judged.items()):
+            return snapshot
+        return replace(snapshot, entries={**snapshot.entries, **judged})
 
     def of(self, manifest: Manifest) -> Grants | None:
         """The grants under which this version runs now; None when something that it asks for is not granted.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
+from heapq import nlargest, nsmallest
 
 from alita_mcp.values import CatalogueEntry
 
@@ -21,9 +23,16 @@ class Promotion:
         self._at_most = at_most
         self._verified_only = verified_only
         self._order: list[str] = []
+        self._seen: Sequence[CatalogueEntry] = ()
+        self._chosen: tuple[CatalogueEntry, ...] = ()
 
     def choose(self, entries: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         """The promoted ones of `entries`, in listing order."""
+        if entries is not self._seen:
+            self._seen, self._chosen = entries, self._choose(entries)
+        return self._chosen
+
+    def _choose(self, entries: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}
         names = self._best(list(able.values()))
         kept = [name for name in self._order if name in names]
@@ -32,10 +41,14 @@ class Promotion:
         return tuple(able[name] for name in self._order)
 
     def _best(self, able: list[CatalogueEntry]) -> list[str]:
-        newest = sorted(able, key=lambda entry: (entry.manifest.created_at, entry.name), reverse=True)
-        new = {entry.name for entry in newest[: -(-self._at_most // NEWCOMERS)]}
-        ranked = sorted(able, key=lambda entry: (not entry.pinned, entry.name not in new, *_merit(entry)))
-        return [entry.name for entry in ranked[: self._at_most]]
+        newest = nlargest(
+            -(-self._at_most // NEWCOMERS), able, key=lambda entry: (entry.manifest.created_at, entry.name)
+        )
+        new = {entry.name for entry in newest}
+        ranked = nsmallest(
+            self._at_most, able, key=lambda entry: (not entry.pinned, entry.name not in new, *_merit(entry))
+        )
+        return [entry.name for entry in ranked]
 
     def _may_be_listed(self, entry: CatalogueEntry) -> bool:
         return entry.callable_now and (not self._verified_only or entry.manifest.trust == "verified")
@@ -48,5 +61,10 @@ def _yields(entry: CatalogueEntry) -> bool:
 def _merit(entry: CatalogueEntry) -> tuple[bool, float, str]:
     """Verified before provisional, then by the later of creation and last use, a call counting as an hour."""
     latest = max(entry.manifest.created_at, entry.last_used or "")
-    hours = datetime.fromisoformat(latest).timestamp() / 3_600 + min(entry.calls, 1_000)
+    hours = _hours(latest) + min(entry.calls, 1_000)
     return (entry.manifest.trust != "verified", -hours, entry.name)
+
+
+@lru_cache(maxsize=200_000)
+def _hours(moment: str) -> float:
+    return datetime.fromisoformat(moment).timestamp() / 3_600

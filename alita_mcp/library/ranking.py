@@ -1,127 +1,126 @@
-"""Which tools fit a need, and how sure that is: words and scores in, calibrated probabilities and a band out."""
+"""Which tools fit a need, and how sure that is: words and cosines in, calibrated probabilities and a band out."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from alita_mcp.library.calibration import WORDS, Calibration, shipped
+from alita_mcp.library.corpus import LETTERS_WEIGHT, Corpus
 from alita_mcp.library.search_answer import Fit
-from alita_mcp.values import Manifest, Schema
-
-Tokens = Callable[[str], list[str]]
 
 MATCH_FROM, POSSIBLE_FROM = 0.7, 0.3
-MAX_QUERY_CHARACTERS = 2_000
 MAX_QUERY_TOKENS = 48
 """A need is a sentence; the calibration knows nothing of longer texts, and counts them as this long."""
-WEIGHTS = {"cov": 3.724, "margin": 5.306, "bmn": 0.202, "qlen": 0.897}
-INTERCEPT = -4.053
-"""Logistic fit of "the first result is right" on five development sets, words only; see docs/decisions."""
-SCORE_DECAY = 0.2
+WORDS_BESIDE_COSINE = 0.02
+"""Weight of BM25 beside the cosine; better than rank fusion, and flat around its best value."""
+DECAY_OF_WORDS, DECAY_OF_COSINES = 0.2, 5.0
 """How fast the probability falls with the distance of the score from the best one's."""
-
+LOOKED_AT_CLOSELY = 100
+COMPARED = 5
+KIN_COVERS = 2.0
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
 
-_STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be but by for from i if in into is it my no not of on or such that the their then"
-        " there these they this to was will with you your",
-    )
-)
+
+@dataclass(frozen=True)
+class Hit:
+    """One tool that may serve the need."""
+
+    name: str
+    probability: float
+    score: float
 
 
 @dataclass(frozen=True)
-class Document:
-    """What a tool is found by."""
+class Ranking:
+    """What a search found, best first, and what its certainty rests on."""
 
-    text: str
-    hash: str
-
-    @staticmethod
-    def of(manifest: Manifest) -> Document:
-        """The one search text of a tool: name in words, description, parameters, example requests."""
-        parameters = [
-            f"{split_words(name)} {schema.get('description', '')}"
-            for name, schema in manifest.input_schema.get("properties", {}).items()
-        ]
-        text = " ".join([split_words(manifest.name), manifest.description, *parameters, *manifest.use_when])
-        return Document(text, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16])
+    hits: tuple[Hit, ...] = ()
+    words: Mapping[str, float] | None = None
+    """Features of the best hit by the words alone."""
+    meaning: Mapping[str, float] | None = None
+    """Features of the best hit by cosine too, where there are cosines."""
 
 
-def split_words(identifier: str) -> str:
-    """`toCSVFile`, `to_csv_file` and `to-csv-file` as words."""
-    text = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", identifier)
-    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text)
-    return re.sub(r"[_.\-/]+", " ", text)
+def rank(words: Sequence[str], names: Iterable[str], corpus: Corpus) -> Ranking:
+    """The named tools by the query's words alone."""
+    matched = corpus.scores(corpus.expanded(words), [name for name in names if name in corpus])
+    likely = _in_order(matched)[:LOOKED_AT_CLOSELY]
+    letters = corpus.letter_scores(words, likely)
+    scores = {name: matched[name] + LETTERS_WEIGHT * letters[name] for name in likely}
+    if not scores:
+        return Ranking()
+    order = _in_order(scores)
+    features = word_features(words, order, scores, corpus)
+    top = shipped()[WORDS].probability(features)
+    return Ranking(_hits(order, scores, top, DECAY_OF_WORDS), words=features)
 
 
-def clean_query(query: str) -> str:
-    """The query as any index can take it: bounded, each word once, no lone surrogates, no control characters."""
-    text = query[:MAX_QUERY_CHARACTERS].encode("utf-8", "replace").decode().lower()
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    return " ".join(dict.fromkeys(printable.split()))
+def rank_by_meaning(
+    words: Sequence[str],
+    cosines: Mapping[str, float],
+    corpus: Corpus,
+    calibration: Calibration | None = None,
+) -> Ranking:
+    """The tools whose cosines are known, by cosine and words; without a calibration the words say how sure."""
+    near = {name: cosine for name, cosine in cosines.items() if name in corpus}
+    if not near:
+        return Ranking()
+    matched = corpus.scores(corpus.expanded(words), near)
+    scores = {name: cosine + WORDS_BESIDE_COSINE * matched.get(name, 0.0) for name, cosine in near.items()}
+    order = _in_order(scores)
+    best, second = order[0], scores[order[1]] if len(order) > 1 else 0.0
+    said = word_features(words, order, matched, corpus)
+    meaning = {**said, "cos": near[best], "margin": _lead(scores[best], second, len(corpus))}
+    top = calibration.probability(meaning) if calibration else shipped()[WORDS].probability(said)
+    return Ranking(_hits(order, scores, top, DECAY_OF_COSINES), words=said, meaning=meaning)
 
 
-def plain_tokens(text: str) -> list[str]:
-    """Words without an index's stemmer: lower case, no stop words, no plural s."""
-    words = re.findall(r"[^\W_]+", text.lower())
-    return [
-        word[:-1] if len(word) > 3 and word.endswith("s") else word
-        for word in words
-        if word not in _STOP_WORDS
-    ]
+def word_features(
+    words: Sequence[str], order: Sequence[str], scores: Mapping[str, float], corpus: Corpus
+) -> dict[str, float]:
+    """What the words say of the first of `order`.
 
-
-class Corpus:
-    """Word statistics of all documents, for the features of the calibration and for the plain scan."""
-
-    def __init__(self, documents: Mapping[str, Document], tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.words = {name: Counter(tokens(document.text)) for name, document in documents.items()}
-        self._frequency = Counter(word for words in self.words.values() for word in words)
-
-    def idf(self, word: str) -> float:
-        """How telling a word is; one that no tool has is as telling as one that a single tool has."""
-        count, containing = len(self.words), self._frequency.get(word, 1)
-        return math.log(1 + (count - containing + 0.5) / (containing + 0.5))
-
-    def scores(self, words: Sequence[str]) -> dict[str, float]:
-        """BM25 of every document that shares a word, computed on the spot."""
-        mean = sum(map(Counter.total, self.words.values())) / max(1, len(self.words)) or 1.0
-        found = {}
-        for name, has in self.words.items():
-            shared = [word for word in words if word in has]
-            if shared:
-                norm = 1.2 * (0.25 + 0.75 * has.total() / mean)
-                found[name] = sum(self.idf(word) * has[word] * 2.2 / (has[word] + norm) for word in shared)
-        return found
-
-
-def probabilities(
-    words: Sequence[str], scores: Mapping[str, float], corpus: Corpus
-) -> list[tuple[str, float]]:
-    """Names with the calibrated probability of each, best first; `scores` are BM25."""
-    order = sorted((name for name in scores if name in corpus.words), key=lambda name: (-scores[name], name))
-    if not order:
-        return []
-    best, distinct, known = order[0], set(words), len(corpus.words)
-    mass = sum(map(corpus.idf, distinct)) or 1e-9
-    second = scores[order[1]] if len(order) > 1 else 0.0
-    features = {
-        "cov": sum(corpus.idf(word) for word in distinct if word in corpus.words[best]) / mass,
-        "margin": min(scores[best] - second, scores[best] * known / (known + UNSEEN_RIVALS)) / mass,
-        "bmn": scores[best] / mass,
-        "qlen": math.log(1 + min(len(distinct), MAX_QUERY_TOKENS)),
+    `cov`: how much of the need it covers; `lead`: how much more than the next ones; `back`: how much of its own
+    name and description is asked for; `margin` and `amount`: how far it leads in score, and how high that is;
+    `qlen`: how many words of the need are no everyday ones. Everyday words count less in the first three.
+    """
+    best, *others = order[:COMPARED]
+    distinct = set(words)
+    mass = math.fsum(map(corpus.idf, distinct)) or 1e-9
+    telling = [word for word in distinct if not corpus.is_everyday(word)]
+    own = scores.get(best, 0.0)
+    second = max((scores.get(name, 0.0) for name in others), default=0.0)
+    covered = coverage(distinct, best, corpus)
+    rivals = max((coverage(distinct, name, corpus) for name in others), default=0.0)
+    return {
+        "cov": covered,
+        "lead": _lead(covered, rivals, len(corpus)),
+        "back": _asked_for(distinct, best, corpus),
+        "margin": _lead(own, second, len(corpus)) / mass,
+        "amount": own / corpus.highest_idf,
+        "qlen": math.log(1 + min(len(telling), MAX_QUERY_TOKENS)),
     }
-    logit = INTERCEPT + sum(weight * features[feature] for feature, weight in WEIGHTS.items())
-    top = 1 / (1 + math.exp(-logit))
-    return [(name, top * math.exp((scores[name] - scores[best]) * SCORE_DECAY)) for name in order]
+
+
+def coverage(words: Collection[str], name: str, corpus: Corpus) -> float:
+    """Which part of the need's telling words a document has; for a word's kin it is credited with a share."""
+    has = corpus.has(name)
+    found = []
+    for word in words:
+        kin = corpus.kin(word) if word not in has else {}
+        share = 1.0 if word in has else max((kin[other] for other in kin if other in has), default=0.0)
+        found.append(corpus.says(word) * min(1.0, share * (1.0 if word in has else KIN_COVERS)))
+    return math.fsum(found) / (math.fsum(map(corpus.says, words)) or 1e-9)
+
+
+def _asked_for(words: Collection[str], name: str, corpus: Corpus) -> float:
+    """Which part of the telling words in a tool's name and description a need has, or has kin of."""
+    asked, head = corpus.expanded(words), corpus.head(name)
+    mass = math.fsum(map(corpus.says, head)) or 1e-9
+    return math.fsum(corpus.says(word) for word in head if word in asked) / mass
 
 
 def band(probability: float) -> Fit:
@@ -131,40 +130,15 @@ def band(probability: float) -> Fit:
     return "possible" if probability >= POSSIBLE_FROM else "none"
 
 
-_TYPES = {
-    "string": "str",
-    "integer": "int",
-    "number": "float",
-    "boolean": "bool",
-    "null": "None",
-    "object": "dict",
-}
+def _lead(best: float, second: float, known: int) -> float:
+    return min(best - second, best * known / (known + UNSEEN_RIVALS))
 
 
-def signature_of(manifest: Manifest) -> str:
-    """How the tool is called, as in `slugify(text: str, max_length?: int) -> str`."""
-    required = set(manifest.input_schema.get("required", ()))
-    parameters = ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type(schema)}"
-        for name, schema in manifest.input_schema.get("properties", {}).items()
-    )
-    result = manifest.output_schema
-    if manifest.wraps_result:
-        result = result.get("properties", {}).get("result", {})
-    return f"{manifest.name}({parameters}) -> {_type(result)}"
+def _in_order(scores: Mapping[str, float]) -> list[str]:
+    """Best first; what differs by less than a sum's rounding error goes by name, so that no two runs differ."""
+    return sorted(scores, key=lambda name: (-round(scores[name], 9), name))
 
 
-def _type(schema: Schema) -> str:
-    if "enum" in schema:
-        return " | ".join(repr(choice) for choice in schema["enum"][:6]) + (
-            " | …" if len(schema["enum"]) > 6 else ""
-        )
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}) for one in kind)
-    if kind == "array":
-        return f"list[{_type(schema.get('items', {}))}]"
-    values = schema.get("additionalProperties")
-    if kind == "object" and isinstance(values, dict) and values:
-        return f"dict[str, {_type(values)}]"
-    return _TYPES.get(kind or "", "any")
+def _hits(order: Sequence[str], scores: Mapping[str, float], top: float, decay: float) -> tuple[Hit, ...]:
+    best = scores[order[0]]
+    return tuple(Hit(name, top * math.exp((scores[name] - best) * decay), scores[name]) for name in order)

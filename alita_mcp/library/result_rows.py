@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ FORMAT = 1
 """In the file's name: versions of alita that keep other columns do not meet."""
 BUSY_SECONDS = 2.0
 MAX_ENTRIES = 20_000
-OPENINGS = 3
-"""How many damaged files in a row are passed over."""
+OPENINGS = 4
+"""How many damaged files in a row are passed over, and how often a busy one is tried."""
 ROOM_AFTER = 0.9
 """How full the cache is after the least recently used results have made room."""
 ROW_BYTES = 200
@@ -104,10 +105,13 @@ class ResultRows:
             try:
                 self._open()
                 break
-            except Spoiled:
+            except (Spoiled, sqlite3.OperationalError) as failure:
                 if attempt == OPENINGS - 1:
                     raise
-                self.begin_next()
+                if isinstance(failure, Spoiled):
+                    self.begin_next()
+                else:  # SQLite does not wait for somebody else who is just making or mending the file
+                    time.sleep(0.05 * 2**attempt)
         self._remove(number for number in numbers if number < self._number)
 
     def _open(self) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 CALLS_KEPT = 10_000
-"""How many rows of calls the journal keeps; all other events are kept for good."""
+"""How many rows of calls and searches the journal keeps; all other events are kept for good."""
+FOUND_NOTHING = "found nothing"
+"""The event of a search that nothing fits; such rows are kept as long as those of calls."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,10 @@ class Use:
 
 @dataclass(frozen=True)
 class CallRow:
-    """One line of the journal about a call."""
+    """One line of the journal about a call, or about a search that found nothing."""
 
     time: str
     event: str
-    name: str
-    version: int
+    name: str | None
+    version: int | None
     detail: Mapping[str, Any]

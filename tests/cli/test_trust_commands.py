@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.library.library import open_library
+from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Grants, MutationScore, Survivor, VerificationReport
 from tests.cli.conftest import PATIENCE_S, Alita

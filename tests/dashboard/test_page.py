@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from alita_mcp.dashboard.page import library_page
 from alita_mcp.dashboard.routes import dashboard_routes
-from alita_mcp.library.library import open_library
+from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from tests.library.test_promotion import entry
 

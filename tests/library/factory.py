@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 from alita_mcp.library.disk import OnStep, no_step
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import (
     AcceptedVersion,
@@ -145,6 +148,12 @@ async def publish_six(library: Library) -> None:
 async def opened(home: Path, on_step: OnStep = no_step) -> AsyncIterator[Library]:
     async with open_library(Settings(home=home), starters=no_starters, on_step=on_step) as library:
         yield library
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Waits for what other processes or tasks in the background bring about."""
+    while not await holds():  # noqa: ASYNC110 - nothing tells of it
+        await anyio.sleep(0.05)
 
 
 def version_folder(home: Path, manifest: Manifest) -> Path:

@@ -57,7 +57,7 @@ async def race(home: Path, name: str) -> None:
 
 async def open_with_starters(home: Path, starters: Path) -> None:
     """Opens a library that the starter tools are installed into, when told to."""
-    from alita_mcp.library.library import open_library
+    from alita_mcp.library.opening import open_library
     from alita_mcp.settings import Settings
 
     print("ready", flush=True)
@@ -109,6 +109,28 @@ async def raise_trust(home: Path, number: str) -> None:
             print("raised")
 
 
+async def write(home: Path, number: str, rounds: str) -> None:
+    """Publishes, words, uses, raises and deletes tools of its own, and says what is committed, line by line."""
+    async with opened(home) as library:
+        for at in range(int(rounds)):
+            name = f"writer_{number}_{at}"
+            await library.publish(simple(name, f"Zebra crossing of {name}."), expected_version=0)
+            print("published", name, flush=True)
+            await library.search(f"zebra {name}", 5)
+            await library.learn_wording(name, f"striped horse for {name}")
+            print("worded", name, flush=True)
+            for used in (name, "shared"):
+                library.calls.record(used, 1, ok=True, status="ok", seconds=0.1, sandbox="scripted")
+            await library.settle()
+            print("used", name, flush=True)
+            if at % 3 == 1:
+                await library.delete(name)
+                print("deleted", name, flush=True)
+            if at % 3 == 2:
+                await library.publish(simple(name, f"Giraffe instead of {name}."), expected_version=1)
+                print("changed", name, flush=True)
+
+
 PROGRAMS = {
     "die": publish_and_die,
     "race": race,
@@ -116,6 +138,7 @@ PROGRAMS = {
     "raise_and_die": raise_and_die,
     "starters": open_with_starters,
     "stay": publish_and_stay,
+    "write": write,
 }
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.files import manifest_of
-from alita_mcp.library.listing import answer, listing
+from alita_mcp.library.listing import answer, difference
 from alita_mcp.values import CatalogueEntry, Trust
 from tests.library.factory import simple
 
@@ -70,4 +70,22 @@ def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[flo
 def test_another_level_of_trust_is_a_change_of_what_is_listed() -> None:
     thin = ENTRIES["thin"]
     raised = thin.model_copy(update={"manifest": thin.manifest.model_copy(update={"trust": "verified"})})
-    assert listing({"thin": thin}) != listing({"thin": raised})
+    assert difference({"thin": thin}, {"thin": raised}) == (True, True)
+
+
+def test_use_is_no_change_and_other_words_change_no_list() -> None:
+    thin = ENTRIES["thin"]
+    used, worded = thin.model_copy(update={"calls": 10}), thin.model_copy(update={"wordings": ("too thin",)})
+    assert difference(ENTRIES, ENTRIES) == (False, False)
+    assert difference({"thin": thin}, {"thin": used}) == (False, False)
+    assert difference({"thin": thin}, {"thin": worded}) == (True, False)
+
+
+def test_newcomers_and_those_that_are_gone_change_the_lists_unless_nobody_saw_them() -> None:
+    thin = ENTRIES["thin"]
+    deleted = thin.model_copy(update={"state": "deleted"})
+    assert difference({"thin": thin}, ENTRIES) == (True, True)
+    assert difference(ENTRIES, {"thin": thin}) == (True, True)
+    assert difference({"thin": thin}, {"good": ENTRIES["good"]}) == (True, True)
+    assert difference({"thin": thin}, {"thin": deleted}) == (True, True)
+    assert difference({}, {"thin": deleted}) == (True, False)

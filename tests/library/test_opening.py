@@ -12,7 +12,7 @@ import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
 from alita_mcp.library.files import PUBLISH_STEPS, write_version_folder
-from alita_mcp.library.library import open_library
+from alita_mcp.library.opening import open_library
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock

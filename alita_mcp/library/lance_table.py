@@ -1,0 +1,239 @@
+"""One LanceDB table whose rows have a name and a hash: brought up to date, folded now and then, safe among processes.
+
+The only module that imports lancedb and pyarrow, on first use, in a thread. What they raise comes out as
+`LibraryError`; the caller rebuilds.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from alita_mcp.errors import LibraryError
+from alita_mcp.library.locks import awaited
+from alita_mcp.settings import quiet_lancedb
+
+FRAGMENTS_BEFORE_FOLDING = 20
+ROWS_BEFORE_FOLDING = 400
+"""Rows that no index knows yet are searched one by one."""
+KEPT_AFTER_FOLDING = timedelta(minutes=1)
+"""Far longer than any query that still reads what was folded."""
+ROWS_A_WRITE = 5_000
+LOCK_TIMEOUT_S = 10.0
+ATTEMPTS = 5
+"""How often a write that another process's commit preempted is tried; LanceDB itself tries for 30 s before."""
+
+
+class IndexBusy(LibraryError):
+    """Another process holds the lock: nothing is wrong, only late."""
+
+
+class LanceTable:
+    """A table in a folder of tables; several processes may use it at once."""
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        columns: Callable[[], Sequence[Any]],
+        *,
+        lock_timeout_s: float = LOCK_TIMEOUT_S,
+    ) -> None:
+        """`columns` are the pyarrow fields besides `name` and `text_hash`; another schema gets another name."""
+        self.folder = folder
+        self.name = name
+        self._columns = columns
+        self._lock = folder.with_suffix(".lock")
+        self._lock_timeout_s = lock_timeout_s
+        self._db: Any = None
+        self.rows: Any = None
+        """LanceDB's own table, while this is open."""
+        self._wrote = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether queries can be asked."""
+        return self.rows is not None
+
+    async def open(self) -> None:
+        """Opens the table, making it when there is none; the first time costs a second for the import.
+
+        Raises:
+            LibraryError: it cannot be read or made, or is one of another schema; IndexBusy where others change it.
+        """
+        with self.translated():
+            lancedb = await anyio.to_thread.run_sync(_load)
+            self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
+            if await self._is_made():
+                self.rows = await self._made()
+            else:  # of several that make one at once LanceDB lets some fail
+                async with self.locked():
+                    self.rows = await self._made()
+
+    async def _is_made(self) -> bool:
+        try:
+            (await self._db.open_table(self.name)).close()
+        except (ValueError, RuntimeError, OSError):
+            return False
+        return True
+
+    async def _made(self) -> Any:
+        return await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
+
+    def _schema(self) -> Any:
+        import pyarrow as pa
+
+        key = {"lance-schema:unenforced-primary-key": "true"}  # or two writers of one new name make two rows
+        name = pa.field("name", pa.string(), nullable=False, metadata=key)
+        return pa.schema([name, pa.field("text_hash", pa.string(), nullable=False), *self._columns()])
+
+    def close(self) -> None:
+        """Lets go of the files; the table can be opened again."""
+        for handle in (self.rows, self._db):
+            if handle is not None:
+                handle.close()
+        self.rows = self._db = None
+
+    async def reset(self, *, whole_folder: bool) -> None:
+        """Removes the table from the disk, or all tables of its folder."""
+        self.close()
+        place = self.folder if whole_folder else self.folder / f"{self.name}.lance"
+        with self.translated():
+            async with self.locked():
+                await anyio.to_thread.run_sync(_remove, place)
+
+    async def hashes(self, names: Collection[str] | None = None) -> tuple[dict[str, str], set[str]]:
+        """The hash of each row, or of those of some names, by its name; and the names that several rows have."""
+        rows = self.rows.query().select(["name", "text_hash"])
+        found = await (rows if names is None else rows.where(f"name IN ({quoted(names)})")).to_arrow()
+        return await anyio.to_thread.run_sync(_by_name, found)
+
+    async def count(self) -> int:
+        """How many rows there are."""
+        return int(await self.rows.count_rows())
+
+    async def remove(self, names: Collection[str]) -> None:
+        """Deletes the rows of these names."""
+        if names:
+            await self.again(lambda: self.rows.delete(f"name IN ({quoted(names)})"))
+            self._wrote = True
+
+    async def put(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes rows, in place of those that have their names."""
+        import pyarrow as pa
+
+        for at in range(0, len(rows), ROWS_A_WRITE):
+            some = list(rows[at : at + ROWS_A_WRITE])
+            batch = await anyio.to_thread.run_sync(partial(pa.Table.from_pylist, some, schema=self._schema()))
+            await self.again(lambda batch=batch: self._merge(batch))  # type: ignore[misc]
+            self._wrote = True
+
+    async def _merge(self, batch: Any) -> None:
+        merge = self.rows.merge_insert("name").when_matched_update_all().when_not_matched_insert_all()
+        await merge.use_index(False).execute(batch)
+
+    async def again(self, write: Callable[[], Awaitable[Any]]) -> None:
+        """Writes, and once more where another process's commit came first."""
+        for attempt in range(ATTEMPTS):
+            try:
+                await write()
+            except (RuntimeError, OSError) as failure:
+                if not _is_conflict(failure) or attempt == ATTEMPTS - 1:
+                    raise
+            else:
+                return
+            await anyio.sleep(random.uniform(0.01, 0.05) * 2**attempt)  # noqa: S311 - only spreads the writers
+
+    async def fold(self) -> None:
+        """Folds many small writes into one, now and then, whoever made them; call it under the lock."""
+        if self._wrote:
+            self._wrote = False
+            if await self._is_scattered():
+                await self.fold_now()
+
+    async def _is_scattered(self) -> bool:
+        if (await self.rows.stats())["fragment_stats"]["num_fragments"] >= FRAGMENTS_BEFORE_FOLDING:
+            return True
+        for index in await self.rows.list_indices():
+            found = await self.rows.index_stats(index.name)
+            if found is not None and found.num_unindexed_rows >= ROWS_BEFORE_FOLDING:
+                return True
+        return False
+
+    async def fold_now(self) -> None:
+        """Folds the writes and takes new rows into the indexes."""
+        try:
+            await self.rows.optimize(cleanup_older_than=KEPT_AFTER_FOLDING)
+        except (RuntimeError, OSError) as failure:
+            if not _is_conflict(failure):
+                raise
+
+    @asynccontextmanager
+    async def locked(self) -> AsyncIterator[None]:
+        """One process at a time changes rows, so that none writes what another already made obsolete.
+
+        Raises:
+            IndexBusy: another one is at it for long, as when it builds a large index.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(awaited(self._lock, self._lock_timeout_s))
+            except TimeoutError as late:
+                raise IndexBusy(
+                    f"{self.folder} has been changed by another process for {self._lock_timeout_s:g} s.",
+                    hint="Try again in a moment.",
+                ) from late
+            yield
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """What LanceDB raises, in our words."""
+        try:
+            yield
+        except LibraryError:
+            raise
+        except Exception as error:  # a panic in its Rust is an Exception of no public class
+            raise LibraryError(
+                f"The search index {self.folder} cannot be used: {error}.", hint="Run alita reindex."
+            ) from error
+
+
+def quoted(names: Collection[str]) -> str:
+    """Names as a list in a condition."""
+    return ", ".join("'" + name.replace("'", "''") + "'" for name in sorted(names))
+
+
+def _is_conflict(failure: Exception) -> bool:
+    return "conflict" in str(failure).lower()
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def _by_name(found: Any) -> tuple[dict[str, str], set[str]]:
+    names = found["name"].to_pylist()
+    there = dict(zip(names, found["text_hash"].to_pylist(), strict=True))
+    return there, {name for name, rows in Counter(names).items() if rows > 1} if len(there) < len(
+        names
+    ) else set()
+
+
+def _load() -> Any:
+    quiet_lancedb()
+    import lancedb
+    import pyarrow as pa  # noqa: F401 - loaded here, in the thread, because the schema needs it
+
+    return lancedb

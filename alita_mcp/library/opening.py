@@ -1,0 +1,45 @@
+"""How the library in a home is opened, and closed with all that works for it in the background."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from alita_mcp.library.background import background
+from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.library import Library
+from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.library.store import Store
+from alita_mcp.settings import Settings
+
+
+@asynccontextmanager
+async def open_library(
+    settings: Settings,
+    *,
+    starters: Callable[[], Path | None] = starter_tools_folder,
+    on_step: OnStep = no_step,
+) -> AsyncIterator[Library]:
+    """The library in `settings.home`, made when there is none, with the starter tools when it is empty.
+
+    Raises:
+        LibraryError: the home or the catalogue cannot be used; nothing was deleted.
+        UsageError: the grants file does not fit; the message names file, tool and field.
+    """
+    store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step, settings.grants_file)
+    try:
+        async with background() as tasks:
+            library = Library(store, tasks, settings)
+            await library.refresh()
+            tasks.start_soon(library.watch)
+            tasks.start_soon(library.make_searchable)
+            try:
+                yield library
+            finally:
+                tasks.cancel_scope.cancel()
+                library.close()
+    finally:
+        store.close()

@@ -1,0 +1,94 @@
+"""What a tool is found by, and how text becomes words: manifests and queries in, documents and tokens out."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from alita_mcp.values import Manifest
+
+Tokens = Callable[[str], list[str]]
+
+MAX_QUERY_CHARACTERS = 2_000
+
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be but by for from i if in into is it my no not of on or such that the their then"
+        " there these they this to was will with you your",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a tool is found by."""
+
+    text: str
+    """All its words: name, description, parameters, tags, example requests."""
+    hash: str
+    about: str = ""
+    """`name in words: description`, what an embedder is given."""
+    requests: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(manifest: Manifest) -> Document:
+        """The document of one version."""
+        parameters = {
+            name: str(schema.get("description", ""))
+            for name, schema in manifest.input_schema.get("properties", {}).items()
+        }
+        return compose(manifest.name, manifest.description, parameters.items(), requests=manifest.use_when)
+
+
+def compose(
+    name: str,
+    description: str,
+    parameters: Iterable[tuple[str, str]] = (),
+    *,
+    tags: Sequence[str] = (),
+    requests: Sequence[str] = (),
+) -> Document:
+    """A document of these parts; parameters are pairs of name and description."""
+    words = split_words(name)
+    said = [f"{split_words(parameter)} {about}" for parameter, about in parameters]
+    text = " ".join([words, description, *said, *tags, *requests])
+    about = f"{words}: {description}"
+    seal = "\0".join([text, about, *requests]).encode("utf-8", "replace")
+    return Document(text, hashlib.sha256(seal).hexdigest()[:16], about, tuple(requests))
+
+
+def without_request(document: Document, at: int) -> Document:
+    """The document with one of its example requests left out."""
+    left, request = document.requests, document.requests[at]
+    return Document(document.text.replace(request, " ", 1), "", document.about, (*left[:at], *left[at + 1 :]))
+
+
+def split_words(identifier: str) -> str:
+    """`toCSVFile`, `to_csv_file` and `to-csv-file` as words."""
+    text = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", identifier)
+    text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", text)
+    return re.sub(r"[_.\-/]+", " ", text)
+
+
+def bounded_query(query: str) -> str:
+    """The query as any model can take it: bounded, no lone surrogates, no control characters."""
+    text = query[:MAX_QUERY_CHARACTERS].encode("utf-8", "replace").decode()
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+
+
+def clean_query(query: str) -> str:
+    """The query as any index can take it: bounded, in lower case, each word once."""
+    return " ".join(dict.fromkeys(bounded_query(query).lower().split()))
+
+
+def plain_tokens(text: str) -> list[str]:
+    """Words without an index's stemmer: lower case, no stop words, no plural s."""
+    words = re.findall(r"[^\W_]+", text.lower())
+    return [
+        word[:-1] if len(word) > 3 and word.endswith("s") else word
+        for word in words
+        if word not in _STOP_WORDS
+    ]

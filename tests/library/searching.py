@@ -1,0 +1,101 @@
+"""A finder over a few tools, opened and closed for a test; and embedders that fail in a chosen way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from alita_mcp.errors import ModelError
+from alita_mcp.library.background import background
+from alita_mcp.library.finder import Finder
+from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.search_text import Document, compose
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.embedding import Embedder
+
+SHORT_PAUSES = Patience(first_pause_s=0.05, max_pause_s=0.2)
+MEANS = {"kitten": "cat", "automobile": "car", "physician": "doctor"}
+TOOLS = {
+    "feed_cat": compose("feed_cat", "Give food to a cat."),
+    "wash_car": compose("wash_car", "Clean a car with water."),
+    "call_doctor": compose("call_doctor", "Phone a doctor."),
+}
+
+
+def many(count: int) -> dict[str, Document]:
+    """So many tools, each about another number."""
+    return {f"tool_{at}": compose(f"tool_{at}", f"Serves number n{at}.") for at in range(count)}
+
+
+class Following(Finder):
+    """Its catalogue holds what was wanted last."""
+
+    newest: Mapping[str, Document]
+
+    def want(self, documents: Mapping[str, Document]) -> None:
+        self.newest = documents
+        super().want(documents)
+
+
+@asynccontextmanager
+async def opened(
+    home: Path,
+    embedder: Embedder | None,
+    documents: Mapping[str, Document] = TOOLS,
+    pauses: Patience = SHORT_PAUSES,
+) -> AsyncIterator[Finder]:
+    """A finder that keeps what is on the disk; another mapping in `want` is what the catalogue holds then."""
+    await anyio.Path(home).mkdir(exist_ok=True)
+    with anyio.fail_after(120):
+        async with background() as tasks:
+            index = SearchIndex(home / "index.lance")
+            finder = Following(index, lambda: finder.newest, tasks, embedder, pauses)
+            finder.want(documents)
+            try:
+                yield finder
+            finally:
+                tasks.cancel_scope.cancel()
+                finder.close()
+
+
+async def best(finder: Finder, query: str) -> str | None:
+    """The name of the best hit."""
+    hits = (await finder.look(query)).hits
+    return hits[0].name if hits else None
+
+
+async def until_by_meaning(finder: Finder, query: str) -> None:
+    """Returns once searches go by meaning."""
+    while (await finder.look(query)).meaning is None:  # noqa: ASYNC110 - asking is what is tested
+        await anyio.sleep(0.02)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Returns once that is so."""
+    while not is_so():  # noqa: ASYNC110 - nobody tells
+        await anyio.sleep(0.01)
+
+
+class Switch:
+    """What an embedder does before it answers; to be switched while it is in use."""
+
+    def __init__(self, how: str = "answers", only: str = "") -> None:
+        """`how`: answers, fails, hangs or crashes, for requests with `only` in one of their texts."""
+        self.how = how
+        self.only = only
+        self.requests = 0
+
+    async def __call__(self, texts: Sequence[str]) -> None:
+        if not any(self.only in text for text in texts):
+            return
+        self.requests += 1
+        match self.how:
+            case "fails":
+                raise ModelError("gone")
+            case "hangs":
+                await until(lambda: self.how != "hangs")
+            case "crashes":
+                raise ValueError("a bug of its own")

@@ -1,0 +1,129 @@
+"""Several processes write one library, and some of them are killed: the index loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.library import Library
+from tests.library.factory import opened, simple, until
+from tests.library.processes import ROOT
+
+WRITERS, ROUNDS = 4, 6
+
+
+class Writer:
+    """A process that publishes and changes tools of its own, until it is done or killed."""
+
+    def __init__(self, home: Path, number: int, rounds: int = ROUNDS) -> None:
+        self._said = home.parent / f"said-{number}.txt"
+        with self._said.open("w") as sink:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "tests.library.processes", "write", str(home), str(number), str(rounds)],
+                cwd=ROOT, stdout=sink,
+            )  # fmt: skip
+
+    def said(self) -> list[tuple[str, str]]:
+        """What it committed, in order; a line that was cut off by its death does not count."""
+        lines = self._said.read_text().splitlines(keepends=True)
+        return [(line.split()[0], line.split()[1]) for line in lines if line.endswith("\n")]
+
+    async def kill_after(self, lines: int) -> None:
+        """Kills it in the middle of what comes after so many commits."""
+        while len(self.said()) < lines and self.process.poll() is None:  # noqa: ASYNC110 - another process
+            await anyio.sleep(0.005)
+        self.process.kill()
+        await self.ended()
+
+    async def ended(self) -> int:
+        return await anyio.to_thread.run_sync(self.process.wait)
+
+
+async def table_of(home: Path) -> tuple[set[str], set[str]]:
+    """The names in the index as it lies there, and those that stand in it twice."""
+    index = SearchIndex(home / "index.lance")
+    await index.open()
+    try:
+        there, twice = await index.rows()
+        return set(there), set(twice)
+    finally:
+        index.close()
+
+
+async def assert_found_once(library: Library, name: str, need: str) -> None:
+    found = Counter(hit.name for hit in (await library.search(f"{need} {name}", 20)).results)
+    assert found[name] == 1, (name, found)
+
+
+async def test_four_writers_of_which_some_are_killed_lose_nothing_and_repeat_nothing(home: Path) -> None:
+    with anyio.fail_after(240):
+        async with opened(home) as library:
+            await library.publish(simple("shared", "Used by everybody."), expected_version=0)
+        writers = [Writer(home, number) for number in range(WRITERS)]
+        try:
+            for victim, lines in ((0, 2), (1, 7), (2, 12)):
+                await writers[victim].kill_after(lines)
+                writers.append(Writer(home, len(writers), 3))
+            statuses = [await writer.ended() for writer in writers]
+        finally:
+            for writer in writers:
+                writer.process.kill()
+        survivors = [status for number, status in enumerate(statuses) if number > 2]
+        assert survivors == [0] * len(survivors)
+        names, twice = await table_of(home)
+        assert twice == set()
+        said = [line for writer in writers for line in writer.said()]
+        async with opened(home) as library:
+            await assert_kept(library, said)
+            enabled = {entry.name for entry in library.entries() if entry.state == "enabled"}
+        names, twice = await table_of(home)
+        assert (names, twice) == (enabled, set())
+
+
+async def assert_kept(library: Library, said: list[tuple[str, str]]) -> None:
+    """All that was said to be committed is there, and what is enabled is found, once."""
+    known = {entry.name: entry for entry in library.entries()}
+    done = Counter(name for word, name in said if word == "used")
+    deleted = {name for word, name in said if word == "deleted"}
+    assert deleted.isdisjoint(known)
+    assert known["shared"].calls >= sum(done.values())
+    for word, name in said:
+        if name in deleted:
+            continue
+        entry = known.get(name)
+        if entry is None:  # deleted, and killed before it could say so
+            assert name.endswith(("_1", "_4"))
+            continue
+        assert word != "worded" or entry.wordings == (f"striped horse for {name}",)
+        assert word != "used" or entry.calls == done[name]
+        assert word != "changed" or entry.manifest.version == 2
+    for name, entry in known.items():
+        if name != "shared":
+            await assert_found_once(library, name, "zebra" if entry.manifest.version == 1 else "giraffe")
+
+
+async def test_a_tool_of_another_process_is_found_within_a_moment_and_nothing_is_built_anew(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with anyio.fail_after(120):
+        async with opened(home) as library:
+            await library.publish(simple("shared", "Used by everybody."), expected_version=0)
+            await library.search("warm up", 1)
+            before = next((home / "index.lance").glob("*.lance")).stat().st_ino
+            writer = Writer(home, 0, 3)
+
+            async def is_found() -> bool:
+                found = (await library.search("giraffe instead", 1)).results
+                return found[0].name == "writer_0_2" and found[0].score > 0
+
+            await until(is_found)
+            assert await writer.ended() == 0
+            assert next((home / "index.lance").glob("*.lance")).stat().st_ino == before
+    assert "search index" not in caplog.text

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.wordings import MAX_CHARACTERS, learn_words
+from tests.library.factory import simple
+
+WAIT_S = 60
+
+
+@pytest.fixture
+async def stocked(settings: Settings) -> AsyncIterator[Library]:
+    async with open_library(settings, starters=lambda: None) as library:
+        await library.publish(simple("alpha"), expected_version=0)
+        await library.publish(simple("beta"), expected_version=0)
+        yield library
+
+
+async def test_a_tool_is_found_by_the_words_that_it_learned_also_in_another_process(
+    stocked: Library, settings: Settings
+) -> None:
+    assert await stocked.similar("zebra") == ()
+    async with open_library(settings, starters=lambda: None) as other:
+        await stocked.learn_wording("beta", "groom a zebra")
+        with anyio.fail_after(WAIT_S):
+            assert await stocked.similar("zebra") == ("beta",)
+            await other.refresh()
+            assert await other.similar("zebra") == ("beta",)
+    assert stocked.entry("beta").wordings == ("groom a zebra",)
+    assert stocked.entry("alpha").wordings == ()
+
+
+async def test_words_are_learned_once_and_only_the_newest_twelve_are_kept(stocked: Library) -> None:
+    before = stocked.generation
+    for number in [*range(15), 14, 14]:
+        await stocked.learn_wording("alpha", f"request {number}")
+    assert stocked.entry("alpha").wordings == tuple(f"request {number}" for number in range(3, 15))
+    assert stocked.generation == before + 15
+    assert [row.event for row in stocked.journal()].count("worded") == 15
+
+
+async def test_an_unknown_tool_learns_nothing(stocked: Library) -> None:
+    await stocked.learn_wording("gamma", "anything")
+    assert "worded" not in {row.event for row in stocked.journal()}
+
+
+async def test_words_that_cannot_be_shown_are_not_learned_and_long_ones_are_cut(stocked: Library) -> None:
+    await learn_words(stocked, "alpha", "  two\n  lines ", ["", "bidi\u202e", "half\ud800", "word " * 90])
+    assert stocked.entry("alpha").wordings == ("two lines", ("word " * (MAX_CHARACTERS // 5)).strip())
+
+
+async def test_the_digest_of_the_version_stays_and_a_new_version_keeps_the_words(
+    stocked: Library,
+) -> None:
+    digest = stocked.entry("alpha").manifest.digest
+    await stocked.learn_wording("alpha", "groom a zebra")
+    assert stocked.entry("alpha").manifest.digest == digest
+    await stocked.publish(simple("alpha", "Another one.", answer="y"), expected_version=1)
+    assert stocked.entry("alpha").wordings == ("groom a zebra",)
