@@ -137,17 +137,15 @@ def in_words(outcome: Outcome) -> str:
     match outcome:
         case Created():
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
-            return _with_line(made, outcome.to_raise_trust)
+            return "\n".join([_with_line(made, outcome.to_raise_trust), *_told_apart(outcome)])
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
             return _with_line(found, outcome.to_raise_trust)
         case Rejected():
             return _rejection_in_words(outcome)
         case NeedsApproval():
-            return (
-                f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}.\n"
-                f"{outcome.how}"
-            )
+            asked = f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}."
+            return "\n".join([asked, outcome.how, *_told_apart(outcome)])
         case NeedsCode():
             return "\n".join(
                 [
@@ -158,6 +156,14 @@ def in_words(outcome: Outcome) -> str:
             )
         case _:
             return outcome.status
+
+
+def _told_apart(outcome: Created | NeedsApproval) -> list[str]:
+    """A line for each tool that sounds like it and does something else."""
+    return [
+        f"  not {name}  {differs}"
+        for name, differs in zip(outcome.similar[1:], outcome.differs, strict=False)
+    ]
 
 
 def _with_line(said: str, line: str) -> str:

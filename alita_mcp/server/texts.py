@@ -38,8 +38,14 @@ def _created(outcome: Answer) -> str:
     return (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
         f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
-        + (_to_verify(outcome) or f"Report: {outcome['report']}")
+        + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
     )
+
+
+def _told_apart(outcome: Answer) -> str:
+    """How it differs from a tool that sounds alike."""
+    lines = outcome.get("differs")
+    return f"Not the same as {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
 
 
 def _to_verify(outcome: Answer) -> str:

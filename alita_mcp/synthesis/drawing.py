@@ -62,7 +62,10 @@ class Drawing:
         number = seed(
             0, 0, again
         )  # asked in the same words, it is still another question to the response cache
-        return (await ask(planner, messages, Specification, temperature=0.2, seed=number)).value
+        asked = await ask(
+            planner, messages, Specification, temperature=0.2, seed=number, lacks=Specification.lacks
+        )
+        return asked.value
 
     async def suites(self, brief: Brief, attempt: int) -> list[Suite]:
         """As many suites as the plan says, blind to code and to one another; one that fails is left out.

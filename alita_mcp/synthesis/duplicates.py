@@ -1,113 +1,150 @@
-"""Does a tool do this already? Same behaviour on the same examples, both ways; text never decides."""
+"""Does a tool do this already? The same behaviour on the same inputs is_shown; text only says which tools to try."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from alita_mcp.errors import AlitaError, SandboxError
+import anyio
+
+from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.seam import Job, Sandbox
-from alita_mcp.synthesis.outcomes import Exists
-from alita_mcp.values import Draft, Example, Schema, StoredVersion, ToolContract
-from alita_mcp.verification.compare import same_result
+from alita_mcp.library.search_text import plain_tokens, split_words
+from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
+from alita_mcp.synthesis.outcomes import Exists, Lookalike
+from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
+from alita_mcp.synthesis.telling_inputs import constants_in
+from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
+from alita_mcp.verification.findings import brief
+from alita_mcp.verification.outcomes import ShownRange
+from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.verify import Verdict
 
-MIN_EXAMPLES = 2
-"""One example alone fits too many tools: `double(2)` and `square(2)` agree."""
+MAX_SECONDS = 20.0
+"""How long all candidates together may take; what is not compared by then counts as another tool."""
+LIKE_WORDS = 0.25
+"""Share of common words from which on two tools are told apart in the answer."""
 
 
-async def find_same_behaviour(
-    draft: Draft, contract: ToolContract, names: Sequence[str], library: Library, sandbox: Sandbox
-) -> Exists | None:
-    """The first of the tools called `names` that behaves as the draft on the examples of both."""
-    if len(_with_results(draft.examples)) < MIN_EXAMPLES or draft.packages or not draft.grants.is_pure:
+@dataclass(frozen=True)
+class Compared:
+    """What became of comparing a draft with the tools that its words found."""
+
+    serving: Exists | None = None
+    similar: tuple[Lookalike, ...] = ()
+    """Tools that sound alike, can be called alike and do something else."""
+
+
+@dataclass(frozen=True)
+class Proved:
+    """A draft that passed its gates, and what they found out about it."""
+
+    draft: Draft
+    verdict: Verdict
+
+    @property
+    def schemas(self) -> tuple[Schema, Schema]:
+        """Of its arguments and of its result."""
+        if self.verdict.contract is None:
+            raise AssertionError("an accepted verdict carries a contract")
+        return self.verdict.contract.input_schema, self.verdict.contract.output_schema
+
+
+async def compared(proved: Proved, names: Sequence[str], library: Library, rehearsal: Rehearsal) -> Compared:
+    """Runs a draft beside each of the tools called `names`; the first that behaves the same serves already.
+
+    A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
+    grants are compared in rehearsal only, and only with tools that ask for the same.
+    """
+    similar: list[Lookalike] = []
+    with anyio.move_on_after(MAX_SECONDS):
+        for name in names:
+            if name == proved.draft.name:
+                continue
+            try:
+                found = await _beside(proved, await library.read(name), library, rehearsal)
+            except AlitaError:
+                continue
+            if isinstance(found, Exists):
+                return Compared(found)
+            similar += [found] if found else []
+    return Compared(None, tuple(similar))
+
+
+async def _beside(
+    proved: Proved, known: StoredVersion, library: Library, rehearsal: Rehearsal
+) -> Exists | Lookalike | None:
+    draft, (wanted, result) = proved.draft, proved.schemas
+    if known.manifest.grants != draft.grants or not results_alike(result, known.manifest.output_schema):
         return None
-    for name in names:
-        try:
-            known = await library.read(name)
-        except AlitaError:
-            continue
-        renamed = _parameter_map(contract.input_schema, known.manifest.input_schema)
-        if renamed is None or known.manifest.packages or not known.manifest.grants.is_pure:
-            continue
-        try:
-            inputs = await _agree_both_ways(draft, known, renamed, sandbox)
-        except SandboxError:
-            continue
-        if inputs:
-            why = f"same results on {inputs} inputs"
-            return Exists(tool=name, version=known.manifest.version, why=why)
-    return None
+    if not draft.grants.is_pure and _likeness(draft, known) < LIKE_WORDS:
+        return None  # what is made up for a rehearsal is the same for many a tool
+    difference: Lookalike | None = None
+    for way in parameter_maps(wanted, known.manifest.input_schema):
+        found = await _compare(proved, known, way, library, rehearsal)
+        if found.is_same:
+            where = "" if draft.grants.is_pure else " in rehearsal"
+            why = f"same results on {found.alike} inputs{where}{renamed(way)}"
+            return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
+        difference = difference or _lookalike(draft, known, found)
+    return difference
 
 
-async def find_serving(
-    examples: Sequence[Example], names: Sequence[str], library: Library, sandbox: Sandbox
-) -> Exists | None:
-    """The first of the tools called `names` that does what the examples say; too few of them say nothing."""
-    wanted = _with_results(examples)
-    if len(wanted) < MIN_EXAMPLES or len(wanted) < len(examples):
+async def _compare(
+    proved: Proved, known: StoredVersion, way: Names, library: Library, rehearsal: Rehearsal
+) -> Comparison:
+    """Both on the examples of both, then on generated inputs; examples alone tell most tools apart."""
+    draft, (wanted, _) = proved.draft, proved.schemas
+    back = {there: here for here, there in way.items()}
+    theirs = [
+        _as_asked(example, back) for example in known.examples if example.arguments.keys() <= back.keys()
+    ]
+    examples = [*draft.examples, *theirs]
+    is_shown = ShownRange(examples, wanted).covers
+    mine = await call_of(draft, proved.verdict.lock, rehearsal)
+    other = await call_of(known.draft, lock_of(known, library, rehearsal), rehearsal)
+    pair = Beside(Party(mine, {name: name for name in way}), Party(other, way), rehearsal, is_shown)
+    found = await pair.look_at([example.arguments for example in examples])
+    if found.is_over:
+        return found
+    constants = constants_in(draft.code, known.code)
+    await pair.look_at(await inputs_for(wanted, examples, _seed(draft, known), constants))
+    return await pair.confirm()
+
+
+def _lookalike(draft: Draft, known: StoredVersion, found: Comparison) -> Lookalike | None:
+    """How a tool differs that sounds like the draft; None where their words are others."""
+    seen, name = found.difference, known.manifest.name
+    if seen is None or _likeness(draft, known) < LIKE_WORDS:
         return None
-    for name in names:
-        try:
-            known = await library.read(name)
-            job = Job(
-                code=known.code, function=known.manifest.name, arguments={}, limits=known.manifest.limits
-            )
-            same = {each: each for each in known.manifest.input_schema.get("properties", {})}
-            pure = known.manifest.grants.is_pure and not known.manifest.packages
-            if pure and await _all_hold(job, wanted, same, sandbox):
-                why = f"it does what your {len(wanted)} examples say"
-                return Exists(tool=name, version=known.manifest.version, why=why)
-        except AlitaError:
-            continue
-    return None
+    case = brief(seen.arguments)
+    differs = f"with {case}: {draft.name} gives {seen.one}, {name} gives {seen.other}"
+    return Lookalike(name=name, version=known.manifest.version, differs=differs)
 
 
-def _with_results(examples: Sequence[Example]) -> list[Example]:
-    return [example for example in examples if "expected" in example.outcome_fields]
+def _likeness(draft: Draft, known: StoredVersion) -> float:
+    """Of the words in names and descriptions: the share that both have."""
+    one, other = (_words(each.name, each.description) for each in (draft, known.manifest))
+    return len(one & other) / max(1, len(one | other))
 
 
-def _parameter_map(new: Schema, known: Schema) -> dict[str, str] | None:
-    """New parameter names to known ones where the types agree: by name, else by place; else None."""
-    new_types, known_types = _types(new), _types(known)
-    if new_types == known_types:
-        return {name: name for name in new_types}
-    if list(new_types.values()) == list(known_types.values()):
-        return dict(zip(new_types, known_types, strict=True))
-    return None
+def _words(name: str, description: str) -> set[str]:
+    return set(plain_tokens(f"{split_words(name)} {description}"))
 
 
-def _types(schema: Schema) -> dict[str, str]:
-    numbers = {"integer": "number"}
-    return {
-        name: numbers.get(str(node.get("type")), str(node.get("type")))
-        for name, node in schema.get("properties", {}).items()
-    }
+def _as_asked(example: Example, back: Names) -> Example:
+    return Example(arguments={back[name]: value for name, value in example.arguments.items()}, expected=None)
 
 
-async def _agree_both_ways(
-    draft: Draft, known: StoredVersion, renamed: Mapping[str, str], sandbox: Sandbox
-) -> int:
-    """How many inputs were compared; 0 when one differs."""
-    mine, theirs = _with_results(draft.examples), _with_results(known.examples)
-    back = {there: here for here, there in renamed.items()}
-    known_job = Job(code=known.code, function=known.manifest.name, arguments={}, limits=known.manifest.limits)
-    draft_job = Job(code=draft.code, function=draft.name, arguments={}, limits=draft.limits)
-    if await _all_hold(known_job, mine, renamed, sandbox) and await _all_hold(
-        draft_job, theirs, back, sandbox
-    ):
-        return len({repr(example.arguments) for example in (*mine, *theirs)})
-    return 0
+def _seed(draft: Draft, known: StoredVersion) -> int:
+    """The same two tools are compared on the same inputs, whenever that is."""
+    return int.from_bytes(
+        hashlib.sha256(f"{draft.code}\0{known.code}".encode("utf-8", "replace")).digest()[:4]
+    )
 
 
-async def _all_hold(
-    job: Job, examples: Sequence[Example], renamed: Mapping[str, str], sandbox: Sandbox
-) -> bool:
-    for example in examples:
-        if not example.arguments.keys() <= renamed.keys():
-            return False
-        arguments: dict[str, Any] = {renamed[key]: value for key, value in example.arguments.items()}
-        result = await sandbox.run(job.model_copy(update={"arguments": arguments}))
-        if not result.ok or not same_result(example.expected, result.value, example.exact):
-            return False
-    return True
+def lock_of(known: StoredVersion, library: Library, rehearsal: Rehearsal) -> Lock:
+    """The packages that a tool has in this kind of sandbox."""
+    manifest = known.manifest
+    return library.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from alita_mcp.values import Check, Stage, Value
+
+
+class Lookalike(Value):
+    """Another tool that sounds like a new one, can be called like it, and does something else."""
+
+    name: str
+    version: int
+    differs: str
+    """One input on which the two differ, and what each of them gives."""
 
 
 class Created(Value):
@@ -26,6 +36,10 @@ class Created(Value):
     """URI of the verification report."""
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
+    similar: tuple[str, ...] = ()
+    """Its own name and those of tools that sound like it and do something else; empty where there are none."""
+    differs: tuple[str, ...] = ()
+    """For each of those others one input that shows the difference."""
 
 
 class Exists(Value):
@@ -81,6 +95,9 @@ class NeedsApproval(Value):
     """What a person does to approve it; for a provisional tool, what evidence it needs first."""
     trust: str = ""
     to_raise_trust: str = ""
+    similar: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
+    """Both as in `Created`."""
 
 
 class NeedsCode(Value):
@@ -93,6 +110,14 @@ class NeedsCode(Value):
 
 
 Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
+
+
+def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
+    """The answer for a published tool with the names of others that sound like it and do something else."""
+    if not others or not isinstance(outcome, Created | NeedsApproval):
+        return outcome
+    names, differs = [each.name for each in others], [each.differs for each in others]
+    return outcome.model_copy(update={"similar": (outcome.tool, *names), "differs": tuple(differs)})
 
 
 def rejection(check: Check) -> Rejected:

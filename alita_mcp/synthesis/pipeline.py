@@ -6,72 +6,36 @@ mended at most twice against one set of suites; then everything is drawn afresh.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from alita_mcp.errors import ModelError
-from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models
-from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
 from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
-from alita_mcp.synthesis.duplicates import find_serving
 from alita_mcp.synthesis.evidence import amended
 from alita_mcp.synthesis.failures import classify, signature, without_values
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
-from alita_mcp.synthesis.lessons import Lesson, Lessons
+from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.serving import find_serving
+from alita_mcp.synthesis.wordings import learn_words
+from alita_mcp.synthesis.workshop import OnStage, Submission, Workshop
+from alita_mcp.synthesis.written import Specification, Suite
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.matrix import Prepared, prepare, run_matrix, run_row
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
+from alita_mcp.verification.wording import MAX_REQUESTS
 
-OnStage = Callable[[str], Awaitable[None]]
-Research = Callable[[str], Awaitable[str]]
-"""A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
-Amend = Callable[[Verdict], Awaitable[VerificationReport]]
-"""An accepted verdict in, the report that is to be stored out."""
 T = TypeVar("T")
-
-
-class Submission(Protocol):
-    """Where drafts go to be proved and published."""
-
-    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
-        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
-        ...
-
-    async def submit(
-        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
-    ) -> Outcome:
-        """A draft through all gates and into the library."""
-        ...
-
-
-@dataclass(frozen=True)
-class Advice:
-    """What is known from elsewhere: earlier failures, and notes from research where there is any."""
-
-    lessons: Lessons
-    research: Research | None = None
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """What every synthesis works with."""
-
-    library: Library
-    sandbox: Sandbox
-    submission: Submission
-    advice: Advice
 
 
 class Pipeline:
@@ -98,8 +62,11 @@ class Pipeline:
         await self._on_stage("search")
         wish, library = self._wish, self._workshop.library
         similar = await library.similar(f"{wish.name} {wish.description}".strip())
-        serving = await find_serving(wish.tests, similar, library, self._workshop.sandbox)
-        if serving is not None and not wish.update:
+        serving = None
+        if not wish.update:
+            serving = await find_serving(wish.tests, similar, library, self._rehearsal)
+        if serving is not None:
+            await learn_words(library, serving.tool, wish.description, wish.use_when)
             return serving
         brief = await self._brief()
         await self._on_stage("spec")
@@ -134,9 +101,12 @@ class Pipeline:
     async def attempts(self, brief: Brief) -> Outcome:
         """The outcome for a brief that is specified; errors as `make`."""
         rejected: Rejected | None = None
+        drawn = await self._before_code(brief)
+        if isinstance(drawn, Exists):
+            return drawn
         for attempt in range(1, self._plan.attempts + 1):
             try:
-                outcome = await self._attempt(brief, attempt)
+                outcome = await self._attempt(brief, attempt, drawn if attempt == 1 else None)
             except ModelError as failure:
                 if rejected is None:
                     raise
@@ -148,8 +118,24 @@ class Pipeline:
             raise AssertionError("every plan has at least one attempt")
         return rejected
 
-    async def _attempt(self, brief: Brief, attempt: int) -> Outcome:
-        field, repairs = await self._field(brief, attempt), 0
+    async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
+        """A tool that serves already; else the suites, where they had to be drawn to find that out."""
+        library, wanted = self._workshop.library, specified(brief)
+        rivals = () if self._wish.update else await rivals_of(wanted, library)
+        if not rivals:
+            return None
+        await self._on_stage("tests")
+        suites = await self._drawing.suites(brief, 1)
+        await self._on_stage("duplicates")
+        asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
+        serving = await find_passing(asked, rivals, library, self._rehearsal)
+        if serving is None:
+            return suites
+        await learn_words(library, serving.tool, self._wish.description, self._wish.use_when)
+        return serving
+
+    async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
+        field, repairs = await self._field(brief, attempt, drawn), 0
         seen: dict[int, str] = {}
         while True:
             found = judge(field)
@@ -164,15 +150,11 @@ class Pipeline:
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
 
-    async def _field(self, brief: Brief, attempt: int) -> Field:
+    async def _field(self, brief: Brief, attempt: int, suites: list[Suite] | None) -> Field:
         """Fresh suites and candidates, each candidate brought as far as it can be run, and the matrix of both."""
-        await self._on_stage("tests")
-        await self._on_stage("code")
-        written, drawn = await side_by_side(
-            partial(self._drawing.suites, brief, attempt), partial(self._drawing.candidates, brief, attempt)
-        )
+        written, drawn = await self._drawn(brief, attempt, suites)
         contract = specified(brief).contract()
-        suites = [suite.fitting(contract) for suite in written]
+        fitting = [suite.fitting(contract) for suite in written]
         await self._on_stage("static")
 
         async def settle(index: int) -> tuple[Manuscript, Prepared]:
@@ -180,10 +162,21 @@ class Pipeline:
 
         settled = await gathered(settle, len(drawn))
         await self._on_stage("matrix")
-        matrix = await run_matrix([each for _, each in settled], suites, self._rehearsal)
+        matrix = await run_matrix([each for _, each in settled], fitting, self._rehearsal)
         own = [await run_row(each, self._wish.tests, self._rehearsal) for each in matrix.candidates]
         manuscripts = tuple(each for each, _ in settled)
         return Field(manuscripts, matrix, tuple(row for _, row in own), attempt)
+
+    async def _drawn(
+        self, brief: Brief, attempt: int, suites: list[Suite] | None
+    ) -> tuple[list[Suite], list[Manuscript]]:
+        if suites is None:
+            await self._on_stage("tests")
+        await self._on_stage("code")
+        candidates = partial(self._drawing.candidates, brief, attempt)
+        if suites is not None:
+            return suites, await candidates()
+        return await side_by_side(partial(self._drawing.suites, brief, attempt), candidates)
 
     async def _settled(self, brief: Brief, drawn: Manuscript, attempt: int) -> tuple[Manuscript, Prepared]:
         """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
@@ -279,7 +272,7 @@ class Pipeline:
             description=specification.description,
             code=written.code,
             examples=examples,
-            use_when=wish.use_when or specification.use_when,
+            use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
             packages=wish.packages or written.packages,
             grants=grants_of(wish),
         )

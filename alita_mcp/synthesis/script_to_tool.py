@@ -10,7 +10,7 @@ from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
-from alita_mcp.synthesis.pipeline import OnStage, Pipeline, Workshop, named
+from alita_mcp.synthesis.pipeline import Pipeline, named
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.script_runs import (
@@ -23,6 +23,7 @@ from alita_mcp.synthesis.script_runs import (
     says_the_same,
     wants_input,
 )
+from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.synthesis.written import Specification, fits
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import ContractError
@@ -89,7 +90,9 @@ class ScriptToTool:
         wish = self._wish
         planner = self._models.role("planner")
         asked = prompts.specify_script(brief, wish.name)
-        specification = (await ask(planner, asked, ScriptSpecification, temperature=0.2)).value
+        specification = (
+            await ask(planner, asked, ScriptSpecification, temperature=0.2, lacks=Specification.lacks)
+        ).value
         return named(specification, wish, self._workshop.submission) or specification
 
     async def _observed(self, specification: ScriptSpecification) -> list[tuple[ScriptRun, RunResult]]:

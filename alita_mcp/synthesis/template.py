@@ -23,7 +23,7 @@ RULES = (
     ),
     "Imports: the standard library and what you list in packages (wheels only).",
     "At least 3 tests with different results, one of them an edge or an error case.",
-    "use_when: about five short requests in different words that this tool serves.",
+    "use_when: about five short requests in different words that this tool serves, one with concrete values.",
 )
 
 

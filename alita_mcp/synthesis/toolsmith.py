@@ -17,19 +17,29 @@ from alita_mcp.library.trust import may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.duplicates import find_same_behaviour
+from alita_mcp.synthesis.duplicates import Compared, Proved, compared
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.modes import PLANS
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected, rejection
-from alita_mcp.synthesis.pipeline import Advice, Amend, Pipeline, Workshop
+from alita_mcp.synthesis.outcomes import (
+    Created,
+    Exists,
+    NeedsApproval,
+    Outcome,
+    Rejected,
+    rejection,
+    told_apart,
+)
+from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code
+from alita_mcp.synthesis.wordings import learn_words
+from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
 from alita_mcp.values import (
     META_TOOLS,
     TOOL_NAME,
@@ -40,6 +50,7 @@ from alita_mcp.values import (
     StoredVersion,
     VerificationReport,
 )
+from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
 
 OnStage = Callable[[str], Awaitable[None]]
@@ -186,15 +197,25 @@ class Toolsmith:
             return rejection(failure)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
+        beside = Compared()
         if not follows:
             await on_stage("duplicates")
-            names = await self._library.similar(f"{draft.name} {draft.description}")
-            same = await find_same_behaviour(draft, verdict.contract, names, self._library, self._sandbox)
-            if same is not None:
-                return same
+            beside = await self._beside(Proved(draft, verdict))
+            if beside.serving is not None:
+                return beside.serving
         report = await amend(verdict) if amend is not None else verdict.report
         accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
-        return await self._publish(accepted, follows, on_stage)
+        return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
+
+    async def _beside(self, proved: Proved) -> Compared:
+        """The draft compared with what its words find; the tool that does the same learns these words."""
+        draft, library = proved.draft, self._library
+        names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
+        rehearsal = Rehearsal(self._sandbox, library.read)
+        found = await compared(proved, names, library, rehearsal)
+        if found.serving is not None:
+            await learn_words(library, found.serving.tool, draft.description, draft.use_when)
+        return found
 
     async def _is_current(self, draft: Draft) -> bool:
         try:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.synthesis.request import MAX_TEXT
+from alita_mcp.synthesis.wordings import is_plain, says_nothing_new
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value
 from alita_mcp.verification.arguments import validate_arguments
 from alita_mcp.verification.contract import read_contract
@@ -16,6 +25,9 @@ from alita_mcp.verification.findings import ContractError
 
 MAX_TESTS = 20
 """Of one suite; the rest is left out."""
+MIN_REQUESTS = 5
+MAX_REQUESTS = 10
+"""Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 Line = Annotated[str, Field(max_length=500)]
@@ -38,10 +50,30 @@ class Specification(Written):
     """What is decided about edge cases and errors, so that tests and code are written to one meaning."""
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
 
+    @field_validator("use_when", mode="before")
+    @classmethod
+    def _useful(cls, requests: Any, known: ValidationInfo) -> tuple[str, ...]:
+        """Those that a search can use; the others are left out, for no tool fails for want of words."""
+        kept: list[str] = []
+        for each in requests if isinstance(requests, list | tuple) else ():
+            words = " ".join(each.split()) if isinstance(each, str) else ""
+            if is_plain(words) and not says_nothing_new(words, kept, str(known.data.get("name", ""))):
+                kept.append(words)
+        return tuple(kept[:MAX_REQUESTS])
+
     @model_validator(mode="after")
     def _says_a_contract(self) -> Specification:
         self.contract()
         return self
+
+    def lacks(self) -> str:
+        """What is to be asked for again; empty when nothing is."""
+        missing = MIN_REQUESTS - len(self.use_when)
+        if missing <= 0:
+            return ""
+        return (
+            f"use_when: {missing} more requests are needed, each in other words, short, and describing a need"
+        )
 
     def contract(self) -> ToolContract:
         """What the signature promises to callers.

@@ -49,6 +49,11 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
     return checks
 
 
+def holds_key(text: str) -> bool:
+    """Whether a key of well-known shape stands anywhere in it."""
+    return any(pattern.search(text) for pattern in _KEYS.values())
+
+
 def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
     """String constants with the name that they are assigned, passed or keyed under."""
     found: list[tuple[str, ast.expr | None]] = []

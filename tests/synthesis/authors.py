@@ -15,7 +15,14 @@ SPEC: dict[str, Any] = {
     "description": "Adds up the decimal digits of a whole number.",
     "signature": "def digit_sum(number: int) -> int",
     "rules": ["A negative number has the digit sum of its absolute value."],
-    "use_when": ["sum of digits", "cross total of 123"],
+    "use_when": [
+        "sum of digits",
+        "cross total of 123",
+        "add up the figures in a number",
+        "checksum by digits",
+        "total of all decimal places",
+        "what do the numerals of 4711 come to",
+    ],
 }
 _HEAD = '''def digit_sum(number: int) -> int:
     """Adds up the decimal digits of a whole number.

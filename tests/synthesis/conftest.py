@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.monty import MontySandbox

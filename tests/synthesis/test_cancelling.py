@@ -17,7 +17,7 @@ import pytest
 
 from alita_mcp.app import open_app
 from alita_mcp.errors import Cancelled
-from alita_mcp.library.library import open_library
+from alita_mcp.library.opening import open_library
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.monty import MontySandbox

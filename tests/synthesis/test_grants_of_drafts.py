@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
@@ -144,3 +145,32 @@ async def test_the_same_request_again_exists(library: Library, settings: Setting
     await made(library, settings)
     assert isinstance(await made(library, settings), Exists)
     assert isinstance(await made(library, settings, update=True), Exists)
+
+
+FETCH_THING: dict[str, Any] = {
+    "name": "fetch_thing",
+    "description": "Fetches an item that is called a thing.",
+    "code": FETCH.replace("fetch_item", "fetch_thing"),
+}
+
+
+async def test_tools_with_the_same_grants_are_compared_in_rehearsal(
+    library: Library, settings: Settings
+) -> None:
+    assert isinstance(await made(library, settings), NeedsApproval)
+    outcome = await made(library, settings, **FETCH_THING)
+    assert isinstance(outcome, Exists), outcome
+    assert (outcome.tool, "in rehearsal" in outcome.why) == ("fetch_item", True)
+
+
+async def test_tools_with_other_grants_or_other_words_are_not_compared(
+    library: Library, settings: Settings
+) -> None:
+    assert isinstance(await made(library, settings), NeedsApproval)
+    other_host = {**FETCH_THING, "network": ["*.example.org"]}
+    assert isinstance(await made(library, settings, **other_host), NeedsApproval)
+    other_words = {
+        **FETCH_ITEM, "name": "orders_by_rank", "code": FETCH.replace("fetch_item", "orders_by_rank"),
+        "description": "Looks up which order of a customer holds some rank; shows an item of it.",
+    }  # fmt: skip
+    assert isinstance(await made(library, settings, **other_words), NeedsApproval)

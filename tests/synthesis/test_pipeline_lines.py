@@ -13,8 +13,8 @@ from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.outcomes import Created, Rejected
-from alita_mcp.synthesis.pipeline import Advice
 from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.synthesis.workshop import Advice
 from alita_mcp.values import Manifest
 from tests.models.openai_server import ORDERS, Request, openai_server
 from tests.synthesis.authors import LOOPED, PLAIN, SPEC, Script, coded

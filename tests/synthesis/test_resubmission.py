@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected

@@ -1,0 +1,101 @@
+"""Can one tool be called in place of another? Parameters matched by name, place and type; results by type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from alita_mcp.values import Schema
+
+Names = Mapping[str, str]
+"""A tool's parameter names to those of another tool."""
+
+
+def parameter_maps(wanted: Schema, known: Schema) -> list[Names]:
+    """The ways to call the `known` tool with the arguments of the `wanted` one, the likeliest first; none fits: none.
+
+    The known tool must take all that the wanted one takes, and need nothing more.
+    """
+    ways = [_by_name_and_place(wanted, known), _by_type(wanted, known)]
+    fitting = [way for way in ways if way is not None and _fits(way, wanted, known)]
+    return fitting[:1] if fitting[1:] == fitting[:1] else fitting
+
+
+def takes(known: Schema, wanted: Schema) -> bool:
+    """Whether every value of the `wanted` schema is one of the `known` schema too."""
+    kind, asked = str(known.get("type")), str(wanted.get("type"))
+    if kind != asked and (kind, asked) != ("number", "integer"):
+        return False
+    if "enum" in known and not {*wanted.get("enum", (None,))} <= {*known["enum"]}:
+        return False
+    if kind == "array":
+        return takes(known.get("items", {}), wanted.get("items", {}))
+    return kind != "object" or _takes_object(known, wanted)
+
+
+def results_alike(one: Schema, other: Schema) -> bool:
+    """Whether two result schemas are of the same shape; whole numbers and others are one kind."""
+    return bool(_shape(one) == _shape(other))
+
+
+def renamed(way: Names) -> str:
+    """In words: which parameters have other names there."""
+    other = [f"{there} is your {here}" for here, there in way.items() if here != there]
+    return f"; its {', '.join(other)}" if other else ""
+
+
+def _takes_object(known: Schema, wanted: Schema) -> bool:
+    values, asked = known.get("additionalProperties"), wanted.get("additionalProperties")
+    if isinstance(values, dict) or isinstance(asked, dict):
+        return isinstance(values, dict) and isinstance(asked, dict) and takes(values, asked)
+    parts, asked_parts = known.get("properties", {}), wanted.get("properties", {})
+    same = {name: name for name in asked_parts}
+    return asked_parts.keys() <= parts.keys() and _fits(same, wanted, known)
+
+
+def _fits(way: Names, wanted: Schema, known: Schema) -> bool:
+    """Whether each parameter is taken as the other tool's, and none that the other tool needs may be missing."""
+    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
+    always = {way[name] for name in wanted.get("required", ())}
+    return set(known.get("required", ())) <= always and all(
+        takes(known_parts[way[name]], part) for name, part in parts.items()
+    )
+
+
+def _by_name_and_place(wanted: Schema, known: Schema) -> Names | None:
+    """Parameters of one name are the same; the others in the order in which they stand."""
+    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
+    same = {name: name for name in parts if name in known_parts}
+    left = [name for name in parts if name not in same]
+    free = [name for name in known_parts if name not in same]
+    return same | dict(zip(left, free, strict=False)) if len(left) <= len(free) else None
+
+
+def _by_type(wanted: Schema, known: Schema) -> Names | None:
+    """Parameters of one type are the same, where no two have the same."""
+    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
+    kinds = {_kind(part): name for name, part in parts.items()}
+    known_kinds = {_kind(part): name for name, part in known_parts.items()}
+    counted = Counter(map(_kind, known_parts.values()))
+    if len(kinds) < len(parts) or any(counted[kind] != 1 for kind in kinds):
+        return None
+    return {name: known_kinds[kind] for kind, name in kinds.items()}
+
+
+def _kind(schema: Schema) -> str:
+    return repr(_shape(schema))
+
+
+def _shape(schema: Schema) -> Any:
+    match schema.get("type"):
+        case "integer":
+            return "number"
+        case "array":
+            return ["array", _shape(schema.get("items", {}))]
+        case "object":
+            values = schema.get("additionalProperties")
+            parts = {name: _shape(part) for name, part in sorted(schema.get("properties", {}).items())}
+            return ["object", parts, _shape(values) if isinstance(values, dict) else None]
+        case other:
+            return other

@@ -1,0 +1,60 @@
+"""Other words for a tool: a request that it serves becomes one of the requests it is found by.
+
+They come from strangers, are kept for good and are read by whoever looks at the tool: what is no short, plain request,
+or looks as if somebody would not want it kept, is not learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from alita_mcp.library.library import Library
+from alita_mcp.library.private_text import looks_private
+from alita_mcp.library.search_text import plain_tokens, split_words
+from alita_mcp.values import Grants
+from alita_mcp.verification.credentials import holds_key
+from alita_mcp.verification.wording import text_checks
+
+MAX_CHARACTERS = 200
+MAX_LEARNED_AT_ONCE = 6
+NEARLY_EQUAL = 0.8
+"""Share of common words from which on a request is one that the tool has."""
+
+
+def worth_learning(text: str) -> str | None:
+    """The text as a request on one line; None where it is too long, cannot be shown, or looks private."""
+    words = " ".join(text.split())
+    if not is_plain(words) or holds_key(words) or looks_private(words):
+        return None
+    return words
+
+
+def is_plain(request: str) -> bool:
+    """Whether it is one short line of words that asks for something and gives no orders to a model."""
+    shown = request.isprintable() and bool(plain_tokens(request))
+    return shown and not text_checks("request", request, MAX_CHARACTERS, Grants())
+
+
+def says_nothing_new(text: str, known: Iterable[str], name: str) -> bool:
+    """Whether a request is the tool's name alone, a part of a text that is known, or nearly the same as one."""
+    words, own = _words(text), _words(name) | {name}
+    texts = [_words(each) for each in known]
+    return any(words <= each for each in (own, *texts)) or any(
+        _alike(words, each) >= NEARLY_EQUAL for each in texts
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(plain_tokens(split_words(text)))
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / max(1, len(one | other))
+
+
+async def learn_words(library: Library, tool: str, description: str, use_when: Sequence[str] = ()) -> None:
+    """Records how somebody asked for what a tool does; what cannot be shown or recorded is left out."""
+    for text in [description, *use_when][:MAX_LEARNED_AT_ONCE]:
+        words = worth_learning(" ".join(text.split())[:MAX_CHARACTERS])
+        if words is not None:
+            await library.learn_wording(tool, words)

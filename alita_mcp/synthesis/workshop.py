@@ -1,0 +1,52 @@
+"""What every synthesis works with: the library, a sandbox, the gates, and what is known from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from alita_mcp.library.library import Library
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.synthesis.lessons import Lessons
+from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
+from alita_mcp.values import Draft, VerificationReport
+from alita_mcp.verification.verify import Verdict
+
+OnStage = Callable[[str], Awaitable[None]]
+Research = Callable[[str], Awaitable[str]]
+"""A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
+Amend = Callable[[Verdict], Awaitable[VerificationReport]]
+"""An accepted verdict in, the report that is to be stored out."""
+
+
+class Submission(Protocol):
+    """Where drafts go to be proved and published."""
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        ...
+
+    async def submit(
+        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+    ) -> Outcome:
+        """A draft through all gates and into the library."""
+        ...
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is known from elsewhere: earlier failures, and notes from research where there is any."""
+
+    lessons: Lessons
+    research: Research | None = None
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every synthesis works with."""
+
+    library: Library
+    sandbox: Sandbox
+    submission: Submission
+    advice: Advice

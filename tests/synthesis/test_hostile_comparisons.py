@@ -1,0 +1,125 @@
+"""Tools that were made to spoil a comparison: they never count as doing the same, and hold nothing up."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from alita_mcp.library.library import Library
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.outcomes import Created
+from alita_mcp.synthesis.serving import find_serving
+from alita_mcp.synthesis.written import Specification
+from alita_mcp.values import AcceptedVersion, Example, StoredVersion
+from alita_mcp.verification.rehearsal import Rehearsal
+from tests.library.factory import accepted
+from tests.synthesis.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
+
+WAIT_S = 120
+SCHEMA = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
+RESULT = {"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]}
+SAYS = "Converts a temperature from degrees Celsius to degrees Fahrenheit."
+HOSTILE = {
+    "never ends": "while True:\n        pass",
+    "always raises": "raise ValueError('no')",
+    "gives too much": "return 'x' * 60_000_000",
+    "fills the memory": "return len([0] * 10**10)",
+    "gives what is no number": "return [celsius * 9 / 5 + 32]",
+    "knows the examples only": "return {10.0: 50.0, 20.0: 68.0, 37.0: 98.6}[celsius]",
+    "knows the examples and makes the rest up": "return {10.0: 50.0, 20.0: 68.0, 37.0: 98.6}.get(celsius, 0.0)",
+    "recurses": "return warming(celsius)",
+    "is full of texts": f"words = {['w' * 30 + str(n) for n in range(300)]!r}\n    return len(words) + celsius",
+}
+
+
+def hostile(body: str, name: str = "warming") -> AcceptedVersion:
+    made = accepted(
+        name, SAYS, code=f"def {name}(celsius: float) -> float:\n    {body}\n",
+        examples=(Example(arguments={"celsius": 10.0}, expected=50.0),), input_schema=SCHEMA, sandbox="monty",
+    )  # fmt: skip
+    return made.model_copy(
+        update={"contract": made.contract.model_copy(update={"output_schema": RESULT, "wraps_result": True})}
+    )
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+async def test_a_hostile_tool_swallows_no_draft_and_holds_it_up_only_so_long(
+    body: str, library: Library, sandbox: MontySandbox, settings: Settings
+) -> None:
+    await library.publish(hostile(body), expected_version=0)
+    outcome = await Smithy(library, sandbox, settings).make(WARMTH, WARMTH_TESTS)
+    assert isinstance(outcome, Created), outcome
+    assert library.entry("warming").wordings == ()
+
+
+SPEC = Specification(
+    name="warmth_in_us_units", description=SAYS, signature="def warmth_in_us_units(value: float) -> float"
+)
+OWN = [Example.model_validate(test) for test in WARMTH_TESTS]
+SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in range(6)]
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+async def test_a_hostile_tool_serves_no_wish_either(
+    body: str, library: Library, sandbox: MontySandbox
+) -> None:
+    await library.publish(hostile(body), expected_version=0)
+    rehearsal = Rehearsal(sandbox, library.read)
+    with anyio.fail_after(WAIT_S):
+        rivals = await rivals_of(SPEC, library)
+        assert rivals == ("warming",)
+        assert await find_passing(Asked(SPEC, OWN, [SUITE]), rivals, library, rehearsal) is None
+        if not body.startswith("return {"):
+            assert await find_serving(OWN, rivals, library, rehearsal) is None
+
+
+async def serving(library: Library, sandbox: MontySandbox, *suites: list[Example], own: bool = True) -> str:
+    asked = Asked(SPEC, OWN if own else [], suites)
+    with anyio.fail_after(WAIT_S):
+        found = await find_passing(asked, ("gone", "warming"), library, Rehearsal(sandbox, library.read))
+    return found.why if found is not None else ""
+
+
+async def test_tests_decide_before_code_is_written_and_one_wrong_suite_of_three_does_not_matter(
+    library: Library, sandbox: MontySandbox
+) -> None:
+    await library.publish(hostile("return celsius * 9 / 5 + 32"), expected_version=0)
+    wrong = Example(arguments={"value": 1.0}, expected=0.0)
+    raising = Example(arguments={"value": 1.0}, raises="ValueError")
+    check = Example(arguments={"value": 1.0}, check="result == 0")
+    nearly, bad = [*SUITE, wrong], [*SUITE[:3], wrong, wrong]
+    assert await serving(library, sandbox, SUITE, SUITE, SUITE) == (
+        "it passes your 3 examples and 18 of 18 tests that were written for this request; its celsius is your value"
+    )
+    assert "19 of 20" in await serving(library, sandbox, SUITE, SUITE, [*SUITE, *SUITE[:1], wrong], own=False)
+    assert "18 of 18" in await serving(library, sandbox, [*SUITE, check], SUITE, SUITE), "checks are left out"
+    for suites in (
+        [nearly],
+        [SUITE, nearly],
+        [SUITE, SUITE, bad],
+        [SUITE, nearly, nearly],
+        [[*SUITE, raising]],
+    ):
+        assert await serving(library, sandbox, *suites) == ""
+    assert await serving(library, sandbox, SUITE[:1], own=False) == "", "too few prove nothing"
+    assert await serving(library, sandbox, SUITE[:1] * 9, own=False) == "", "nor does one result"
+    assert await serving(library, sandbox) == "", "nor a caller's examples without any suite"
+
+
+async def test_only_what_could_be_called_in_its_place_is_a_rival(
+    library: Library, sandbox: MontySandbox
+) -> None:
+    await library.publish(hostile("return celsius", "good"), expected_version=0)
+    other = hostile("return str(celsius)", "texts")
+    schema = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    await library.publish(
+        other.model_copy(update={"contract": other.contract.model_copy(update={"output_schema": schema})}),
+        expected_version=0,
+    )
+    await library.publish(hostile("return celsius", "broken"), expected_version=0)
+    (library.home / "generated_tools" / "broken" / "v1" / "tool.py").write_text("changed")
+    with anyio.fail_after(WAIT_S):
+        assert await rivals_of(SPEC, library) == ("good",)
+        assert isinstance(await library.read("good"), StoredVersion)

@@ -1,0 +1,101 @@
+"""Inputs made of what stands in the code of the compared tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from alita_mcp.synthesis.telling_inputs import (
+    MAX_CONSTANTS,
+    MAX_NUMBER,
+    MAX_TEXT,
+    constants_in,
+    telling_inputs,
+)
+from alita_mcp.verification.arguments import validate_arguments
+
+ALL_KINDS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "mode": {"type": "string", "enum": ["up", "down"]},
+        "text": {"type": "string"},
+        "part": {"type": "string"},
+        "count": {"type": "integer"},
+        "other": {"type": "integer"},
+        "share": {"type": "number"},
+        "loud": {"type": "boolean"},
+        "rows": {"type": "array", "items": {"type": "integer"}},
+        "more": {"type": "array", "items": {"type": "string"}},
+        "deep": {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        },
+        "by": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "point": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]},
+    },
+    "required": ["text", "rows"],
+}
+
+
+def test_constants_are_the_texts_and_numbers_of_the_code_and_no_messages_or_docstrings() -> None:
+    code = (
+        '"""Module."""\ndef f(x):\n    """Does it."""\n    if x in ("-", "AEIOU") and x != 1000 and x is not True:\n'
+        f'        raise ValueError({"long " * 20!r})\n    return 2.5, 10**9, {10**12}, b"x", "", 1e999\n'
+        "    return '\\ud800', 1000\n"
+    )
+    assert sorted(constants_in(code), key=str) == ["-", 10, 1000, 2.5, 9, "AEIOU"]
+    assert constants_in("def (", "x\x00", "(" * 100_000, code) == constants_in(code)
+
+
+def test_one_program_does_not_crowd_out_the_other() -> None:
+    flooding = f"x = {list(range(9_000))}\n"
+    found = constants_in(flooding, "y = 'seldom'\n")
+    assert len(found) == MAX_CONSTANTS + 1
+    assert found[-1] == "seldom"
+
+
+def test_inputs_fit_the_schema_are_bounded_and_the_same_each_time() -> None:
+    constants = ["-", "x" * 40, "[", "]", "AEIOU", 1000, 2.5]
+    made = telling_inputs(ALL_KINDS, constants, 4, 200)
+    assert made == telling_inputs(ALL_KINDS, constants, 4, 200)
+    assert made != telling_inputs(ALL_KINDS, constants, 5, 200)
+    for each in made:
+        validate_arguments(ALL_KINDS, each)
+        assert len(json.dumps(each)) < 40_000
+        assert len(each["text"]) <= 2 * MAX_TEXT
+        assert all(abs(number) <= MAX_NUMBER + 1 for number in each["rows"])
+    assert {"loud", "deep", "by"} <= {name for each in made for name in each}
+    assert any("deep" not in each for each in made), "what may be left out is left out now and then"
+
+
+@pytest.mark.parametrize(
+    ("code", "looks"),
+    [
+        ("x = '-'", lambda text: text.count("-") == 2 and text.replace("-", "").isdigit()),
+        ("x = '('; y = ')'", lambda text: text.count("(") == text.count(")") > 1 and text.startswith("(")),
+        ("x = 'abc'", lambda text: len(text) > 2 and text == text[::-1] and len({*text}) > 1),
+    ],
+    ids=["fields", "brackets", "palindromes"],
+)
+def test_texts_have_the_forms_that_programs_look_for(code: str, looks: Any) -> None:
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    made = telling_inputs(schema, constants_in(code), 1, 80)
+    assert sum(looks(each["text"]) for each in made) >= 3
+
+
+def test_values_of_one_input_are_related_now_and_then() -> None:
+    made = telling_inputs(ALL_KINDS | {"required": list(ALL_KINDS["properties"])}, [], 1, 200)
+    assert any(each["other"] == each["count"] for each in made)
+    assert any(
+        each["part"] and each["part"] != each["text"] and each["part"] in each["text"] for each in made
+    )
+    assert any(len(each["more"]) == len(each["rows"]) > 1 for each in made)
+    assert any(each["rows"] == sorted(each["rows"]) and len(each["rows"]) > 3 for each in made)
+
+
+def test_where_nothing_is_known_values_of_all_kinds_are_made() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {}}}, "required": ["a"]}
+    found = {type(part) for each in telling_inputs(schema, ["x"], 1, 80) for part in each["a"]}
+    assert found == {str, int, float, bool, type(None)}
