@@ -12,9 +12,11 @@ from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
+from alita_mcp.app.learning import Learning, open_learning
 from alita_mcp.errors import SandboxError, UsageError
 from alita_mcp.library.evidence import evidence_of
-from alita_mcp.library.library import Library, open_library
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.result_cache import open_result_cache
 from alita_mcp.library.search_answer import SearchAnswer
@@ -38,14 +40,16 @@ ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete"
 class App:
     """All opened parts of one process, and the flows over them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all parts of a process
         self,
         settings: Settings,
         library: Library,
         calls: Calls,
         jobs: Jobs,
         toolsmith: Toolsmith,
+        *,
         model: LanguageModel | None = None,
+        learning: Learning | None = None,
     ) -> None:
         self.settings = settings
         self.library = library
@@ -53,6 +57,7 @@ class App:
         self.jobs = jobs
         self.toolsmith = toolsmith
         self._model = model
+        self._learning = learning
         self._promotion = Promotion(settings.promoted, verified_only=settings.promote == "verified")
         self._calls = calls
 
@@ -60,9 +65,16 @@ class App:
         """The tools that clients see as tools of their own, in an order that stays."""
         return self._promotion.choose(self.library.entries())
 
-    async def search(self, query: str, limit: int = 5) -> SearchAnswer:
-        """Tools that serve a need, best first, with a calibrated word on whether any does."""
-        return await self.library.search(query, limit)
+    async def search(self, query: str, limit: int = 5, *, asker: str = "") -> SearchAnswer:
+        """Tools that serve a need, best first, with a calibrated word on whether any does.
+
+        `asker` names the client, so that its next call may teach the tool these words.
+        """
+        found = await self.library.search(query, limit)
+        self.library.calls.record_search(query, found)
+        if self._learning is not None:
+            self._learning.searched(asker, query, found)
+        return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: OnStage) -> Outcome:
         """Starts a synthesis; its outcome, or `working` when it takes longer than `answer_within_s`.
@@ -106,9 +118,14 @@ class App:
         """
         return await self.jobs.answer(job, self.settings.answer_within_s, on_stage, until)
 
-    async def run(self, name: str, arguments: dict[str, Any], version: int | None = None) -> RunAnswer:
-        """Calls a tool in the sandbox; see `Calls.run`."""
-        return await self._calls.run(name, arguments, version)
+    async def run(
+        self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: str = ""
+    ) -> RunAnswer:
+        """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `asker`."""
+        answer = await self._calls.run(name, arguments, version)
+        if self._learning is not None and answer.result.ok:
+            self._learning.called(asker, name)
+        return answer
 
     async def solve(self, task: str, on_step: OnStage) -> Solution:
         """Lets the manager agent work on a task with the library's tools.
@@ -198,7 +215,8 @@ async def open_app(
 
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for)
-        yield App(settings, library, calls, jobs, toolsmith, author)
+        learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
+        yield App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
 
 
 def _plain_model(models: ModelRoom) -> LanguageModel | None:

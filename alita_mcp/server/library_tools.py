@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.server.asker import asker_of
 from alita_mcp.server.definitions import definition_of
 from alita_mcp.server.results import delivered
 
@@ -47,7 +48,7 @@ class LibraryTools:
 
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Runs the current version."""
-        return delivered(await call.app.run(call.name, call.arguments))
+        return delivered(await call.app.run(call.name, call.arguments, asker=asker_of(call.ctx)))
 
     def _definition(self, manifest: Manifest) -> types.Tool:
         """Made once for each version and what is proved of it: it is asked for at every call."""

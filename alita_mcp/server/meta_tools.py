@@ -12,6 +12,7 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.server.answers import answer, printable
+from alita_mcp.server.asker import asker_of
 from alita_mcp.server.definitions import META_DEFINITIONS
 from alita_mcp.server.results import checked, delivered
 from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
@@ -102,7 +103,7 @@ def _no_constant(name: str) -> Any:
 
 async def _search(call: ToolCall) -> ToolAnswer:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
-    found = await call.app.search(query, limit)
+    found = await call.app.search(query, limit, asker=asker_of(call.ctx))
     listed = {entry.name for entry in call.app.listed()}
     results = []
     for hit in found.results:
@@ -118,7 +119,9 @@ async def _search(call: ToolCall) -> ToolAnswer:
 
 async def _run(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
-    run = await call.app.run(arguments["name"], arguments.get("arguments", {}), arguments.get("version"))
+    run = await call.app.run(
+        arguments["name"], arguments.get("arguments", {}), arguments.get("version"), asker=asker_of(call.ctx)
+    )
     return await checked(delivered(run), run.manifest.output_schema, call.app)
 
 
@@ -171,7 +174,12 @@ def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        structured = {field: value for field, value in structured.items() if value != ""}
+        optional = {"similar", "differs"}
+        structured = {
+            field: value
+            for field, value in structured.items()
+            if value != "" and (value or field not in optional)
+        }
     if isinstance(outcome, Created):
         structured |= call_and_visible(call.ctx, outcome.tool, call.app)
     return answer(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))

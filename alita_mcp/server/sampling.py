@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +16,7 @@ from alita_mcp.models.lending import HINT, NAME, Answer, Carrier, Desk, Question
 from alita_mcp.models.litellm import CHARACTERS_PER_TOKEN, MAX_TEXT_CHARACTERS
 from alita_mcp.models.redaction import presentable
 from alita_mcp.models.seam import Completion
-from alita_mcp.server.announce import connection_of
+from alita_mcp.server.asker import name_of_connection
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context, ToolCall
@@ -33,7 +32,6 @@ _PURPOSES = {
     "tester": "to write tests for the tool",
     "coder": "to write the code of the tool",
 }
-_OWNER = "alita/owner"
 
 
 def can_be_asked(ctx: Context) -> bool:
@@ -52,12 +50,7 @@ def desk_for(call: ToolCall) -> Desk | None:
     settings = call.app.settings
     if not settings.client_model or not can_be_asked(call.ctx):
         return None
-    return Desk(settings.client_model_wait_s, "" if is_modern(call.ctx) else _owner(call.ctx))
-
-
-def _owner(ctx: Context) -> str:
-    """A name for a connection that lasts, which no other connection has or can guess."""
-    return str(connection_of(ctx).state.setdefault(_OWNER, secrets.token_hex(16)))
+    return Desk(settings.client_model_wait_s, "" if is_modern(call.ctx) else name_of_connection(call.ctx))
 
 
 def request_for(question: Question) -> types.CreateMessageRequest:

@@ -1,0 +1,141 @@
+"""Learns from use: a search that led to a call becomes one of the requests by which that tool is found.
+
+Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in the
+background, so that no answer waits for them, and they are all that is learned: what a tool may do and how far it is
+trusted depends on its evidence alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.library.library import Library
+from alita_mcp.library.search_answer import SearchAnswer
+from alita_mcp.synthesis.wordings import says_nothing_new, worth_learning
+
+WITHIN_S = 600.0
+"""A call this long after a search has nothing to do with it."""
+MAX_ASKERS = 256
+"""So many clients' searches are remembered; the one that was silent longest is forgotten first."""
+MAX_SEARCHES = 4
+"""So many a client: the same need in several words, then one call."""
+MAX_WAITING = 64
+"""So many lessons may wait to be written; more of them are lost, and nobody misses them."""
+CLOSES_WITHIN_S = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """One search that found something, by one client."""
+
+    at: float
+    query: str
+    names: frozenset[str]
+
+
+class Lessons:
+    """Pairs of tool and words on their way into the library, at most `MAX_WAITING`; one more is lost."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._waiting: deque[tuple[str, str]] = deque()
+        self._some = anyio.Event()
+        self._none = anyio.Event()
+        self._none.set()
+
+    def add(self, name: str, words: str) -> None:
+        """Has these words learned, a moment later."""
+        if len(self._waiting) < MAX_WAITING:
+            self._waiting.append((name, words))
+            self._none = anyio.Event() if self._none.is_set() else self._none
+            self._some.set()
+
+    async def settled(self) -> None:
+        """Returns when nothing waits."""
+        await self._none.wait()
+
+    async def write(self) -> None:
+        """Writes what comes, until cancelled."""
+        while True:
+            while self._waiting:
+                name, words = self._waiting[0]
+                try:
+                    await self._library.learn_wording(name, words, from_use=True)
+                except AlitaError as failure:
+                    _log.warning("%s", failure)
+                self._waiting.popleft()
+            self._none.set()
+            self._some = anyio.Event()
+            await self._some.wait()
+
+
+class Learning:
+    """Remembers what clients searched for, until a call shows which tool it meant."""
+
+    def __init__(
+        self, library: Library, lessons: Lessons, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Made by `open_learning`."""
+        self._library = library
+        self._lessons = lessons
+        self._clock = clock
+        self._askers: OrderedDict[str, list[_Searched]] = OrderedDict()
+
+    def searched(self, asker: str, query: str, found: SearchAnswer) -> None:
+        """Remembers a search of a client; what only fills the list up was not found by it."""
+        names = frozenset(hit.name for hit in found.results if hit.score > 0)
+        words = worth_learning(query)
+        if not asker or not names or words is None:
+            return
+        kept = self._askers.pop(asker, [])
+        self._askers[asker] = [*kept, _Searched(self._clock(), words, names)][-MAX_SEARCHES:]
+        while len(self._askers) > MAX_ASKERS:
+            self._askers.popitem(last=False)
+
+    def called(self, asker: str, name: str) -> None:
+        """The client's first successful call after its searches: they are over, and the newest that fits teaches."""
+        pending = self._askers.pop(asker, [])
+        now = self._clock()
+        for search in reversed(pending):
+            if name in search.names and now - search.at <= WITHIN_S:
+                self._teach(name, search.query)
+                return
+
+    def _teach(self, name: str, query: str) -> None:
+        try:
+            entry = self._library.entry(name)
+            known = (entry.manifest.description, *entry.manifest.use_when, *entry.wordings)
+            if not says_nothing_new(query, known, name):
+                self._lessons.add(name, query)
+        except AlitaError:
+            return  # it is gone
+
+    async def settled(self) -> None:
+        """Returns when all that was learned is written."""
+        await self._lessons.settled()
+
+
+@asynccontextmanager
+async def open_learning(
+    library: Library, *, clock: Callable[[], float] = time.monotonic
+) -> AsyncIterator[Learning]:
+    """Learns for as long as it is open; at the end what waits is still written, if that does not take long."""
+    lessons = Lessons(library)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lessons.write)
+        try:
+            yield Learning(library, lessons, clock=clock)
+        finally:
+            with anyio.move_on_after(CLOSES_WITHIN_S, shield=True):
+                await lessons.settled()
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,113 @@
+"""The same tool is not made twice: whole syntheses through an App, models scripted over HTTP, real sandboxes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import anyio
+import pytest
+
+from alita_mcp.app import App, open_app
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.server.admission import admit
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
+from alita_mcp.synthesis.request import read_request
+from tests.models.openai_server import openai_server
+from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH, WRONG, Script, suite_of
+
+WAIT_S = 120
+Make = Callable[[Script], AbstractAsyncContextManager[App]]
+
+
+async def silent(_stage: str) -> None:
+    return None
+
+
+@pytest.fixture(params=["monty", "bubblewrap"])
+def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Opens an App in a sandbox of each kind, with models that answer from a script."""
+    if request.param == "bubblewrap":
+        request.getfixturevalue("bubblewrap")
+    kind = {"monty": MontySandbox, "bubblewrap": BubblewrapSandbox}[request.param]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
+
+    @asynccontextmanager
+    async def opening(script: Script) -> AsyncIterator[App]:
+        with openai_server(script) as (url, _asked):
+            configured = settings.model_copy(
+                update={"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+            )
+            room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
+            async with open_app(configured, admit=admit, sandbox=kind(configured), models=room) as app:
+                yield app
+
+    return opening
+
+
+async def ask(app: App, **wish: object) -> Outcome:
+    request = read_request(wish)
+    assert not isinstance(request, Rejected), request
+    with anyio.fail_after(WAIT_S):
+        return await app.synthesize(request, silent)
+
+
+async def publish(app: App, code: str, name: str, says: str, *pairs: tuple[int, int]) -> None:
+    outcome = await ask(
+        app, name=name, code=code.replace("def digit_sum", f"def {name}"), description=says,
+        tests=suite_of(*pairs)["tests"],
+    )  # fmt: skip
+    assert isinstance(outcome, Created), outcome
+
+
+async def publish_twin(app: App) -> None:
+    says = "Adds up the decimal digits of a number."
+    await publish(app, LOOPED, "cross_total", says, (123, 6), (0, 0), (-45, 9))
+
+
+async def test_a_wish_without_examples_is_answered_with_the_tool_that_is_there_before_any_code_is_written(
+    opened: Make,
+) -> None:
+    script = Script()
+    async with opened(script) as app:
+        await publish_twin(app)
+        outcome = await ask(app, description=WISH)
+        assert isinstance(outcome, Exists), outcome
+        assert outcome.tool == "cross_total"
+        assert outcome.why == "it passes 18 of 18 tests that were written for this request"
+        assert script.count("code") == 0, "no candidate is drawn for what exists"
+        assert (script.count("spec"), script.count("tests")) == (1, 3)
+        assert app.library.entry("cross_total").wordings == (WISH,)
+
+
+async def test_a_duplicate_that_the_tests_do_not_show_is_recognised_before_it_is_published(
+    opened: Make,
+) -> None:
+    script = Script(suites=[GOOD, WRONG, EDGES])
+    async with opened(script) as app:
+        await publish_twin(app)
+        outcome = await ask(app, description=WISH)
+        assert isinstance(outcome, Exists), outcome
+        assert (outcome.tool, outcome.why[:15]) == ("cross_total", "same results on")
+        assert script.count("code") == 3
+        assert script.count("tests") == 3, "the suites that were drawn to find out are used"
+        assert (
+            WISH in app.library.entry("cross_total").wordings
+            or SPEC["description"] in app.library.entry("cross_total").wordings
+        )
+
+
+async def test_a_tool_that_sounds_alike_and_does_something_else_is_published_beside_it(opened: Make) -> None:
+    script = Script(candidates=[PLAIN, PLAIN, LOOPED])
+    async with opened(script) as app:
+        says = "Counts the decimal digits of a whole number."
+        await publish(app, COUNT, "digit_count", says, (123, 3), (0, 1), (-45, 2))
+        outcome = await ask(app, description=WISH)
+        assert isinstance(outcome, Created), outcome
+        assert outcome.similar == ("digit_sum", "digit_count")
+        assert "digit_count gives" in outcome.differs[0]
+        assert app.library.entry("digit_count").wordings == ()

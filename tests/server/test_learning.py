@@ -1,0 +1,97 @@
+"""What clients of both protocol eras teach the library by using it, and how tools that sound alike are told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
+from tests.server.drafts import VOWEL_SHARE
+from tests.server.in_memory import PATIENCE_S, Build, called, connected, succeeded, text_of
+
+ASKED = "share of the letters a e i o u, the vowels, in poems"
+
+
+async def wordings(settings: Settings, name: str, count: int) -> tuple[str, ...]:
+    with anyio.fail_after(PATIENCE_S):
+        async with open_library(settings, starters=lambda: None) as library:
+            while len(library.entry(name).wordings) < count:
+                await anyio.sleep(0.05)
+                await library.refresh()
+            return library.entry(name).wordings
+
+
+@pytest.mark.parametrize("way", ["direct", "run_tool"])
+async def test_a_search_and_a_call_by_either_way_teach_the_tool_these_words(
+    build: Build, settings: Settings, era: str, way: str
+) -> None:
+    async with connected(build(), era) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        found = await succeeded(client, "search_capabilities", query=ASKED)
+        assert "vowel_share" in {each["name"] for each in found["results"] if each["score"] > 0}
+        if way == "direct":
+            await succeeded(client, "vowel_share", text="abc")
+        else:
+            await succeeded(client, "run_tool", name="vowel_share", arguments={"text": "abc"})
+        assert await wordings(settings, "vowel_share", 1) == (ASKED,)
+        again = await succeeded(client, "search_capabilities", query=ASKED)
+        assert again["results"][0]["name"] == "vowel_share"
+        assert again["results"][0]["score"] >= found["results"][0]["score"]
+
+
+async def test_another_connection_does_not_teach_with_somebody_elses_search(
+    build: Build, settings: Settings
+) -> None:
+    server = build()
+    async with connected(server, "legacy") as one, connected(server, "legacy") as other:
+        await succeeded(one, "synthesize_tool", **VOWEL_SHARE)
+        await succeeded(one, "search_capabilities", query=ASKED)
+        await succeeded(other, "vowel_share", text="abc")
+        await succeeded(other, "search_capabilities", query="share of vowel letters, of text, in percent")
+        await succeeded(other, "vowel_share", text="abc")
+        assert len(await wordings(settings, "vowel_share", 1)) == 1
+
+
+def conversion(
+    name: str, parameter: str, formula: str, says: str, *pairs: tuple[float, float]
+) -> dict[str, Any]:
+    code = f'def {name}({parameter}: float) -> float:\n    """{says}"""\n    return {formula}\n'
+    tests = [{"arguments": {parameter: given}, "expected": result} for given, result in pairs]
+    return {"name": name, "description": says, "code": code, "tests": tests}
+
+
+TO_F = conversion(
+    "celsius_to_fahrenheit", "celsius", "celsius * 9 / 5 + 32", "Converts degrees Celsius to degrees Fahrenheit.",
+    (0, 32), (100, 212), (-40, -40),
+)  # fmt: skip
+TO_C = conversion(
+    "fahrenheit_to_celsius", "fahrenheit", "(fahrenheit - 32) * 5 / 9",
+    "Converts degrees Fahrenheit to degrees Celsius.", (32, 0), (212, 100), (-40, -40),
+)  # fmt: skip
+AGAIN = conversion(
+    "warmth_in_us_units", "value", "32 + 1.8 * value", "Converts degrees Celsius to degrees Fahrenheit.",
+    (10, 50), (20, 68), (37, 98.6),
+)  # fmt: skip
+
+
+async def made(client: Client, wish: dict[str, Any]) -> dict[str, Any]:
+    result = await called(client, "synthesize_tool", **wish)
+    assert not result.is_error, text_of(result)
+    return {**dict(result.structured_content), "text": text_of(result)}
+
+
+async def test_clients_are_told_what_exists_and_how_lookalikes_differ(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        assert (await made(client, TO_F))["status"] == "created"
+        other = await made(client, TO_C)
+        assert other["status"] == "created"
+        assert other["similar"] == ["fahrenheit_to_celsius", "celsius_to_fahrenheit"]
+        assert "celsius_to_fahrenheit gives" in other["differs"][0]
+        assert "Not the same as celsius_to_fahrenheit" in other["text"]
+        same = await made(client, AGAIN)
+        assert (same["status"], same["tool"]) == ("exists", "celsius_to_fahrenheit")
+        assert same["why"].endswith("its celsius is your value")
