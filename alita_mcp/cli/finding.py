@@ -11,6 +11,7 @@ from alita_mcp.cli.card_view import draw, plain
 from alita_mcp.cli.cards import evidence_card, version_text
 from alita_mcp.cli.commands import Family, in_event_loop, tool_version
 from alita_mcp.cli.costing import list_usage
+from alita_mcp.cli.missing import list_gaps
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns, compact
 from alita_mcp.library.evidence import evidence_of
@@ -42,6 +43,9 @@ def add_commands(family: Family) -> None:
     journal = family.add("log", in_event_loop(log), "show the journal, newest last")
     journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
     journal.add_argument("--limit", type=_count, default=30, metavar="N")
+    journal.add_argument(
+        "--gaps", action="store_true", help="what was searched for in vain, the most wanted first"
+    )
 
 
 def _count(text: str) -> int:
@@ -54,7 +58,9 @@ def _count(text: str) -> int:
 async def search(options: argparse.Namespace, output: Output) -> int:
     """Prints tools, best first, and whether any really fits."""
     async with opened_library() as library:
-        answer = await library.search(" ".join(options.query), options.limit)
+        query = " ".join(options.query)
+        answer = await library.search(query, options.limit)
+        library.calls.record_search(query, answer)
     rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
     says = {"match": "A match.", "possible": "Possible; look closer.", "none": "Nothing that fits."}[
         answer.fit
@@ -151,6 +157,8 @@ async def diff(options: argparse.Namespace, output: Output) -> int:
 
 async def log(options: argparse.Namespace, output: Output) -> int:
     """Prints the journal's last events."""
+    if options.gaps:
+        return await list_gaps(output, options.limit)
     async with opened_library() as library:
         rows = library.journal(options.limit if options.name is None else 100_000)
     if options.name is not None:

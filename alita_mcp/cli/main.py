@@ -48,6 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(argv)
     output = Output(as_json=options.as_json)
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as a shell script starts what it puts into the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _stop)
     try:
         logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())

@@ -90,9 +90,17 @@ def test_a_reader_that_goes_away_is_no_error(environment: dict[str, str]) -> Non
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "start"),
+    [
+        (signal.SIGINT, []),
+        (signal.SIGTERM, []),
+        (signal.SIGTERM, ["bash", "-c", 'trap "" INT; exec "$@"', "-"]),
+    ],
+    ids=["SIGINT", "SIGTERM", "SIGTERM where SIGINT is ignored"],
+)
 def test_a_stopped_command_ends_with_130_and_leaves_no_tool(
-    number: signal.Signals, environment: dict[str, str], tmp_path: Path, process: Alita
+    number: signal.Signals, start: list[str], environment: dict[str, str], tmp_path: Path, process: Alita
 ) -> None:
     code = 'def spin(text: str) -> str:\n    """Spins."""\n    while True:\n        text = text + ""\n'
     tests = [{"arguments": {"text": str(each)}, "expected": str(each)} for each in range(3)]
@@ -101,7 +109,7 @@ def test_a_stopped_command_ends_with_130_and_leaves_no_tool(
         json.dumps({"name": "spin", "description": "Spins.", "code": code, "tests": tests}), encoding="utf-8"
     )
     with subprocess.Popen(
-        [*ALITA, "synthesize", str(file)],
+        [*start, *ALITA, "synthesize", str(file)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
