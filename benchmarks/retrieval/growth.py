@@ -1,0 +1,101 @@
+"""How search, building and disk grow with the number of tools: sizes in, milliseconds, seconds and megabytes out.
+
+The tools are made of the words of real ones: name and parameters of one, description of another.
+"""
+
+from __future__ import annotations
+
+import importlib
+import random
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from alita_mcp.library.background import background
+from alita_mcp.library.finder import Finder
+from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.search_text import Document
+from alita_mcp.models.embedding import Embedder
+
+if TYPE_CHECKING:
+    from benchmarks.retrieval import needs
+else:
+    needs = importlib.import_module(f"{__package__}.needs")
+
+QUERIES = 200
+
+
+async def measure(
+    tools: Sequence[needs.CatalogueTool],
+    queries: Sequence[needs.Need],
+    sizes: Sequence[int],
+    embedder: Embedder | None,
+) -> dict[str, dict[str, float]]:
+    """The figures of each size, under its number."""
+    return {str(size): await _measure(enlarged(tools, size), queries, embedder) for size in sizes}
+
+
+def enlarged(tools: Sequence[needs.CatalogueTool], size: int) -> dict[str, Document]:
+    """So many tools, the same ones each time."""
+    draw = random.Random(size)
+    documents: dict[str, Document] = {}
+    while len(documents) < size:
+        one, other = draw.choice(tools), draw.choice(tools)
+        made = one.model_copy(
+            update={"name": f"{one.name}_{len(documents)}", "description": other.description}
+        )
+        documents[made.name] = made.document()
+    return documents
+
+
+async def _measure(
+    documents: dict[str, Document], queries: Sequence[needs.Need], embedder: Embedder | None
+) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        home = Path(folder) / "index.lance"
+        there = [documents]
+        async with background() as tasks:
+            finder = Finder(SearchIndex(home), lambda: there[-1], tasks, embedder)
+            try:
+                started = time.perf_counter()
+                finder.want(documents)
+                await finder.rebuild()
+                await finder.has_meaning()
+                built = time.perf_counter() - started
+                times = sorted([await _timed(finder, need.query) for need in queries[:QUERIES]])
+                fresh = await _freshness(finder, there)
+            finally:
+                tasks.cancel_scope.cancel()
+                finder.close()
+        disk = await anyio.to_thread.run_sync(_bytes_in, home)
+    return {
+        "p50_ms": times[len(times) // 2],
+        "p99_ms": times[int(0.99 * (len(times) - 1))],
+        "build_s": built,
+        "fresh_s": fresh,
+        "disk_mb": disk / 1e6,
+    }
+
+
+async def _timed(finder: Finder, query: str) -> float:
+    started = time.perf_counter()
+    await finder.look(query)
+    return (time.perf_counter() - started) * 1_000
+
+
+async def _freshness(finder: Finder, there: list[dict[str, Document]]) -> float:
+    """Seconds from a new tool until it is the first hit."""
+    there.append({**there[-1], "new": Document("zyzzyva weevil", "new", "zyzzyva weevil")})
+    started = time.perf_counter()
+    finder.want(there[-1])
+    while not (hits := (await finder.look("zyzzyva")).hits) or hits[0].name != "new":  # noqa: ASYNC110
+        await anyio.sleep(0.005)  # what is timed is how soon it is there
+    return time.perf_counter() - started
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,102 @@
+"""Slices of the retrieval sets against floors: a worse ranking or a wrong certainty goes red in seconds."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.retrieval import add_arguments, run
+
+SLICES = Path(__file__).parent / "retrieval_slices"
+RECORDED = ("--embedder", "tests.benchmarks.recorded_embedder:RecordedEmbedder")
+
+
+def measured(*words: object) -> Any:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return run(parser.parse_args([str(word) for word in words]))
+
+
+@pytest.fixture(scope="module")
+def by_words() -> Any:
+    return measured("--sets", SLICES)
+
+
+@pytest.fixture(scope="module")
+def by_meaning() -> Any:
+    return measured("--sets", SLICES, *RECORDED)
+
+
+@pytest.mark.parametrize(
+    ("of", "floors"),
+    [
+        ("alita", {"R@1": 0.64, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85}),
+        ("toole", {"R@1": 0.55, "R@5": 0.72, "MRR": 0.63, "AUROC": 0.84}),
+    ],
+)
+def test_words_alone_find_and_know_as_much_as_before(
+    by_words: Any, of: str, floors: dict[str, float]
+) -> None:
+    figures = by_words["sets"][of]
+    assert {name: value for name, value in floors.items() if figures[name] < value} == {}, figures
+
+
+@pytest.mark.parametrize(
+    ("of", "floors"),
+    [
+        ("alita", {"R@1": 0.78, "R@5": 0.95, "MRR": 0.85, "AUROC": 0.81}),
+        ("toole", {"R@1": 0.66, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85}),
+    ],
+)
+def test_meaning_finds_and_knows_as_much_as_before(
+    by_meaning: Any, of: str, floors: dict[str, float]
+) -> None:
+    figures = by_meaning["sets"][of]
+    assert {name: value for name, value in floors.items() if figures[name] < value} == {}, figures
+
+
+def test_meaning_finds_more_than_words(by_words: Any, by_meaning: Any) -> None:
+    assert by_meaning["mean"]["R@1"] > by_words["mean"]["R@1"] + 0.08
+    assert by_meaning["mean"]["R@5"] > by_words["mean"]["R@5"] + 0.08
+
+
+def test_needs_that_nothing_fits_are_refused_while_the_others_are_kept(
+    by_words: Any, by_meaning: Any
+) -> None:
+    for figures in (by_words["sets"]["alita"], by_meaning["sets"]["alita"]):
+        assert figures["refused_far"] >= 0.9
+        assert figures["kept"] >= 0.62
+    for figures in (by_words["sets"]["toole"], by_meaning["sets"]["toole"]):
+        assert figures["refused_chat"] >= 0.85
+        assert figures["kept"] >= 0.62
+
+
+def test_what_is_promised_is_about_what_is_right(by_words: Any, by_meaning: Any) -> None:
+    """Of so few queries the error is about .06 even for a perfect promise."""
+    for each in (by_words, by_meaning):
+        for figures in each["sets"].values():
+            assert figures["ECE"] <= 0.17
+            assert figures["match_right"] >= 0.8
+
+
+def test_example_requests_find_more(by_words: Any) -> None:
+    pool = SLICES / "toole" / "pool.jsonl"
+    more = measured("--sets", SLICES, "--examples", pool, "--per-tool", 2)
+    assert more["sets"]["toole"]["R@1"] >= by_words["sets"]["toole"]["R@1"] + 0.04
+    assert more["sets"]["toole"]["R@5"] >= by_words["sets"]["toole"]["R@5"] + 0.05
+    assert more["sets"]["alita"]["R@1"] == by_words["sets"]["alita"]["R@1"]
+
+
+@pytest.mark.parametrize("embedder", [(), RECORDED])
+def test_the_twin_of_a_tool_about_to_be_made_is_among_the_first_five(embedder: tuple[str, ...]) -> None:
+    alita = SLICES / "alita"
+    result = measured(
+        "--catalogue", alita / "catalogue.jsonl", "--duplicates", alita / "dup_dev.jsonl", *embedder
+    )
+    figures = result["sets"]["alita"]
+    assert figures["twins"] + figures["look-alikes"] == 37
+    assert figures["R@5"] == 1.0
+    assert figures["R@1"] >= 0.75

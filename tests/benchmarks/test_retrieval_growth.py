@@ -1,0 +1,130 @@
+"""How search grows, measured small: over stdio, in this process, and with several processes that write at once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
+from benchmarks import retrieval
+from benchmarks.retrieval import large_library, many_writers, needs
+
+TOOLS = [
+    {
+        "name": "getHTTPStatus_v2",
+        "description": "Tell what an HTTP status means.",
+        "params": [{"name": "code", "description": "the number"}],
+    },
+    {"name": "1-2-3", "description": "Count to three.\nAloud.", "examples": ["one two three"]},
+    {"name": "sunrise", "description": "When the sun rises at a place."},
+]
+QUERIES = [{"id": "1", "query": "when does the sun rise", "tools": ["sunrise"]}]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    for name, rows in (("tools", TOOLS), ("queries", QUERIES)):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return [f"--catalogue={tmp_path / 'tools'}", f"--queries={tmp_path / 'queries'}"]
+
+
+def ran(*words: str) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    retrieval.add_arguments(parser)
+    result = retrieval.run(parser.parse_args(words))
+    assert json.loads(json.dumps(result)) == result
+    assert retrieval.table(result).startswith("set")
+    sets = result["sets"]
+    assert isinstance(sets, dict)
+    return sets
+
+
+def test_each_size_is_measured_in_a_server_process_that_finds_what_another_one_publishes(
+    files: list[str],
+) -> None:
+    found = ran(*files, "--stdio", "--sizes", "5,9")
+    assert list(found) == ["5", "9"]
+    for figures in found.values():
+        assert set(figures) == {"p50_ms", "p99_ms", "list_s", "ready_s", "fresh_s", "build_s", "disk_mb"}
+        assert 0 < figures["p50_ms"] <= figures["p99_ms"]
+        assert 0 < figures["list_s"] < figures["ready_s"]
+        assert figures["fresh_s"] > 0
+        assert figures["disk_mb"] > 0
+
+
+def test_each_size_is_measured_in_this_process_too(files: list[str]) -> None:
+    found = ran(*files, "--sizes", "4", "7,8")
+    assert list(found) == ["4", "7", "8"]
+    assert all(figures["p50_ms"] > 0 and figures["build_s"] > 0 for figures in found.values())
+
+
+@pytest.mark.parametrize("option", ["--sizes", "--processes", "--rounds"])
+@pytest.mark.parametrize("said", ["x", "1,", "", "1.5", "0", "-3", "²"])
+def test_what_is_no_number_of_tools_or_processes_is_refused(
+    option: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        ran(f"{option}={said}")
+    assert option in capsys.readouterr().err
+
+
+def test_sizes_need_the_words_of_real_tools() -> None:
+    with pytest.raises(UsageError, match="--catalogue"):
+        ran("--sizes=5", "--stdio")
+
+
+async def test_a_large_library_has_as_many_callable_tools_as_asked_and_is_the_same_each_time(
+    tmp_path: Path,
+) -> None:
+    tools = [needs.CatalogueTool.model_validate(row) for row in TOOLS]
+    found = []
+    for home in (tmp_path / "one", tmp_path / "other"):
+        large_library.fill(home, tools, 40)
+        async with open_library(Settings(home=home), starters=lambda: None) as library:
+            found.append([entry.manifest for entry in library.entries()])
+    assert found[0] == found[1]
+    assert len({manifest.name for manifest in found[0]}) == 40
+    assert {manifest.summary for manifest in found[0]} >= {"Count to three."}
+
+
+def test_processes_that_write_at_once_lose_and_repeat_nothing() -> None:
+    figures = ran("--processes=3", "--rounds=2")["writers"]
+    assert figures["tools"] == 3 * 2 + 2 + 1
+    assert (figures["duplicates"], figures["lost_tools"], figures["lost_updates"]) == (0, 0, 0)
+
+
+async def test_what_is_lost_or_written_twice_is_counted(tmp_path: Path) -> None:
+    with anyio.fail_after(120):
+        await anyio.to_thread.run_sync(many_writers.let_write, tmp_path, 1, 2)
+        db = sqlite3.connect(tmp_path / "library.sqlite3")
+        with db:
+            db.execute("DELETE FROM wording WHERE name = 'own_0_1'")
+            db.execute("UPDATE usage SET calls = 1")
+        db.close()
+        figures = await many_writers.inspected(tmp_path, 1, 3)
+        assert figures["lost_tools"] == 3  # the words of one, and two that were never made
+        assert figures["lost_updates"] == 2
+        import lancedb
+        import pyarrow as pa
+
+        database = await lancedb.connect_async(tmp_path / "index.lance")
+        table = await database.open_table("tools_v1")
+        row = {"name": "own_0_0", "text_hash": "0", "search_text": "sheep"}
+        await table.add(pa.Table.from_pylist([row], schema=await table.schema()))
+        table.close()
+        database.close()
+        assert (await many_writers.inspected(tmp_path, 1, 2))["duplicates"] == 1
+
+
+async def test_a_writer_that_fails_is_an_error_and_no_figure(tmp_path: Path) -> None:
+    (tmp_path / "library.sqlite3").write_text("no database at all, whatever its name says" * 10)
+    with pytest.raises(RuntimeError, match="Writers failed"):
+        await anyio.to_thread.run_sync(many_writers.let_write, tmp_path, 2, 1)
