@@ -92,3 +92,13 @@ def plain_tokens(text: str) -> list[str]:
         for word in words
         if word not in _STOP_WORDS
     ]
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, those inside identifiers too, for comparing it with another one."""
+    return frozenset(plain_tokens(split_words(text)))
+
+
+def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+    """Of the words of two texts: the share that both have."""
+    return len(one & other) / max(1, len(one | other))

@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.library.search_text import plain_tokens, split_words
+from alita_mcp.library.search_text import likeness, words_of
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
@@ -125,12 +125,8 @@ def _lookalike(draft: Draft, known: StoredVersion, found: Comparison) -> Lookali
 
 def _likeness(draft: Draft, known: StoredVersion) -> float:
     """Of the words in names and descriptions: the share that both have."""
-    one, other = (_words(each.name, each.description) for each in (draft, known.manifest))
-    return len(one & other) / max(1, len(one | other))
-
-
-def _words(name: str, description: str) -> set[str]:
-    return set(plain_tokens(f"{split_words(name)} {description}"))
+    one, other = (words_of(f"{each.name} {each.description}") for each in (draft, known.manifest))
+    return likeness(one, other)
 
 
 def _as_asked(example: Example, back: Names) -> Example:

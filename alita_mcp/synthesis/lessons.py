@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.locks import held
+from alita_mcp.library.search_text import likeness
 from alita_mcp.values import Value
 
 MAX_LESSONS = 500
@@ -109,14 +110,10 @@ class LessonsFile:
 def nearest(description: str, lessons: Iterable[Lesson]) -> tuple[Lesson, ...]:
     """Lessons for descriptions that share words with this one, the newest of equals first."""
     wanted = _words(description)
-    scored = [(_overlap(wanted, _words(lesson.description)), lesson) for lesson in lessons]
+    scored = [(likeness(wanted, _words(lesson.description)), lesson) for lesson in lessons]
     near = [(score, lesson) for score, lesson in reversed(scored) if score >= _NEAR]
     near.sort(key=lambda pair: -pair[0])
     return tuple(lesson for _, lesson in near[:SHOWN])
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def _words(text: str) -> frozenset[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.private_text import looks_private
-from alita_mcp.library.search_text import plain_tokens, split_words
+from alita_mcp.library.search_text import likeness, plain_tokens, words_of
 from alita_mcp.values import Grants
 from alita_mcp.verification.credentials import holds_key
 from alita_mcp.verification.wording import text_checks
@@ -37,19 +37,11 @@ def is_plain(request: str) -> bool:
 
 def says_nothing_new(text: str, known: Iterable[str], name: str) -> bool:
     """Whether a request is the tool's name alone, a part of a text that is known, or nearly the same as one."""
-    words, own = _words(text), _words(name) | {name}
-    texts = [_words(each) for each in known]
+    words, own = words_of(text), words_of(name) | {name}
+    texts = [words_of(each) for each in known]
     return any(words <= each for each in (own, *texts)) or any(
-        _alike(words, each) >= NEARLY_EQUAL for each in texts
+        likeness(words, each) >= NEARLY_EQUAL for each in texts
     )
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(plain_tokens(split_words(text)))
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(1, len(one | other))
 
 
 async def learn_words(library: Library, tool: str, description: str, use_when: Sequence[str] = ()) -> None:

@@ -38,3 +38,8 @@ def _same_number(expected: float, got: float, exact: bool) -> bool:
         return math.isclose(expected, got, rel_tol=RELATIVE_TOLERANCE, abs_tol=0.0)
     except OverflowError:  # an int beyond every float
         return False
+
+
+def same_error(one: str, other: str) -> bool:
+    """Whether two names of exception classes, with or without their modules, name the same class."""
+    return one.rpartition(".")[2] == other.rpartition(".")[2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.compare import same_error, same_result
 from alita_mcp.verification.conditions import Outcome, evaluate
 from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.findings import shown, shown_arguments
@@ -105,7 +105,7 @@ def _without_value(trial: Trial, result: RunResult) -> Check:
     got = outcome_in_words(result)
     wanted_error = trial.example.raises
     if result.status == "error" and wanted_error is not None:
-        if result.error_type.rsplit(".", 1)[-1] == wanted_error.rsplit(".", 1)[-1]:
+        if same_error(result.error_type, wanted_error):
             return _met(trial)
         return _missed(trial, f"it {got}", got, f"Raise {wanted_error}, or name the class in the example.")
     return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])

@@ -8,6 +8,7 @@ where they differ on an input of a size that examples show. Where nothing says w
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import sys
 import time
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -28,8 +29,16 @@ from alita_mcp.synthesis.telling_inputs import Scalar, constants_in, telling_inp
 from alita_mcp.values import Limits, Schema
 from alita_mcp.verification.outcomes import ShownRange
 from alita_mcp.verification.rehearsal import Rehearsal
-from benchmarks.duplicates.inputs import Inputs, as_examples, read_inputs, schemas_of
-from benchmarks.duplicates.pairs import Pair, Program, read_pairs
+
+if TYPE_CHECKING:
+    from benchmarks import separation
+    from benchmarks.duplicates.inputs import Inputs, as_examples, read_inputs, schemas_of
+    from benchmarks.duplicates.pairs import Pair, Program, read_pairs
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    separation = importlib.import_module(f"{__package__.rpartition('.')[0]}.separation")
+    _inputs = importlib.import_module(f"{__package__}.inputs")
+    as_examples, read_inputs, schemas_of = _inputs.as_examples, _inputs.read_inputs, _inputs.schemas_of
+    read_pairs = importlib.import_module(f"{__package__}.pairs").read_pairs
 
 GOAL_AUROC = 0.95
 Drawn = dict[str, list[dict[str, Any]]]
@@ -110,22 +119,15 @@ def figures(scored: Sequence[Scored]) -> dict[str, Any]:
     same = [each for each in scored if each.same]
     called = [each for each in scored if each.verdict]
     right = sum(each.same for each in called)
-    reached = auroc([(each.score, each.same) for each in scored])
+    reached = separation.auroc([(each.score, each.same) for each in scored])
+    by_text = separation.auroc([(each.likeness, each.same) for each in scored])
     return {
         "pairs": len(scored), "same": len(same), "failed": sum(bool(each.failed) for each in scored),
-        "auroc": round(reached, 4), "auroc_text": round(auroc([(each.likeness, each.same) for each in scored]), 4),
+        "auroc": round(reached, 4), "auroc_text": round(by_text, 4),
         "called_same": len(called), "precision": round(right / len(called), 4) if called else 0.0,
         "recall": round(right / len(same), 4) if same else 0.0,
         "goal": {"auroc": GOAL_AUROC}, "met": reached >= GOAL_AUROC,
     }  # fmt: skip
-
-
-def auroc(scored: Sequence[tuple[float, bool]]) -> float:
-    """How often a pair that is the same has a higher score than one that is not; ties count half."""
-    yes = [score for score, same in scored if same]
-    no = [score for score, same in scored if not same]
-    won = sum((one > other) + (one == other) / 2 for one in yes for other in no)
-    return won / (len(yes) * len(no)) if yes and no else 0.0
 
 
 def table(result: dict[str, Any]) -> str:

@@ -169,6 +169,4 @@ def pairs_summary(asked: AskedSet) -> dict[str, Any]:
 
 
 def _figures(each: AskedSet) -> dict[str, float | int]:
-    times = sorted(each.milliseconds) or [0.0]
-    percentiles = {"p50_ms": times[len(times) // 2], "p99_ms": times[int(0.99 * (len(times) - 1))]}
-    return {**figures.figures(each.answered, each.outside), **percentiles}
+    return {**figures.figures(each.answered, each.outside), **figures.percentiles(each.milliseconds)}

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from alita_mcp.values import Value
+
+if TYPE_CHECKING:
+    from benchmarks import separation
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    separation = importlib.import_module(f"{__package__.rpartition('.')[0]}.separation")
 
 
 class Answered(Value):
@@ -40,7 +47,7 @@ def figures(answered: Sequence[Answered], outside: Sequence[Answered] = ()) -> d
         "R@1": sum(rank == 1 for rank in ranks) / count,
         "R@5": sum(rank is not None and rank <= 5 for rank in ranks) / count,
         "MRR": sum(1 / rank for rank in ranks if rank is not None and rank <= 10) / count,
-        "AUROC": auroc(every),
+        "AUROC": separation.auroc(every),
         "ECE": calibration_error(every),
         "kept": sum(each.band != "none" for each in answered) / count,
         "match_right": _share([each.right for each in (*answered, *outside) if each.band == "match"]),
@@ -51,20 +58,10 @@ def figures(answered: Sequence[Answered], outside: Sequence[Answered] = ()) -> d
     return result | {f"refused_{kind}": _share(refused) for kind, refused in sorted(kinds.items())}
 
 
-def auroc(pairs: Sequence[tuple[float, bool]]) -> float:
-    """How often a right hit has the higher probability than a wrong one; half for ties."""
-    rank_sum, at, ordered = 0.0, 0, sorted(pairs)
-    positives = sum(right for _, right in ordered)
-    negatives = len(ordered) - positives
-    while at < len(ordered):
-        end = at
-        while end < len(ordered) and ordered[end][0] == ordered[at][0]:
-            end += 1
-        rank_sum += (at + end + 1) / 2 * sum(right for _, right in ordered[at:end])
-        at = end
-    if not positives or not negatives:
-        return 0.5
-    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
+def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    """The middle one and the hundredth slowest; zero of nothing."""
+    times = sorted(milliseconds) or [0.0]
+    return {"p50_ms": times[len(times) // 2], "p99_ms": times[int(0.99 * (len(times) - 1))]}
 
 
 def calibration_error(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> float:

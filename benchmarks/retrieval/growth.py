@@ -22,8 +22,9 @@ from alita_mcp.library.search_text import Document
 from alita_mcp.models.embedding import Embedder
 
 if TYPE_CHECKING:
-    from benchmarks.retrieval import needs
+    from benchmarks.retrieval import figures, needs
 else:
+    figures = importlib.import_module(f"{__package__}.figures")
     needs = importlib.import_module(f"{__package__}.needs")
 
 QUERIES = 200
@@ -66,15 +67,14 @@ async def _measure(
                 await finder.rebuild()
                 await finder.has_meaning()
                 built = time.perf_counter() - started
-                times = sorted([await _timed(finder, need.query) for need in queries[:QUERIES]])
+                times = [await _timed(finder, need.query) for need in queries[:QUERIES]]
                 fresh = await _freshness(finder, there)
             finally:
                 tasks.cancel_scope.cancel()
                 finder.close()
         disk = await anyio.to_thread.run_sync(_bytes_in, home)
     return {
-        "p50_ms": times[len(times) // 2],
-        "p99_ms": times[int(0.99 * (len(times) - 1))],
+        **figures.percentiles(times),
         "build_s": built,
         "fresh_s": fresh,
         "disk_mb": disk / 1e6,

@@ -23,8 +23,9 @@ from alita_mcp.library.listing import document_of
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from benchmarks.retrieval import large_library, needs
+    from benchmarks.retrieval import figures, large_library, needs
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    figures = importlib.import_module(f"{__package__}.figures")
     large_library = importlib.import_module(f"{__package__}.large_library")
     needs = importlib.import_module(f"{__package__}.needs")
 
@@ -63,12 +64,11 @@ async def _measure(
             ready = time.perf_counter() - started
             await anyio.sleep(SETTLE_S)
             asked = [queries[at % len(queries)].query for at in range(QUERIES)]
-            times = sorted([await _search(client, query) for query in asked])
+            times = [1_000 * await _search(client, query) for query in asked]
             fresh = await _freshness(home, client, tools[0])
         disk = sum(file.stat().st_size for file in home.glob("*.lance/**/*") if file.is_file())
     return {
-        "p50_ms": 1_000 * times[len(times) // 2],
-        "p99_ms": 1_000 * times[int(0.99 * (len(times) - 1))],
+        **figures.percentiles(times),
         "list_s": listed,
         "ready_s": ready,
         "fresh_s": fresh,

@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.errors import UsageError
 from alita_mcp.synthesis.behaviour import INPUTS
-from benchmarks.duplicates import Scored, add_arguments, auroc, figures, run, table
+from benchmarks.duplicates import Scored, add_arguments, figures, run, table
 from benchmarks.duplicates.inputs import MAX_SCHEMAS, as_examples, read_inputs, schemas_of
 from benchmarks.duplicates.pairs import Pair, Program, read_pairs, read_program
 from benchmarks.duplicates.types_from_use import kinds_of
@@ -141,10 +141,7 @@ def test_a_file_that_is_not_there_or_empty_or_broken_is_an_error(tmp_path: Path)
             read_pairs(path)
 
 
-def test_the_area_counts_ties_half() -> None:
-    assert auroc([(1.0, True), (0.0, False)]) == 1.0
-    assert auroc([(0.5, True), (0.5, False)]) == 0.5
-    assert auroc([(0.5, True)]) == 0.0
+def test_a_score_that_is_wrong_about_every_pair_is_not_met() -> None:
     scored = [
         Scored("T", True, 0.2, verdict=False, likeness=0.1),
         Scored("T", False, 0.9, verdict=True, likeness=0.9),

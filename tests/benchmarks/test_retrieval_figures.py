@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.retrieval.asking import AskedSet, pairs_summary, summary
-from benchmarks.retrieval.figures import Answered, auroc, calibration_error, figures
+from benchmarks.retrieval.figures import Answered, calibration_error, figures, percentiles
+from benchmarks.separation import auroc
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 
@@ -124,3 +125,9 @@ def test_of_pairs_only_the_twins_have_a_rank() -> None:
     assert result["sets"]["one"] == {
         "twins": 1, "look-alikes": 1, "R@1": 1.0, "R@5": 1.0, "MRR": 1.0, "AUROC": 1.0,
     }  # fmt: skip
+
+
+def test_percentiles_of_unsorted_times_and_of_none() -> None:
+    assert percentiles([3.0, 1.0, 2.0]) == {"p50_ms": 2.0, "p99_ms": 2.0}
+    assert percentiles([float(number) for number in range(201)]) == {"p50_ms": 100.0, "p99_ms": 198.0}
+    assert percentiles([]) == {"p50_ms": 0.0, "p99_ms": 0.0}

@@ -30,31 +30,17 @@ def by_meaning() -> Any:
     return measured("--sets", SLICES, *RECORDED)
 
 
-@pytest.mark.parametrize(
-    ("of", "floors"),
-    [
-        ("alita", {"R@1": 0.64, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85}),
-        ("toole", {"R@1": 0.55, "R@5": 0.72, "MRR": 0.63, "AUROC": 0.84}),
-    ],
-)
-def test_words_alone_find_and_know_as_much_as_before(
-    by_words: Any, of: str, floors: dict[str, float]
-) -> None:
-    figures = by_words["sets"][of]
-    assert {name: value for name, value in floors.items() if figures[name] < value} == {}, figures
+FLOORS = {
+    ("by_words", "alita"): {"R@1": 0.64, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85},
+    ("by_words", "toole"): {"R@1": 0.55, "R@5": 0.72, "MRR": 0.63, "AUROC": 0.84},
+    ("by_meaning", "alita"): {"R@1": 0.78, "R@5": 0.95, "MRR": 0.85, "AUROC": 0.81},
+    ("by_meaning", "toole"): {"R@1": 0.66, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85},
+}
 
 
-@pytest.mark.parametrize(
-    ("of", "floors"),
-    [
-        ("alita", {"R@1": 0.78, "R@5": 0.95, "MRR": 0.85, "AUROC": 0.81}),
-        ("toole", {"R@1": 0.66, "R@5": 0.80, "MRR": 0.72, "AUROC": 0.85}),
-    ],
-)
-def test_meaning_finds_and_knows_as_much_as_before(
-    by_meaning: Any, of: str, floors: dict[str, float]
-) -> None:
-    figures = by_meaning["sets"][of]
+@pytest.mark.parametrize(("how", "of"), FLOORS)
+def test_search_finds_and_knows_as_much_as_before(how: str, of: str, request: pytest.FixtureRequest) -> None:
+    figures, floors = request.getfixturevalue(how)["sets"][of], FLOORS[how, of]
     assert {name: value for name, value in floors.items() if figures[name] < value} == {}, figures
 
 

@@ -1,0 +1,21 @@
+"""How well scores tell the right from the wrong: pairs of score and truth in, the area under the curve out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def auroc(pairs: Sequence[tuple[float, bool]]) -> float:
+    """How often a right one has a higher score than a wrong one; half for ties, a half where one kind is missing."""
+    rank_sum, at, ordered = 0.0, 0, sorted(pairs)
+    positives = sum(right for _, right in ordered)
+    negatives = len(ordered) - positives
+    while at < len(ordered):
+        end = at
+        while end < len(ordered) and ordered[end][0] == ordered[at][0]:
+            end += 1
+        rank_sum += (at + end + 1) / 2 * sum(right for _, right in ordered[at:end])
+        at = end
+    if not positives or not negatives:
+        return 0.5
+    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
