@@ -11,7 +11,6 @@ from contextlib import aclosing
 from pathlib import Path
 
 import anyio
-import psutil
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
@@ -32,6 +31,7 @@ from tests.sandbox.leftovers import (
     control_groups,
     nothing_left,
 )
+from tests.sandbox.owners import owners_below
 from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.bubblewrap
@@ -60,8 +60,7 @@ class TestBubblewrapKeeps(BubblewrapFixtures, KeptContract):
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_its_processes_are_nobodys_outside(self, sandbox: BubblewrapSandbox) -> None:
         async with sandbox.open_worker(Limits()):
-            processes = psutil.Process().children(recursive=True)
-            owners = {process.uids().real for process in processes}
+            owners = owners_below()
             expected = USER if os.geteuid() == 0 else os.geteuid()
             assert expected in owners
             assert 0 not in owners

@@ -33,6 +33,7 @@ from tests.sandbox.leftovers import (
     mounts_of_ours,
     nothing_left,
 )
+from tests.sandbox.owners import owners_below
 
 CONFINED: dict[str, Callable[[Settings], Sandbox]] = {
     "docker": DockerSandbox,
@@ -174,9 +175,7 @@ def test_bubblewrap_never_runs_as_root(bubblewrap: None, tmp_path: Path) -> None
                 code = "import time\ndef f():\n    time.sleep(2)\n"
                 tasks.start_soon(sandbox.run, Job(code=code, function="f", arguments={}))
                 await anyio.sleep(1)
-                for process in set(psutil.Process().children(recursive=True)) - before:
-                    owners.add(process.uids().real)
-                    owners.add(process.uids().effective)
+                owners.update(owners_below(before))
 
     before = set(psutil.Process().children(recursive=True))
     with opened_arena(BubblewrapSandbox, tmp_path, looks=False) as arena:

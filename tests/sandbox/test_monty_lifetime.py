@@ -42,7 +42,7 @@ async def test_a_cancelled_call_is_dead_at_once_and_the_pool_goes_on(settings: S
             await anyio.sleep(0.1)
             busy = interpreters()[0]
             tasks.cancel_scope.cancel()
-        await until(lambda: not busy.is_running() or busy.status() == psutil.STATUS_ZOMBIE)
+        await until(lambda: not alive(busy))
         assert (await sandbox.run(ONE)).value == 1
         await sandbox.aclose()
 

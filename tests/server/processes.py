@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +144,12 @@ async def started(
     finally:
         with anyio.CancelScope(shield=True):
             if process.returncode is None:
-                children = psutil.Process(process.pid).children(recursive=True)
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    children = psutil.Process(process.pid).children(recursive=True)
+                with suppress(ProcessLookupError):
+                    process.kill()
             for child in children:
-                if child.is_running():
+                with suppress(psutil.NoSuchProcess):
                     child.kill()
             await process.aclose()
 
