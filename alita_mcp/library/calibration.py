@@ -15,7 +15,7 @@ from alita_mcp.values import Value
 
 WORDS = "words"
 WORD_FEATURES = ("cov", "lead", "back", "margin", "amount", "qlen")
-MEANING_FEATURES = ("cos", "cov", "lead", "back", "margin", "qlen")
+MEANING_FEATURES = ("cos", "cov", "lead", "back", "margin", "crowd", "qlen")
 RIDGE = 1.0
 """Strength of the pull towards the prior, in observations; far below what there is to fit to."""
 FLOOR = 1e-3

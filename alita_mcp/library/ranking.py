@@ -19,9 +19,14 @@ DECAY_OF_WORDS, DECAY_OF_COSINES = 0.2, 5.0
 """How fast the probability falls with the distance of the score from the best one's."""
 LOOKED_AT_CLOSELY = 100
 COMPARED = 5
+CROWD, CROWD_DECAY = 50, 10.0
+"""So many of the first ones are rivals, each of which counts less the further its score is behind the best."""
 KIN_COVERS = 2.0
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
+SMALL, UNRELATED, UNSEEN_CROWD = 100, 0.04, 200
+"""Up to a small library's number, tools that are missing count as unrelated ones with this score; and all of them
+as if there were this many more."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ def rank_by_meaning(
     order = _in_order(scores)
     best, second = order[0], scores[order[1]] if len(order) > 1 else 0.0
     said = word_features(words, order, matched, corpus)
-    meaning = {**said, "cos": near[best], "margin": _lead(scores[best], second, len(corpus))}
+    margin = _lead(scores[best], second, len(corpus))
+    crowd = _crowd(scores[best], [scores[name] for name in order[1:CROWD]], len(corpus))
+    meaning = {**said, "cos": near[best], "margin": margin, "crowd": crowd}
     top = calibration.probability(meaning) if calibration else shipped()[WORDS].probability(said)
     return Ranking(_hits(order, scores, top, DECAY_OF_COSINES), words=said, meaning=meaning)
 
@@ -132,6 +139,13 @@ def band(probability: float) -> Fit:
 
 def _lead(best: float, second: float, known: int) -> float:
     return min(best - second, best * known / (known + UNSEEN_RIVALS))
+
+
+def _crowd(best: float, others: Iterable[float], known: int) -> float:
+    """How many others come close, as a logarithm: 0 where none does. One that leads by much stands in no crowd."""
+    rivals = math.fsum(math.exp(CROWD_DECAY * (score - best)) for score in others)
+    missing = max(0, SMALL - known) * math.exp(CROWD_DECAY * (UNRELATED - best))
+    return math.log1p((rivals + missing) * (1 + UNSEEN_CROWD / max(known, SMALL)))
 
 
 def _in_order(scores: Mapping[str, float]) -> list[str]:

@@ -24,7 +24,10 @@ from alita_mcp.library.calibration import (
 from alita_mcp.library.corpus import LETTERS_WEIGHT, Corpus, letter_groups
 from alita_mcp.library.everyday_words import SHARE, everyday
 from alita_mcp.library.ranking import (
+    CROWD,
     LOOKED_AT_CLOSELY,
+    SMALL,
+    UNRELATED,
     UNSEEN_RIVALS,
     Ranking,
     band,
@@ -180,6 +183,39 @@ def test_features_by_hand() -> None:
     assert features["qlen"] == pytest.approx(math.log(4))
 
 
+def test_a_crowd_by_hand() -> None:
+    def crowd(library: dict[str, Document], cosines: dict[str, float]) -> float:
+        meaning = rank_by_meaning(["zebra"], cosines, corpus(library)).meaning
+        assert meaning is not None
+        return meaning["crowd"]
+
+    many = {f"tool_{n:03}": Document(f"text {n}", str(n), "text") for n in range(400)}
+    alone = dict.fromkeys(many, -1.0) | {"tool_000": 0.9}
+    beside = alone | {"tool_001": 0.8}
+    crowded = dict.fromkeys(many, 0.9)
+    assert crowd(many, alone) == pytest.approx(0.0, abs=1e-5)
+    assert crowd(many, beside) == pytest.approx(math.log1p(math.exp(-1) * 1.5), abs=1e-5)
+    assert crowd(many, crowded) == pytest.approx(math.log1p((CROWD - 1) * 1.5))
+    two = {name: many[name] for name in ("tool_000", "tool_001")}
+    near, unrelated = math.exp(-1), (SMALL - 2) * math.exp(10 * (UNRELATED - 0.9))
+    assert crowd(two, {"tool_000": 0.9, "tool_001": 0.8}) == pytest.approx(math.log1p((near + unrelated) * 3))
+
+
+def test_a_library_of_one_tool_is_not_sure_of_anything() -> None:
+    known = prior()
+    one = {"csv_to_json": TOOLS["csv_to_json"]}
+
+    def sure(need: str, cosine: float) -> float:
+        return (
+            rank_by_meaning(plain_tokens(need), {"csv_to_json": cosine}, corpus(one), known)
+            .hits[0]
+            .probability
+        )
+
+    assert band(sure("tell me a joke about penguins", 0.3)) == "none"
+    assert band(sure("convert csv text to json", 0.9)) != "none"
+
+
 def test_without_a_calibration_the_words_say_how_sure_a_search_by_meaning_is() -> None:
     cosines = dict.fromkeys(TOOLS, 0.1) | {"image_rotate": 0.8}
     words = plain_tokens("rotate this picture")
@@ -245,6 +281,7 @@ def test_the_shipped_weights_are_those_of_the_features() -> None:
     for name, calibration in shipped().items():
         assert tuple(calibration.weights) == (WORD_FEATURES if name == WORDS else MEANING_FEATURES)
         assert all(calibration.weights[feature] > 0 for feature in ("cov", "lead", "back", "margin"))
+        assert calibration.weights.get("crowd", -1.0) < 0
     assert prior() in shipped().values()
     assert [band(p) for p in (0.0, 0.29, 0.3, 0.69, 0.7, 1.0)] == [
         "none", "none", "possible", "possible", "match", "match",
