@@ -235,6 +235,7 @@ async def test_a_tunnel_carries_tls_for_the_granted_name() -> None:
         hello("evil.test"), hello(None), hello("api.test.evil.test"), b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n",
         b"SSH-2.0-OpenSSH\r\n", hello("api.test")[:50], b"",
     ],
+    ids=["another name", "no name", "a longer name", "HTTP", "SSH", "half a greeting", "nothing"],
 )  # fmt: skip
 async def test_a_tunnel_that_is_not_tls_for_that_name_is_reset_and_nothing_reaches_the_server(
     first: bytes,
