@@ -9,7 +9,7 @@ demo: $(VENV)/.ready
 	$(BIN)/alita demo
 
 test: lint
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadgroup --cov --cov-report=term
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check
