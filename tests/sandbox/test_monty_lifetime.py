@@ -16,6 +16,7 @@ from alita_mcp.sandbox.monty_guard import Guard
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
+from tests.living import alive
 from tests.sandbox.interpreters import interpreters
 
 LOOP = Job(
@@ -124,13 +125,6 @@ async def test_no_worker_survives_the_process_that_started_it(end: signal.Signal
             assert len(started) >= 2
             host.send_signal(end)
             await until(lambda: not any(map(alive, started)))
-
-
-def alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 async def test_a_guard_that_was_killed_is_replaced() -> None:

@@ -17,6 +17,8 @@ import anyio.abc
 import psutil
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from tests.living import alive
+
 ROOT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).with_name("tiny_server.py")
 ENTRY = (sys.executable, "-m", "alita_mcp.server.entry")
@@ -163,7 +165,7 @@ def _fresh_file(folder: Path) -> Path:
 async def gone(processes: Sequence[psutil.Process]) -> None:
     """Waits until none of the processes lives."""
     with anyio.fail_after(PATIENCE_S):
-        while any(map(_lives, processes)):  # noqa: ASYNC110 - not our children: nothing tells of their end
+        while any(map(alive, processes)):  # noqa: ASYNC110 - not our children: nothing tells of their end
             await anyio.sleep(0.02)
 
 
@@ -186,10 +188,3 @@ async def busy_since(ancestor: int, before: dict[psutil.Process, float]) -> psut
                 if used - before.get(process, 0.0) > 0.8:
                     return process
             await anyio.sleep(0.05)
-
-
-def _lives(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False

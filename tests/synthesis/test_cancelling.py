@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from alita_mcp.app import open_app
@@ -24,6 +25,7 @@ from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Working
 from alita_mcp.synthesis.request import SynthesisRequest, read_request
+from tests.living import alive
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import PLAIN, SLOW, WISH, Script, kind_of
 
@@ -147,7 +149,7 @@ def test_killed_in_the_middle_it_leaves_a_whole_library_and_no_process(
         children = descendants(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        wait_until(lambda: not any(alive(child) for child in children))
+        wait_until(lambda: not any(map(alive, children)))
     anyio.run(nothing_was_published, home)
 
 
@@ -164,19 +166,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def descendants(pid: int) -> list[int]:
-    import psutil
-
+def descendants(pid: int) -> list[psutil.Process]:
     try:
-        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        return psutil.Process(pid).children(recursive=True)
     except psutil.Error:
         return []
-
-
-def alive(pid: int) -> bool:
-    import psutil
-
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
