@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.conformance import conform
+from alita_mcp.sandbox.conformance import Verdict, conform
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.settings import Settings
 from tests.conftest import skip_or_fail
@@ -99,6 +99,9 @@ so; its word can get lost when the container is gone first, and then the worker 
 NOT_KEPT = {"allows no more than so many files of scratch"}
 """Claims that gVisor breaks: its tmpfs counts no files. The sandbox's memory bounds them, with `memory` as the end."""
 
+CLAIM_THAT_FALLS = "ends a call at memory_bytes"
+"""Its program exhausts memory: it may also find the worker gone, as the programs in FALLS may."""
+
 
 @pytest.fixture(scope="module")
 def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateEngine]:
@@ -133,6 +136,13 @@ def arena(engine: PrivateEngine, tmp_path_factory: pytest.TempPathFactory) -> It
         environment.setenv("DOCKER_HOST", engine.address)
         with opened_arena(under_gvisor, tmp_path_factory.mktemp("home")) as opened:
             yield opened
+
+
+def is_known(verdict: Verdict) -> bool:
+    """Whether gVisor's own end explains it."""
+    lost = verdict.detail.startswith("The sandbox ended without an answer.")
+    fell = verdict.claim == CLAIM_THAT_FALLS and lost
+    return fell or verdict.claim in NOT_KEPT
 
 
 def expected_here(program: Hostile) -> Hostile:
@@ -239,7 +249,7 @@ async def test_a_weakened_container_is_refused_here_too(
 
 def test_it_conforms(arena: Arena) -> None:
     report = arena.call(conform, arena.sandbox)
-    assert [verdict for verdict in report.failures if verdict.claim not in NOT_KEPT] == []
+    assert [verdict for verdict in report.failures if not is_known(verdict)] == []
 
 
 def test_nothing_is_left(arena: Arena, engine: PrivateEngine) -> None:
