@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
 
     Raises:
         UsageError: the options or a file do not fit.
+        ModelError: the embedder gives no vectors.
     """
     _check(options)
     named = options.embedder or read_settings().embedder
@@ -113,9 +114,12 @@ async def _grown(options: argparse.Namespace, embedder: str | None) -> dict[str,
         return {"writers": await many_writers.measure(options.processes, options.rounds)}
     tools, queries = needs.read_tools(_given(options).catalogue), needs.read_needs(options.queries)
     sizes = [size for some in options.sizes for size in some]
+    model = choose_embedder(embedder) if embedder else None
+    if model is not None:
+        await model.embed(["is there a model"])  # or the search would wait for it in the background
     if options.stdio:
         return await over_stdio.measure(tools, queries, sizes, embedder)
-    return await growth.measure(tools, queries, sizes, choose_embedder(embedder) if embedder else None)
+    return await growth.measure(tools, queries, sizes, model)
 
 
 def table(result: dict[str, Any]) -> str:

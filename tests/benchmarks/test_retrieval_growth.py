@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.errors import UsageError
+from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from benchmarks import retrieval
@@ -64,6 +64,14 @@ def test_each_size_is_measured_in_this_process_too(files: list[str]) -> None:
     found = ran(*files, "--sizes", "4", "7,8")
     assert list(found) == ["4", "7", "8"]
     assert all(figures["p50_ms"] > 0 and figures["build_s"] > 0 for figures in found.values())
+
+
+@pytest.mark.parametrize("where", [(), ("--stdio",)], ids=["here", "over stdio"])
+def test_an_embedder_that_does_not_answer_is_told_of_at_once(
+    files: list[str], where: tuple[str, ...]
+) -> None:
+    with pytest.raises(ModelError, match="nobodys:/model"):
+        ran(*files, "--sizes=4", "--embedder=nobodys:/model", *where)
 
 
 @pytest.mark.parametrize("option", ["--sizes", "--processes", "--rounds"])
