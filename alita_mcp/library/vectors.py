@@ -167,18 +167,29 @@ class VectorTable:
             ModelError: the query's vector is not of this table's length.
         """
         same_length(self._embedder, query, self.length)
-        with self._table.translated():
-            search = self._table.rows.query().nearest_to(list(query)).distance_type("cosine").nprobes(PROBES)
-            near = search.refine_factor(REFINED).select(["name", "_distance"]).limit(NEAREST)
-            rows = await near.to_arrow()
+        near: dict[str, float] = {}
+        named: dict[str, float] = {}
+
+        async def seek(search: Any, found: dict[str, float]) -> None:
+            with self._table.translated():
+                rows = await search.select(["name", "_distance"]).to_arrow()
             distances = zip(rows["name"].to_pylist(), rows["_distance"].to_pylist(), strict=True)
-            found = {name: 1.0 - distance for name, distance in distances}
-            others = [name for name in names if name not in found]
-            if others:
-                chosen = self._table.rows.query().where(f"name IN ({quoted(others)})")
-                for row in await chosen.select(["name", "vector"]).to_list():
-                    found[row["name"]] = cosine(query, row["vector"])
-        return found
+            found.update((name, 1.0 - distance) for name, distance in distances)
+
+        with self._table.translated():
+            nearest = self._to(query).nprobes(PROBES).refine_factor(REFINED).limit(NEAREST)
+            these = self._to(query).bypass_vector_index().where(f"name IN ({quoted(names)})")
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(seek, nearest, near)
+                if names:
+                    tasks.start_soon(seek, these.limit(len(names)), named)
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+        return named | near
+
+    def _to(self, query: Vector) -> Any:
+        return self._table.rows.query().nearest_to(list(query)).distance_type("cosine")
 
 
 async def vectors_of(
