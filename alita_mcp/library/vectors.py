@@ -176,20 +176,20 @@ class VectorTable:
             distances = zip(rows["name"].to_pylist(), rows["_distance"].to_pylist(), strict=True)
             found.update((name, 1.0 - distance) for name, distance in distances)
 
-        with self._table.translated():
-            nearest = self._to(query).nprobes(PROBES).refine_factor(REFINED).limit(NEAREST)
-            these = self._to(query).bypass_vector_index().where(f"name IN ({quoted(names)})")
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(seek, nearest, near)
+                nearest = self._to(query).nprobes(PROBES).refine_factor(REFINED)
+                tasks.start_soon(seek, nearest.limit(NEAREST), near)
                 if names:
+                    these = self._to(query).bypass_vector_index().where(f"name IN ({quoted(names)})")
                     tasks.start_soon(seek, these.limit(len(names)), named)
         except ExceptionGroup as group:
             raise group.exceptions[0] from None
         return named | near
 
     def _to(self, query: Vector) -> Any:
-        return self._table.rows.query().nearest_to(list(query)).distance_type("cosine")
+        with self._table.translated():
+            return self._table.rows.query().nearest_to(list(query)).distance_type("cosine")
 
 
 async def vectors_of(

@@ -20,7 +20,15 @@ from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.settings import read_settings
 
 if TYPE_CHECKING:
-    from benchmarks.retrieval import asking, fitting, growth, many_writers, needs, over_stdio
+    from benchmarks.retrieval import (
+        asking,
+        fitting,
+        growth,
+        many_writers,
+        needs,
+        over_stdio,
+        search_under_test,
+    )
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
     asking = importlib.import_module(f"{__package__}.asking")
     fitting = importlib.import_module(f"{__package__}.fitting")
@@ -28,6 +36,7 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     many_writers = importlib.import_module(f"{__package__}.many_writers")
     needs = importlib.import_module(f"{__package__}.needs")
     over_stdio = importlib.import_module(f"{__package__}.over_stdio")
+    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
 
 PER_TOOL = 5
 
@@ -115,8 +124,7 @@ async def _grown(options: argparse.Namespace, embedder: str | None) -> dict[str,
     tools, queries = needs.read_tools(_given(options).catalogue), needs.read_needs(options.queries)
     sizes = [size for some in options.sizes for size in some]
     model = choose_embedder(embedder) if embedder else None
-    if model is not None:
-        await model.embed(["is there a model"])  # or the search would wait for it in the background
+    await search_under_test.must_answer(model)
     if options.stdio:
         return await over_stdio.measure(tools, queries, sizes, embedder)
     return await growth.measure(tools, queries, sizes, model)

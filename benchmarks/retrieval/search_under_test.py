@@ -28,8 +28,7 @@ async def opened(
     Raises:
         ModelError: the embedder gives no vectors.
     """
-    if embedder is not None:
-        await embedder.embed(["is there a model"])  # or the search would wait for it in the background
+    await must_answer(embedder)
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
         async with background() as tasks:
             finder = Finder(SearchIndex(Path(folder) / "index.lance"), lambda: documents, tasks, embedder)
@@ -44,3 +43,13 @@ async def opened(
             finally:
                 tasks.cancel_scope.cancel()
                 finder.close()
+
+
+async def must_answer(embedder: Embedder | None) -> None:
+    """Returns when the embedder gave a vector: a search would wait in the background for one that is away.
+
+    Raises:
+        ModelError: it gives none.
+    """
+    if embedder is not None:
+        await embedder.embed(["is there a model"])
