@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -178,6 +180,12 @@ def keep_litellm_to_itself() -> None:
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+
+
+def keep_warnings_harmless() -> None:
+    """Must run first in a process of ours: where PYTHONWARNINGS makes errors of warnings, a library's fails no call."""
+    if sys.warnoptions:
+        warnings.simplefilter("default")
 
 
 def key_from(variable: str) -> str | None:

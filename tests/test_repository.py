@@ -8,15 +8,19 @@ import re
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from alita_mcp.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "alita_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+CONSTRAINTS = ROOT / "constraints.txt"
+LOCKS = {"uv.lock", CONSTRAINTS.name}
 MAX_FILE_LINES = 350
 MAX_FUNCTION_LINES = 40
 VAGUE = re.compile(r"(Manager|Helper|Util|Utils|Info|Data|Base|Core|Common|Misc|Handler)$")
@@ -156,6 +160,23 @@ def test_no_file_is_larger_than_a_reader_would_expect() -> None:
     large = {
         str(path.relative_to(ROOT)): path.stat().st_size
         for path in tracked()
-        if path.stat().st_size > 200_000
+        if path.stat().st_size > 200_000 and path.name not in LOCKS
     }
     assert large == {}
+
+
+def test_every_dependency_is_bounded_and_the_stolen_releases_are_excluded() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    requirements = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    assert [each for each in requirements if "<" not in each or ">=" not in each] == []
+    (litellm,) = (each for each in requirements if each.startswith("litellm"))
+    assert not list(SpecifierSet(litellm.removeprefix("litellm")).filter(["1.82.7", "1.82.8"]))
+    assert {"!=1.82.7", "!=1.82.8"} <= set(litellm.removeprefix("litellm").split(","))
+
+
+def test_the_constraints_hold_a_hash_for_each_locked_version() -> None:
+    pinned = re.findall(
+        r"^(\S+==\S+).*?((?: \\\n    --hash=sha256:[0-9a-f]{64})*)$", CONSTRAINTS.read_text(), re.MULTILINE
+    )
+    assert len(pinned) > 100
+    assert [name for name, hashes in pinned if not hashes] == []

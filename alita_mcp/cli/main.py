@@ -28,7 +28,7 @@ from alita_mcp.cli import (
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import AlitaError, Cancelled
-from alita_mcp.settings import read_settings
+from alita_mcp.settings import keep_warnings_harmless, read_settings
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -43,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         0, or the exit status of the error's class (`alita_mcp.errors`); 1 when a tool or a draft failed.
     """
+    keep_warnings_harmless()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -11,6 +11,8 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
 _PORTS = {"http": 80, "https": 443}
+_INDEX_HOST, _FILES_HOST = "pypi.org", "files.pythonhosted.org"
+"""The default of pip and uv, and where its files lie."""
 
 
 class PackageIndex(Value):
@@ -18,7 +20,7 @@ class PackageIndex(Value):
 
     url: str
     hosts: frozenset[str]
-    """`name:port` of all that may be reached; files must lie with the index, but for pip's own default."""
+    """`name:port` of all that may be reached; files must lie with the index, but for the default."""
 
 
 def package_index(settings: Settings) -> PackageIndex:
@@ -40,11 +42,8 @@ def package_index(settings: Settings) -> PackageIndex:
 
 
 def _default_index() -> PackageIndex:
-    # the one place that knows both of its hosts; uv's own default is the same, but only its binary knows
-    from pip._internal.models.index import PyPI
-
     return PackageIndex(
-        url=PyPI.simple_url, hosts=frozenset({f"{PyPI.netloc}:443", f"{PyPI.file_storage_domain}:443"})
+        url=f"https://{_INDEX_HOST}/simple", hosts=frozenset({f"{_INDEX_HOST}:443", f"{_FILES_HOST}:443"})
     )
 
 

@@ -55,8 +55,9 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
 
 def _serve(wire: Wire, parent: int) -> int:
-    from alita_mcp.settings import read_settings
+    from alita_mcp.settings import keep_warnings_harmless, read_settings
 
+    keep_warnings_harmless()
     settings = read_settings()
 
     import logging

@@ -181,7 +181,7 @@ def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> Verific
         software={
             "alita": __version__,
             "python": platform.python_version(),
-            "ruff": version("ruff"),
+            "pyflakes": version("pyflakes"),
             "hypothesis": version("hypothesis"),
             "sandbox": kind,
         },

@@ -30,6 +30,11 @@ def test_a_task_is_solved_with_a_tool_of_the_library(environment: dict[str, str]
     assert solution["steps"][0]["observation"]["exact"] == "42"
 
 
+def test_where_warnings_are_made_errors_those_of_libraries_fail_nothing(environment: dict[str, str]) -> None:
+    done = solve({**environment, "PYTHONWARNINGS": "error"}, '{"action": "answer", "answer": "42"}')
+    assert (done.returncode, json.loads(done.stdout)["answer"]) == (0, "42"), done.stderr
+
+
 def test_a_task_that_was_not_solved_has_its_own_status(environment: dict[str, str]) -> None:
     done = solve(environment, '{"action": "answer", "answer": "I cannot", "solved": false}')
     assert (done.returncode, json.loads(done.stdout)["answer"]) == (1, "I cannot")

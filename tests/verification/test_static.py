@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 
 import pytest
 
@@ -230,7 +230,8 @@ async def test_words_are_no_secrets() -> None:
         "def _f():\n    break\n",
         "X = await 1\n",
         "def _f(): return nowhere  # noqa\n",
-        "# ruff: noqa\ndef _f(): return nowhere\n",
+        "# flake8: noqa\ndef _f(): return nowhere\n",
+        "def _f(x, x):\n    pass\n",
     ],
 )
 async def test_the_linters_errors_are_refused(code: str) -> None:
@@ -240,11 +241,27 @@ async def test_the_linters_errors_are_refused(code: str) -> None:
 
 
 async def test_without_a_working_linter_the_trust_is_lowered_and_the_report_says_so() -> None:
-    for program in ("/nowhere/ruff", sys.executable):
-        (check,) = await lint_checks(SHOUT, program)
-        assert not check.passed
-        assert not check.hard
-        assert "ruff could not read the code" in check.message
+    (check,) = await lint_checks(SHOUT, Path("/nowhere/lint_program.py"))
+    assert not check.passed
+    assert not check.hard
+    assert "pyflakes could not read the code" in check.message
+
+
+async def test_code_too_deep_for_the_linter_lowers_the_trust_and_leaves_the_server_alone() -> None:
+    (check,) = await lint_checks("_x = " + "+".join(["1"] * 5_000) + "\n")
+    assert (check.passed, check.hard) == (False, False)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\n_x = 1\n",
+        "def _f(x: int) -> int:\n    unused = 1\n    return x\n",
+        "import re\nimport re\n_f = f'x'\n",
+    ],
+)
+async def test_leftovers_and_style_are_no_errors(code: str) -> None:
+    assert await lint_checks(code) == []
 
 
 @pytest.mark.parametrize(

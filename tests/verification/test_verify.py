@@ -50,7 +50,7 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
     assert list(report.seconds_by_gate) == stages
     assert report.sandbox == report.software["sandbox"] == "scripted"
     assert report.software["alita"] == __version__
-    assert report.software.keys() == {"alita", "hypothesis", "python", "ruff", "sandbox"}
+    assert report.software.keys() == {"alita", "hypothesis", "pyflakes", "python", "sandbox"}
     assert datetime.fromisoformat(report.created_at).tzinfo == UTC
     assert verdict.contract is not None
     assert verdict.contract.function == "shout"
