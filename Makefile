@@ -29,9 +29,9 @@ lock:
 
 .venv/.ready: pyproject.toml constraints.txt
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv --quiet --allow-existing --python '>=3.11' .venv && install="uv pip install --quiet --python .venv/bin/python"; \
+	  uv venv --quiet --allow-existing --python '>=3.11,<3.15' .venv && install="uv pip install --quiet --python .venv/bin/python"; \
 	else \
-	  python3 -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)' && \
+	  python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15) and "Python 3.11 to 3.14 is needed, this is " + sys.version)' && \
 	  python3 -m venv .venv && install=".venv/bin/python -m pip install --quiet --disable-pip-version-check"; \
 	fi && \
 	$$install --require-hashes --requirement constraints.txt && \
