@@ -18,12 +18,12 @@ TOOLS = 500
 """So many tools stand on one page."""
 
 
-def dashboard_routes(library: Library) -> list[Route]:
+def dashboard_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
     """Routes over an open library; who may reach them is the server's to decide."""
 
     async def page(request: Request) -> Response:
         after = request.query_params.get("after", "")
-        text = await anyio.to_thread.run_sync(_page, library, after)
+        text = await anyio.to_thread.run_sync(_page, library, after, per_page)
         headers = {"content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-store"}
         return HTMLResponse(text, headers=headers)
 
@@ -33,10 +33,10 @@ def dashboard_routes(library: Library) -> list[Route]:
     return [Route("/ui", page), Route("/ui/library.json", catalogue)]
 
 
-def _page(library: Library, after: str) -> str:
-    names = library.tools.names(after=after, limit=TOOLS + 1)
-    entries = list(library.tools.some(names[:TOOLS]).values())
-    following = names[TOOLS - 1] if len(names) > TOOLS else None
+def _page(library: Library, after: str, per_page: int) -> str:
+    names = library.tools.names(after=after, limit=per_page + 1)
+    entries = list(library.tools.some(names[:per_page]).values())
+    following = names[per_page - 1] if len(names) > per_page else None
     total = sum(library.tools.counts().values())
     return library_page(entries, library.journal(EVENTS), total, following)
 
