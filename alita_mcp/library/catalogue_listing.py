@@ -74,6 +74,7 @@ LISTING = (
     _TABLE,
     _CURRENT,
     _LISTING_NOW,
+    _RENEW.format(which="NOT EXISTS (SELECT 1 FROM listing)"),
     "CREATE INDEX IF NOT EXISTS listing_best ON listing (state, granted, pinned, verified DESC, merit DESC, name)",
     "CREATE INDEX IF NOT EXISTS listing_newest ON listing (state, granted, created_at, name, verified)",
     "CREATE INDEX IF NOT EXISTS tool_oldest ON tool (created_at, name)",
@@ -97,9 +98,8 @@ LISTING = (
         """  # noqa: S608 - of our own words
         for change in ("INSERT", "UPDATE", "DELETE")
     ),
-    _RENEW.format(which="NOT EXISTS (SELECT 1 FROM listing)"),
 )
-"""Statements that may be run again; the last one fills the table in a catalogue of an alita that had none."""
+"""Statements that may be run again; one fills the table in a catalogue of an alita that had none."""
 
 CANDIDATES = """
 SELECT name FROM (

@@ -38,8 +38,12 @@ async def measure(home: Path, empty: Path, serve: Serve) -> dict[str, float]:
         sized.append(await _first_list(home, serve))
         others.append(await _first_list(empty, serve))
     found, compared = _medians(sized[1:]), _medians(others[1:])  # the first start of each fills caches
-    ratio = found["list_s"] / compared["list_s"]
-    return {**found, "list_ratio": ratio, **await _changes(home)}
+    ratios = {
+        f"{key}_ratio": found[f"{key}_s"] / compared[f"{key}_s"]
+        for key in ("list", "list_cpu")
+        if f"{key}_s" in found
+    }
+    return {**found, **ratios, **await _changes(home)}
 
 
 async def _first_list(home: Path, serve: Serve) -> dict[str, float]:

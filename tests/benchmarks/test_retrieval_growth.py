@@ -55,7 +55,7 @@ def test_each_size_is_measured_in_a_server_process_that_finds_what_another_one_p
     found = ran(*files, "--stdio", "--sizes", "5,9")
     assert list(found) == ["5", "9"]
     for figures in found.values():
-        of_process = {"list_cpu_s", "list_mb", "searched_cpu_s", "searched_mb"}
+        of_process = {"list_cpu_s", "list_cpu_ratio", "list_mb", "searched_cpu_s", "searched_mb"}
         start = {"list_s", "list_ratio", "publish_ms", "call_ms"}
         search = {"p50_ms", "p99_ms", "ready_s", "fresh_s", "build_s", "disk_mb"}
         assert set(figures) - of_process == start | search

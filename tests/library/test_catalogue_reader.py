@@ -105,7 +105,9 @@ def all_entries(tools: CatalogueReader) -> dict[str, CatalogueEntry]:
 def in_lists(entries: Mapping[str, CatalogueEntry]) -> dict[str, tuple[object, ...]]:
     """What decides about the lists that clients see."""
     return {
-        name: (entry.manifest, entry.state, entry.pinned, entry.approved) for name, entry in entries.items()
+        name: (made.version, made.digest, made.trust, entry.state, entry.pinned, entry.approved)
+        for name, entry in entries.items()
+        if (made := entry.manifest)
     }
 
 
