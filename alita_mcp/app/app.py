@@ -58,12 +58,14 @@ class App:
         self.toolsmith = toolsmith
         self._model = model
         self._learning = learning
-        self._promotion = Promotion(settings.promoted, verified_only=settings.promote == "verified")
+        self._verified_only = settings.promote == "verified"
+        self._promotion = Promotion(settings.promoted, verified_only=self._verified_only)
         self._calls = calls
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
-        return self._promotion.choose(self.library.entries())
+        promotable = self.library.promotable(self.settings.promoted, verified_only=self._verified_only)
+        return self._promotion.choose(promotable)
 
     async def search(self, query: str, limit: int = 5, *, asker: str = "") -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.

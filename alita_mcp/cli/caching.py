@@ -40,7 +40,7 @@ async def cache(options: argparse.Namespace, output: Output) -> int:
         if results is not None and options.action in ("off", "clear"):
             removed = await results.clear(name)
         entries, size = await results.size() if results is not None else (0, 0)
-        off = [entry.name for entry in library.entries() if not library.caches(entry.name)]
+        off = library.tools.uncached()
     now = {
         "kept": entries,
         "bytes": size,

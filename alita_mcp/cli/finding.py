@@ -76,7 +76,7 @@ async def list_tools(options: argparse.Namespace, output: Output) -> int:
     if options.usage:
         return await list_usage(output)
     async with opened_library() as library:
-        entries = library.entries()
+        entries = list(library.entries())
     value = [
         {
             "name": entry.name, "version": entry.manifest.version, "state": entry.state, "pinned": entry.pinned,

@@ -45,7 +45,7 @@ async def init(_options: argparse.Namespace, output: Output) -> int:
     """Creates the library with its starter tools; safe to repeat."""
     settings = read_settings()
     async with opened_library(settings) as library:
-        names = [entry.name for entry in library.entries()]
+        names = library.tools.names()
     lines = [
         f"Library: {settings.home} ({len(names)} tools: {', '.join(names) or 'none yet'})",
         "Next:",

@@ -127,15 +127,10 @@ def _chosen(settings: Settings, reports: tuple[ProbeReport, ...]) -> str | None:
 async def _library_findings(settings: Settings) -> dict[str, Any]:
     try:
         async with opened_library(settings) as library:
-            entries = library.entries()
+            states = library.tools.counts()
     except AlitaError as broken:
         return {"home": str(settings.home), "problem": str(broken)}
-    states = sorted({entry.state for entry in entries})
-    return {
-        "home": str(settings.home),
-        "tools": len(entries),
-        "states": {state: sum(entry.state == state for entry in entries) for state in states},
-    }
+    return {"home": str(settings.home), "tools": sum(states.values()), "states": states}
 
 
 def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[str]:

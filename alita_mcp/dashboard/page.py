@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 
 from alita_mcp import __version__
@@ -24,17 +24,23 @@ CONTENT_SECURITY_POLICY = (
 """Sent with the page: even text that slipped through the escaping could load and run nothing."""
 
 
-def library_page(entries: Sequence[CatalogueEntry], journal: Iterable[JournalRow]) -> str:
-    """The whole page; every value is escaped, for names and descriptions come from strangers."""
-    tools = "".join(_tool_row(entry) for entry in sorted(entries, key=lambda entry: entry.name))
+def library_page(
+    entries: Iterable[CatalogueEntry], journal: Iterable[JournalRow], total: int, following: str | None = None
+) -> str:
+    """The whole page; every value is escaped, for names and descriptions come from strangers.
+
+    `following`: the last name on this page, where others come after it.
+    """
+    tools = "".join(map(_tool_row, entries))
+    more = f"<p><a href='?after={escape(following)}'>more</a></p>" if following else ""
     events = "".join(_event_row(row) for row in journal)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>alita</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="refresh" content="10">'
         f"<style>{_STYLE}</style></head><body><h1>alita <small class='muted'>{escape(__version__)}</small></h1>"
-        f"<h2>{len(entries)} tools</h2><table><thead><tr><th>tool</th><th>what it does</th><th>trust</th><th>state</th>"
+        f"<h2>{total} tools</h2><table><thead><tr><th>tool</th><th>what it does</th><th>trust</th><th>state</th>"
         "<th>proved in</th><th class='number'>calls</th><th class='number'>failed</th></tr></thead>"
-        f"<tbody>{tools}</tbody></table>"
+        f"<tbody>{tools}</tbody></table>{more}"
         "<h2>Journal</h2><table><thead><tr><th>when</th><th>event</th><th>tool</th></tr></thead>"
         f"<tbody>{events}</tbody></table></body></html>"
     )

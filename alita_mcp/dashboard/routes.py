@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import anyio
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from alita_mcp.dashboard.page import CONTENT_SECURITY_POLICY, library_page
 from alita_mcp.library.library import Library
+from alita_mcp.values import CatalogueEntry
 
 EVENTS = 50
+TOOLS = 500
+"""So many tools stand on one page."""
 
 
-def dashboard_routes(library: Library) -> list[Route]:
+def dashboard_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
     """Routes over an open library; who may reach them is the server's to decide."""
 
-    async def page(_request: Request) -> Response:
-        journal = await anyio.to_thread.run_sync(library.journal, EVENTS)
+    async def page(request: Request) -> Response:
+        after = request.query_params.get("after", "")
+        text = await anyio.to_thread.run_sync(_page, library, after, per_page)
         headers = {"content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-store"}
-        return HTMLResponse(library_page(library.entries(), journal), headers=headers)
+        return HTMLResponse(text, headers=headers)
 
     async def catalogue(_request: Request) -> Response:
-        return JSONResponse([entry.model_dump(mode="json") for entry in library.entries()])
+        return StreamingResponse(_json_array(library.entries()), media_type="application/json")
 
     return [Route("/ui", page), Route("/ui/library.json", catalogue)]
+
+
+def _page(library: Library, after: str, per_page: int) -> str:
+    names = library.tools.names(after=after, limit=per_page + 1)
+    entries = list(library.tools.some(names[:per_page]).values())
+    following = names[per_page - 1] if len(names) > per_page else None
+    total = sum(library.tools.counts().values())
+    return library_page(entries, library.journal(EVENTS), total, following)
+
+
+def _json_array(entries: Iterator[CatalogueEntry]) -> Iterator[str]:
+    yield "["
+    for number, entry in enumerate(entries):
+        yield f"{',' if number else ''}{entry.model_dump_json()}"
+    yield "]"

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
-from alita_mcp.library.catalogue_rows import Claim, JournalRow, Snapshot, VersionRow
+from alita_mcp.library.catalogue_listing import LISTING
+from alita_mcp.library.catalogue_reader import BUSY_SECONDS, translated
+from alita_mcp.library.catalogue_rows import Claim, JournalRow
 from alita_mcp.library.catalogue_schema import (
     ADDED_TABLES,
     CHANGES,
@@ -28,13 +30,11 @@ from alita_mcp.library.catalogue_schema import (
     TOUCHED,
     TRIM_CALLS,
 )
-from alita_mcp.library.catalogue_snapshots import Snapshots
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
 from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.values import Manifest
 
-BUSY_SECONDS = 10.0
 TRIM_EVERY = 500
 """So many rows of calls may be there beyond `CALLS_KEPT` before the oldest go."""
 MAX_JOURNAL_NAME = 100
@@ -53,8 +53,7 @@ class Catalogue:
         self.path = path
         self._on_step = on_step
         self._lock = threading.RLock()
-        self._snapshots = Snapshots()
-        with self._translated():
+        with translated(self.path):
             self._db = sqlite3.connect(
                 path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -65,7 +64,7 @@ class Catalogue:
             raise
 
     def _prepare(self) -> None:
-        with self._translated():
+        with translated(self.path):
             self._db.row_factory = sqlite3.Row
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA foreign_keys = ON")
@@ -80,7 +79,7 @@ class Catalogue:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            for statement in (*ADDED_TABLES, *TOUCHED):
+            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
                 db.execute(statement)
 
     def close(self) -> None:
@@ -88,29 +87,17 @@ class Catalogue:
         with self._lock, suppress(sqlite3.Error):
             self._db.close()
 
-    def data_version(self) -> int:
-        """Another number whenever another connection committed."""
-        with self._lock, self._translated():
-            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
-
-    def snapshot(self) -> Snapshot:
-        """All tools as they are now; entries that did not change are the same objects as before."""
-        with self._transaction("DEFERRED") as db:
-            return self._snapshots.take(db)
-
-    def version_row(self, name: str, version: int) -> VersionRow | None:
-        """The seal of a published version, and why it is quarantined if it is."""
-        with self._lock, self._translated():
-            row = self._db.execute(
-                "SELECT seal, quarantined FROM version WHERE name = ? AND version = ?", (name, version)
-            ).fetchone()
-        return VersionRow(row["seal"], row["quarantined"]) if row else None
-
     def published(self) -> set[tuple[str, int]]:
         """Name and version of every row and of every claim: folders that are somebody's."""
         with self._transaction("DEFERRED") as db:
             rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
             return {(row["name"], row["version"]) for row in rows}
+
+    def has_tools_besides(self, event: str) -> bool:
+        """Whether there is a tool, deleted or not, whose journal has no such event."""
+        query = "SELECT 1 FROM tool WHERE name NOT IN (SELECT name FROM journal WHERE event = ?) LIMIT 1"
+        with self._lock, translated(self.path):
+            return self._db.execute(query, (event,)).fetchone() is not None
 
     def claim(self, claim: Claim, digest: str | None = None) -> bool:
         """Reserves a version of a name for one publisher; False while another one holds the name.
@@ -142,7 +129,7 @@ class Catalogue:
 
     def claims(self) -> list[Claim]:
         """Every publishing under way, of live and of dead processes."""
-        with self._lock, self._translated():
+        with self._lock, translated(self.path):
             return [Claim(**row) for row in self._db.execute("SELECT name, version, owner FROM claim")]
 
     def release(self, claim: Claim) -> None:
@@ -203,19 +190,19 @@ class Catalogue:
 
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
         """The newest events first."""
-        with self._lock, self._translated():
+        with self._lock, translated(self.path):
             rows = self._db.execute(
-                "SELECT * FROM journal WHERE :event IS NULL OR event = :event ORDER BY id DESC LIMIT :limit",
+                f"SELECT * FROM journal {'WHERE event = :event' if event else ''} ORDER BY id DESC LIMIT :limit",  # noqa: S608
                 {"event": event, "limit": limit},
             ).fetchall()
         return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in map(dict, rows)]
 
     def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
-        with self._lock, self._translated():
+        with self._lock, translated(self.path):
             rows = self._db.execute(
-                "SELECT v.name, v.version FROM tool t JOIN version v USING (name)"
-                " WHERE t.state = 'deleted' AND t.deleted_at < ?",
+                "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
+                " WHERE l.state = 'deleted' AND t.deleted_at < ?",
                 (moment,),
             ).fetchall()
         names = sorted({row["name"] for row in rows})
@@ -230,7 +217,7 @@ class Catalogue:
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction; a durable one survives a power cut once it is committed."""
-        with self._lock, self._translated():
+        with self._lock, translated(self.path):
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute(f"BEGIN {kind}")
             try:
@@ -240,16 +227,6 @@ class Catalogue:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            hint = "Nothing was deleted. Restore it from a copy, or move it aside: alita then finds the tools again."
-            if "locked" in str(error):
-                hint = "Another process holds it; try again."
-            raise LibraryError(f"The catalogue {self.path} cannot be used: {error}.", hint=hint) from error
 
 
 def _journal(

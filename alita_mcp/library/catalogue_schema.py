@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 SCHEMA_VERSION = 1
 """Kept in `user_version`; a newer catalogue is refused, an older one would be migrated here."""
 
@@ -161,8 +159,8 @@ COUNT_CALLS = (
 
 TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing') AND id <= ?"
 
-TOUCHING = ("tool", "version", "evidence", "usage", "approval", "wording", "uncached")
-"""Tables of which each row belongs to a tool's standing."""
+TOUCHING = ("tool", "version", "evidence", "approval", "wording")
+"""Tables of which each row belongs to a tool's standing; its use does not."""
 
 TOUCHED = (
     """
@@ -182,11 +180,20 @@ TOUCHED = (
         for table in TOUCHING
         for change, row in (("INSERT", "NEW"), ("UPDATE", "NEW"), ("DELETE", "OLD"))
     ),
+    *(
+        f"DROP TRIGGER IF EXISTS touched_by_{change}_of_{table}"
+        for table in ("usage", "uncached")
+        for change in ("INSERT", "UPDATE", "DELETE")
+    ),
 )
 """Which tool was changed last, whoever changed it: numbers only grow, so what is behind one is what came later."""
 
-NEWEST_TOUCH = "SELECT coalesce(max(at), 0) FROM touched"
-TOUCHED_SINCE = "SELECT name FROM touched WHERE at > :seen"
+CHANGES_SO_FAR = "SELECT (SELECT coalesce(max(at), 0) FROM touched), (SELECT number FROM listing_changes)"
+STAMP = """
+SELECT (SELECT at FROM touched WHERE name = :name), u.calls, u.failures, u.last_used
+FROM (SELECT 1) LEFT JOIN usage u ON u.name = :name
+"""
+"""Differs whenever the entry of a tool may."""
 
 ENTRIES = """
 SELECT t.name, t.state, t.pinned, t.created_at, v.manifest, v.quarantined, u.calls, u.failures, u.last_used,
@@ -198,12 +205,7 @@ FROM tool t
 JOIN version v ON v.name = t.name AND v.version = t.current
 LEFT JOIN usage u ON u.name = t.name
 """
-EVIDENCE = "SELECT t.name, t.version, t.sandbox, t.lock FROM evidence t ORDER BY t.sandbox"
-QUARANTINED = "SELECT t.name, t.version FROM version t WHERE t.quarantined IS NOT NULL"
-UNCACHED = "SELECT t.name FROM uncached t"
-APPROVALS = "SELECT t.name, t.digest FROM approval t"
-
-
-def of_touched(query: str) -> str:
-    """The same query about those tools only that were touched after `:seen`."""
-    return re.sub(r"FROM (\w+) t\b", rf"FROM ({TOUCHED_SINCE}) g CROSS JOIN \1 t USING (name)", query)
+NEXT_PAGE = f"""
+{ENTRIES} WHERE t.state != 'deleted' AND (t.created_at, t.name) > (:created_at, :name)
+ORDER BY t.created_at, t.name LIMIT :limit
+"""

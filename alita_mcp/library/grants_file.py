@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class GrantsFile:
         self.path = path
         self.problem = ""
         """Why a file that was fine grants nothing now."""
+        self.changes = 0
+        """How often what it grants changed since it was read first."""
         self._mark = _mark_of(path)
         self._granted = read_grants_file(path) if path else {}
 
@@ -54,6 +56,10 @@ class GrantsFile:
             return None
         return Grants.model_validate(filed.model_dump(exclude={"digest"}))
 
+    def names(self) -> Iterable[str]:
+        """The tools that it names."""
+        return self._granted.keys()
+
     def mark_on_disk(self) -> tuple[int, ...]:
         """What changes whenever the file does; empty while there is none."""
         return _mark_of(self.path)
@@ -63,12 +69,13 @@ class GrantsFile:
         mark = _mark_of(self.path)
         if self.path is None or mark == self._mark:
             return
-        self._mark = mark
+        self._mark, before = mark, self._granted
         try:
             self._granted, self.problem = read_grants_file(self.path), ""
         except UsageError as spoiled:
             self._granted, self.problem = {}, spoiled.message
             _log.warning("%s Until it is mended it grants nothing.", spoiled.message)
+        self.changes += self._granted != before
 
 
 def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,17 +15,20 @@ from pydantic import JsonValue
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.call_journal import CallJournal
-from alita_mcp.library.catalogue_rows import JournalRow, Snapshot
+from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
+from alita_mcp.library.catalogue_rows import JournalRow
 from alita_mcp.library.documents import KnownDocuments
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
-from alita_mcp.library.listing import answer, difference, enabled
+from alita_mcp.library.listing import ALWAYS_SHOWN, answer
 from alita_mcp.library.loaded import LoadedVersions
 from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
 from alita_mcp.library.permits import too_thin
+from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
+from alita_mcp.library.search_text import Document
 from alita_mcp.library.store import Store
 from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.settings import Settings
@@ -40,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 class Library:
-    """All tools of one home. What is listed is read from memory; everything else runs in worker threads."""
+    """All tools of one home. How single tools stand is read at once; what takes longer, in worker threads."""
 
     def __init__(self, store: Store, tasks: TaskGroup, settings: Settings) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
@@ -52,38 +55,49 @@ class Library:
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._documents = KnownDocuments()
-        self._finder = finder_for(settings, lambda: self._documents.of(store.snapshot().entries), tasks)
+        self._finder = finder_for(settings, self._read_documents, tasks)
         self._listeners = Listeners()
-        self._generation, self._snapshot = 0, Snapshot(0, {}, {})
-        self._entries: tuple[CatalogueEntry, ...] = ()
-        self._total = 0
+        self._generation, self._seen = 0, Changes(0, 0)
+        self._counted: tuple[int, int] = (-1, 0)
+
+    @property
+    def tools(self) -> CatalogueReader:
+        """Whatever is to be read of many tools at once; takes milliseconds and more in a large library."""
+        return self._store.reader
 
     @property
     def generation(self) -> int:
         """Grows with every change of any tool's standing that this process knows of; use does not count."""
         return self._generation
 
-    def entries(self) -> tuple[CatalogueEntry, ...]:
-        """All tools but the deleted ones, the oldest first."""
-        return self._entries
+    def entries(self) -> Iterator[CatalogueEntry]:
+        """All tools but the deleted ones, the oldest first; each is read when it is asked for."""
+        return self.tools.entries()
+
+    def promotable(self, at_most: int, *, verified_only: bool) -> tuple[CatalogueEntry, ...]:
+        """Few tools, with all among them that `Promotion` would choose of the whole library."""
+        names = self.tools.candidates(
+            at_most, newcomers(at_most), verified_only=verified_only, filed=self.permits.filed()
+        )
+        return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:
         """One tool as it stands.
 
         Raises:
             ToolNotFound: no tool has that name; `nearest` look alike.
-            ToolUnavailable: it is deleted; the hint says how it comes back.
+            ToolUnavailable: it is deleted or damaged; the hint says how it comes back.
         """
-        entry = self._snapshot.entries.get(name)
+        entry = self.tools.entry(name)
         if entry is None:
-            raise not_found(name, (known.name for known in self.entries()))
+            raise not_found(name, self.tools.names_like(name))
         if entry.state == "deleted":
             raise deleted(name)
         return entry
 
     def evidence(self, name: str, version: int) -> tuple[str, ...]:
         """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
-        return tuple(self._snapshot.evidence.get((name, version), {}))
+        return tuple(self.tools.evidence(name, version))
 
     async def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
@@ -92,7 +106,7 @@ class Library:
             ToolNotFound: no tool has that name.
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
-        entry = await self._known(name)
+        entry = self.entry(name)
         if unavailable := why_not_callable(entry) or self.permits.refusal(entry.manifest):
             raise unavailable
         return entry
@@ -105,9 +119,9 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = existing_version(await self._known(name, version), version)
-        kept = self._loaded.unchanged(name, number)
-        if kept is not None and (name, number) not in self._snapshot.quarantined:
+        number = existing_version(self.entry(name), version)
+        kept, row = self._loaded.unchanged(name, number), self.tools.version_row(name, number)
+        if kept is not None and row is not None and row.quarantined is None:
             return kept
         try:
             return await self._in_thread(self._loaded.read, name, number)
@@ -131,7 +145,7 @@ class Library:
 
     def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
         """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
-        lock = self._snapshot.evidence.get((name, version), {}).get(sandbox_kind)
+        lock = self.tools.evidence(name, version).get(sandbox_kind)
         return Lock.model_validate_json(lock) if lock else None
 
     async def raise_evidence(self, name: str, version: int, sandbox_kind: str, lock: Lock) -> None:
@@ -156,7 +170,7 @@ class Library:
 
     def caches(self, name: str) -> bool:
         """Whether results of a tool may be kept, as far as a person decides that."""
-        return name not in self._snapshot.uncached
+        return self.tools.is_cached(name)
 
     async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
         """A person says whether results of a tool may be kept."""
@@ -168,7 +182,7 @@ class Library:
         Raises:
             ToolUnavailable: it is not `verified`; the hint says what would raise its trust.
         """
-        if not may_hold_grants((await self._known(name)).manifest):
+        if not may_hold_grants(self.entry(name).manifest):
             raise too_thin(await self.read(name))
         return await self._alter("approved", name)
 
@@ -182,9 +196,8 @@ class Library:
 
     async def enable(self, name: str) -> CatalogueEntry:
         """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
-        if name not in self._snapshot.entries:
-            await self._known(name)
-        await self._change(self._store.enable, name, self._snapshot.entries[name].manifest.version)
+        entry = self.tools.entry(name) or self.entry(name)
+        await self._change(self._store.enable, name, entry.manifest.version)
         return self.entry(name)
 
     async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
@@ -200,7 +213,7 @@ class Library:
             UsageError: there is no version before the current one.
             ToolQuarantined: that version is not what was verified.
         """
-        entry = await self._known(name, version)
+        entry = self.entry(name)
         target = version_before(entry) if version is None else version
         await self.read(name, target)
         return await self._alter("rolled back", name, target)
@@ -229,7 +242,12 @@ class Library:
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
-        return answer(await self._finder.find(query), self._snapshot.entries, limit, self._total)
+        found = await self._finder.find(query)
+        entries = self.tools.some(name for name, _ in found)
+        others: list[str] = []
+        if len(entries) < ALWAYS_SHOWN:
+            others = self.tools.most_used(ALWAYS_SHOWN + len(entries))
+        return answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
 
     async def make_searchable(self) -> None:
         """Brings the search index up to date in the background, a moment from now."""
@@ -237,17 +255,17 @@ class Library:
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
-        found, entries = await self._finder.find(text), self._snapshot.entries
-        able = (name for name, _ in found if name in entries and entries[name].state == "enabled")
-        return tuple(islice(able, limit))
+        found = self.tools.some(name for name, _ in await self._finder.find(text))
+        return tuple(islice((name for name, entry in found.items() if entry.state == "enabled"), limit))
 
     async def reindex(self) -> int:
         """Reads every tool again, quarantines the changed ones, makes the index anew; answers its number of rows."""
-        for entry in self.entries():
+        for name in await self._in_thread(self.tools.names):
             try:
-                await self.read(entry.name)
+                await self.read(name)
             except ToolUnavailable as damaged:
                 _log.warning("%s", damaged)
+        await self._in_thread(self._store.set_strangers_aside)
         rows = await self._finder.rebuild()
         await self.record("reindexed", None, {"rows": rows})
         return rows
@@ -266,7 +284,7 @@ class Library:
 
     async def refresh(self) -> None:
         """Takes in what other processes committed; the watcher does so by itself four times a second."""
-        self._apply(await self._in_thread(self._store.snapshot))
+        self._take_in(await self._in_thread(self._store.changes))
 
     async def watch(self) -> None:
         """Notices what other processes commit and what people grant, for as long as it runs."""
@@ -290,17 +308,10 @@ class Library:
             _log.warning("%s", failure)
         self._finder.close()
 
-    async def _known(self, name: str, version: int | None = None) -> CatalogueEntry:
-        """`entry`, after a second look at the catalogue when this process does not know the name or version."""
-        entry = self._snapshot.entries.get(name)
-        if entry is None or (version is not None and version not in entry.versions):
-            await self.refresh()
-        return self.entry(name)
-
     async def _alter(self, event: str, name: str, version: int | None = None) -> CatalogueEntry:
-        await self._known(name)
+        known = self.entry(name)
         await self._change(self._store.catalogue.change, event, name, version)
-        return self._snapshot.entries[name] if event == "deleted" else self.entry(name)
+        return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 
     async def _change(self, work: Callable[..., T], *arguments: Any) -> T:
         """Runs a change to its end, cancelled or not, and takes in how things stand afterwards."""
@@ -313,18 +324,19 @@ class Library:
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
 
-    def _apply(self, snapshot: Snapshot) -> None:
-        if snapshot.serial <= self._snapshot.serial:
-            return
-        before, self._snapshot = self._snapshot.entries, snapshot
-        if before is snapshot.entries:
-            return
-        self._entries = tuple(entry for entry in snapshot.entries.values() if entry.state != "deleted")
-        different = difference(before, snapshot.entries)
-        if not different.stands:
-            return
-        self._generation += 1
-        self._total = enabled(snapshot.entries)
-        self._finder.follow(partial(self._documents.of, snapshot.entries))
-        if different.listed:
+    def _take_in(self, changes: Changes) -> None:
+        before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
+        if self._seen.standing != before.standing:
+            self._generation += 1
+            self._finder.follow(partial(self._read_documents))
+        if self._seen.listed != before.listed:
             self._listeners.tell()
+
+    def _total(self) -> int:
+        """How many tools can be found."""
+        if self._counted[0] != self._seen.standing:
+            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
+        return self._counted[1]
+
+    def _read_documents(self) -> Mapping[str, Document]:
+        return self._documents.of({entry.name: entry for entry in self.entries()})

@@ -1,10 +1,8 @@
-"""Views of all tools at one moment: what counts as a change, what is to be found, what a search answers."""
+"""What a tool is found by, and what a search answers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from heapq import nsmallest
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
 
 from alita_mcp.library.ranking import band
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
@@ -22,44 +20,6 @@ NEAR_TIE = 0.9
 Entries = Mapping[str, CatalogueEntry]
 
 
-class Difference(NamedTuple):
-    """What came about between two moments."""
-
-    stands: bool
-    """Some tool stands differently; its use does not count."""
-    listed: bool
-    """The lists of tools that clients see are others."""
-
-
-def difference(before: Entries, after: Entries) -> Difference:
-    """What is different; entries that are the same object are not looked into."""
-    pairs = [(before.get(name), entry) for name, entry in after.items() if before.get(name) is not entry]
-    if len(before) + sum(known is None for known, _ in pairs) > len(after):
-        return Difference(stands=True, listed=True)
-    changed = [
-        (known, entry) for known, entry in pairs if known is None or _standing(known) != _standing(entry)
-    ]
-    return Difference(
-        stands=bool(changed), listed=any(_in_lists(known) != _in_lists(entry) for known, entry in changed)
-    )
-
-
-def _standing(entry: CatalogueEntry) -> tuple[Any, ...]:
-    """All about a tool but its use."""
-    return (*_listed(entry), entry.versions, entry.sandboxes, entry.wordings)
-
-
-def _in_lists(entry: CatalogueEntry | None) -> tuple[Any, ...] | None:
-    """What decides about the lists of tools that clients see."""
-    return _listed(entry) if entry and entry.state != "deleted" else None
-
-
-def _listed(entry: CatalogueEntry) -> tuple[Any, ...]:
-    manifest = entry.manifest
-    version = (manifest.version, manifest.digest, manifest.trust)
-    return (entry.name, *version, entry.state, entry.pinned, entry.approved)
-
-
 def document_of(entry: CatalogueEntry) -> Document:
     """What a tool is found by: its author's words, and those of others whose need it served."""
     if not entry.wordings:
@@ -68,31 +28,27 @@ def document_of(entry: CatalogueEntry) -> Document:
     return Document.of(entry.manifest.model_copy(update={"use_when": use_when}))
 
 
-def enabled(entries: Entries) -> int:
-    """How many tools can be found."""
-    return sum(entry.state == "enabled" for entry in entries.values())
-
-
 def answer(
-    found: Sequence[tuple[str, float]], entries: Entries, limit: int, total: int | None = None
+    found: Sequence[tuple[str, float]],
+    entries: Entries,
+    limit: int,
+    total: int,
+    others: Sequence[CatalogueEntry] = (),
 ) -> SearchAnswer:
-    """The answer to a search that found these names with these probabilities, best first, among `total` tools."""
+    """The answer to a search that found these names with these probabilities, best first, among `total` tools.
+
+    `others` are shown where fewer than `ALWAYS_SHOWN` were found.
+    """
     likely = {name: score for name, score in found if name in entries and entries[name].state == "enabled"}
     scores = _by_standing(likely, entries)
     fit = band(next(iter(scores.values()), 0.0))
-    shown = list(scores)[: ALWAYS_SHOWN if fit == "none" else limit]
+    shown = [(entries[name], score) for name, score in scores.items()]
+    shown = shown[: ALWAYS_SHOWN if fit == "none" else limit]
     if len(shown) < min(ALWAYS_SHOWN, limit):
-        shown += _most_used(entries, scores.keys(), ALWAYS_SHOWN - len(shown))
-    hits = tuple(_hit(entries[name], scores.get(name, 0.0)) for name in shown[: max(1, limit)])
-    return SearchAnswer(fit=fit, total=enabled(entries) if total is None else total, results=hits)
-
-
-def _most_used(entries: Entries, left_out: Collection[str], count: int) -> list[str]:
-    others = (entry for name, entry in entries.items() if entry.state == "enabled" and name not in left_out)
-    best = nsmallest(
-        count, others, key=lambda entry: (entry.manifest.trust != "verified", -entry.calls, entry.name)
-    )
-    return [entry.name for entry in best]
+        more = [(entry, 0.0) for entry in others if entry.name not in scores]
+        shown += more[: ALWAYS_SHOWN - len(shown)]
+    hits = tuple(_hit(entry, score) for entry, score in shown[: max(1, limit)])
+    return SearchAnswer(fit=fit, total=total, results=hits)
 
 
 def _by_standing(scores: Mapping[str, float], entries: Entries) -> dict[str, float]:

@@ -97,12 +97,14 @@ class Owner:
         except Timeout:
             return True
 
-    def sweep(self) -> None:
-        """Removes the files of processes that are gone."""
-        for file in self._folder.glob("*.lock"):
-            if not self.is_alive(file.stem):
-                with suppress(OSError):
-                    file.unlink()
+    def dead(self) -> list[str]:
+        """The names of processes that are gone without having said so."""
+        return [file.stem for file in self._folder.glob("*.lock") if not self.is_alive(file.stem)]
+
+    def forget(self, owner: str) -> None:
+        """Removes the file of a process that is gone."""
+        with suppress(OSError):
+            self._file(owner).unlink()
 
     def _file(self, owner: str) -> Path:
         return self._folder / f"{owner}.lock"

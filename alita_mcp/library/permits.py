@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.catalogue_rows import Snapshot
 from alita_mcp.library.grants_file import GrantsFile
 from alita_mcp.library.hosts import ANY, covers
 from alita_mcp.library.trust import MORE_TESTS, may_hold_grants, what_would_raise
@@ -71,32 +70,39 @@ def in_words(grants: Grants) -> tuple[str, ...]:
 class Permits:
     """All that people granted, by either way, as it stands now; safe to ask from several threads."""
 
-    def __init__(self, grants_file: Path | None) -> None:
-        """Reads the grants file.
+    def __init__(self, grants_file: Path | None, is_approved: Callable[[str, str], bool]) -> None:
+        """Reads the grants file; `is_approved` asks the catalogue about a tool's name and digest.
 
         Raises:
-            UsageError: it does not fit; the message names file, tool and field.
+            UsageError: the file does not fit; the message names file, tool and field.
         """
         self._file = GrantsFile(grants_file)
         self._lock = threading.Lock()
-        self._approvals: frozenset[tuple[str, str]] = frozenset()
-        self._serial = 0
+        self._is_approved = is_approved
 
     @property
     def mark(self) -> tuple[int, ...]:
         """What changes whenever the grants file does."""
         return self._file.mark_on_disk()
 
-    def applied(self, snapshot: Snapshot) -> Snapshot:
-        """A snapshot, with each tool approved exactly when all that it asks for is granted."""
+    def changes(self) -> int:
+        """How often what the file grants changed so far."""
         with self._lock:
             self._file.refresh()
-            if snapshot.serial > self._serial:
-                self._serial, self._approvals = snapshot.serial, snapshot.approvals
-            judged = {name: self._judged(snapshot.entries[name]) for name in snapshot.asking}
-        if all(entry is snapshot.entries[name] for name, entry in judged.items()):
-            return snapshot
-        return replace(snapshot, entries={**snapshot.entries, **judged})
+            return self._file.changes
+
+    def filed(self) -> Iterable[str]:
+        """Names of the tools that the file names."""
+        with self._lock:
+            self._file.refresh()
+            return self._file.names()
+
+    def judged(self, entry: CatalogueEntry) -> CatalogueEntry:
+        """A tool, approved exactly when all that it asks for is granted."""
+        if entry.manifest.grants.is_pure:
+            return entry
+        granted = self.of(entry.manifest) is not None
+        return entry if entry.approved is granted else entry.model_copy(update={"approved": granted})
 
     def of(self, manifest: Manifest) -> Grants | None:
         """The grants under which this version runs now; None when something that it asks for is not granted.
@@ -133,14 +139,7 @@ class Permits:
         return in_force(manifest.grants, approved=self._approved(manifest), filed=filed)
 
     def _approved(self, manifest: Manifest) -> bool:
-        return (manifest.name, manifest.digest) in self._approvals
-
-    def _judged(self, entry: CatalogueEntry) -> CatalogueEntry:
-        manifest = entry.manifest
-        if manifest.grants.is_pure:
-            return entry
-        granted = self._in_force(manifest) is not None
-        return entry if entry.approved is granted else entry.model_copy(update={"approved": granted})
+        return self._is_approved(manifest.name, manifest.digest)
 
 
 def too_thin(stored: StoredVersion) -> ToolUnavailable:

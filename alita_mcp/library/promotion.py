@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from functools import lru_cache
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from heapq import nlargest, nsmallest
 
 from alita_mcp.values import CatalogueEntry
 
 NEWCOMERS = 4
 """One place in so many is kept for the newest tools whatever their trust, so that a new one is listed at once."""
+HOUR = 3_600_000_000
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def newcomers(at_most: int) -> int:
+    """How many of the listed tools are the newest ones."""
+    return -(-at_most // NEWCOMERS)
 
 
 class Promotion:
@@ -23,16 +29,9 @@ class Promotion:
         self._at_most = at_most
         self._verified_only = verified_only
         self._order: list[str] = []
-        self._seen: Sequence[CatalogueEntry] = ()
-        self._chosen: tuple[CatalogueEntry, ...] = ()
 
-    def choose(self, entries: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
-        """The promoted ones of `entries`, in listing order."""
-        if entries is not self._seen:
-            self._seen, self._chosen = entries, self._choose(entries)
-        return self._chosen
-
-    def _choose(self, entries: Sequence[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
+    def choose(self, entries: Iterable[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
+        """The promoted ones of `entries`, in listing order; what was promoted before keeps its place."""
         able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}
         names = self._best(list(able.values()))
         kept = [name for name in self._order if name in names]
@@ -42,7 +41,7 @@ class Promotion:
 
     def _best(self, able: list[CatalogueEntry]) -> list[str]:
         newest = nlargest(
-            -(-self._at_most // NEWCOMERS), able, key=lambda entry: (entry.manifest.created_at, entry.name)
+            newcomers(self._at_most), able, key=lambda entry: (entry.manifest.created_at, entry.name)
         )
         new = {entry.name for entry in newest}
         ranked = nsmallest(
@@ -58,13 +57,19 @@ def _yields(entry: CatalogueEntry) -> bool:
     return entry.manifest.trust != "verified" and not entry.pinned
 
 
-def _merit(entry: CatalogueEntry) -> tuple[bool, float, str]:
+def _merit(entry: CatalogueEntry) -> tuple[bool, int, str]:
     """Verified before provisional, then by the later of creation and last use, a call counting as an hour."""
     latest = max(entry.manifest.created_at, entry.last_used or "")
-    hours = _hours(latest) + min(entry.calls, 1_000)
-    return (entry.manifest.trust != "verified", -hours, entry.name)
+    return (
+        entry.manifest.trust != "verified",
+        -_microseconds(latest) - min(entry.calls, 1_000) * HOUR,
+        entry.name,
+    )
 
 
-@lru_cache(maxsize=200_000)
-def _hours(moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp() / 3_600
+def _microseconds(moment: str) -> int:
+    """Since 1970, as the catalogue counts them in `merit`; 0 for what is no time."""
+    try:
+        return (datetime.fromisoformat(moment).replace(tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+    except ValueError:
+        return 0

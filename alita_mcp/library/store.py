@@ -20,7 +20,8 @@ from alita_mcp.errors import (
     ToolUnavailable,
 )
 from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.catalogue_rows import Claim, Snapshot
+from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
+from alita_mcp.library.catalogue_rows import Claim
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.files import (
     Folder,
@@ -58,7 +59,7 @@ class Store:
             LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
             UsageError: the grants file does not fit.
         """
-        self.permits = Permits(grants_file)
+        self.permits = Permits(grants_file, self._is_approved)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -78,27 +79,32 @@ class Store:
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
         self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
+        self.reader = CatalogueReader(self.catalogue.path, self.permits.judged)
         try:
+            self._sweep()
             if not self.catalogue.journal(1, "created"):
                 self._adopt()
+                self.set_strangers_aside()
                 self.catalogue.record("created", None, None, {})
-            self._sweep()
             self._purge()
             self._install(starters)
         except BaseException:
+            self.reader.close()
             self.catalogue.close()
             raise
 
-    def snapshot(self) -> Snapshot:
-        """All tools as they are now, approved where all that they ask for is granted."""
-        return self.permits.applied(self.catalogue.snapshot())
-
     def mark(self) -> tuple[int, ...]:
-        """Another value whenever another connection committed, or a person changed the grants file."""
-        return (self.catalogue.data_version(), *self.permits.mark)
+        """Another value whenever anything was committed, or a person changed the grants file."""
+        return (self.reader.data_version(), *self.permits.mark)
+
+    def changes(self) -> Changes:
+        """How much changed so far, by the catalogue and by the grants file."""
+        standing, listed = self.reader.changes()
+        return Changes(standing, listed + self.permits.changes())
 
     def close(self) -> None:
         """Lets go of the library."""
+        self.reader.close()
         self.catalogue.close()
         self._owner.close()
 
@@ -154,7 +160,7 @@ class Store:
             ToolQuarantined: it is not what was verified, now or when it was last looked at.
             LibraryError: the disk refuses.
         """
-        row = self.catalogue.version_row(name, version)
+        row = self.reader.version_row(name, version)
         if row is None:
             raise ToolNotFound(
                 f"There is no {name} v{version}.", hint="inspect_tool names the versions there are."
@@ -170,7 +176,7 @@ class Store:
             ToolQuarantined: it is not what was verified.
             ToolUnavailable: it was deleted too long ago.
         """
-        row = self.catalogue.version_row(name, version)
+        row = self.reader.version_row(name, version)
         if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
             raise ToolUnavailable(
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
@@ -190,7 +196,7 @@ class Store:
             for claim in self.catalogue.claims():
                 if (claim.name, claim.version) == (name, version):
                     self._put_right(claim)
-            row = self.catalogue.version_row(name, version)
+            row = self.reader.version_row(name, version)
             try:
                 return self.files.read(name, version, row.seal if row else seal)
             except ToolQuarantined as damaged:
@@ -200,7 +206,7 @@ class Store:
 
     def _put_right(self, claim: Claim) -> None:
         """Leaves that folder in a claimed version's place which the catalogue stands for, if any."""
-        row = self.catalogue.version_row(claim.name, claim.version)
+        row = self.reader.version_row(claim.name, claim.version)
         if row is not None:
             put_right(self.files, claim.owner, claim.name, claim.version, row.seal)
 
@@ -219,12 +225,15 @@ class Store:
                 with held(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
 
+    def _is_approved(self, name: str, digest: str) -> bool:
+        return self.reader.is_approved(name, digest)
+
     def _lives(self, claim: Claim) -> bool:
         return self._owner.is_alive(claim.owner)
 
     def _abandon(self, claim: Claim) -> None:
         """Removes what an unfinished publishing left, if it did not finish after all."""
-        if self.catalogue.version_row(claim.name, claim.version) is None:
+        if self.reader.version_row(claim.name, claim.version) is None:
             self.files.discard(claim.name, claim.version)
         self._put_right(claim)
         self.catalogue.release(claim)
@@ -235,14 +244,19 @@ class Store:
             if not self._lives(claim):
                 self._abandon(claim)
                 self.catalogue.record("swept", claim.name, claim.version, {"reason": "its publisher died"})
-        self.files.sweep_staging(self._owner.is_alive)
-        found = versions_under(self.files.root)
+        dead = self._owner.dead()
+        if dead:
+            self.files.sweep_staging(self._owner.is_alive)
+        for owner in dead:
+            self._owner.forget(owner)
+
+    def set_strangers_aside(self) -> None:
+        """Moves version folders away that nobody published; looks at every folder there is."""
         known = self.catalogue.published()
-        for name, version in found:
+        for name, version in versions_under(self.files.root):
             if (name, version) not in known:
                 refuge = self.files.set_aside(name, version)
                 self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
-        self._owner.sweep()
 
     def _purge(self) -> None:
         for name, versions in self.catalogue.deleted_before(_tombstone_limit()):
@@ -264,8 +278,7 @@ class Store:
         """Fills an empty library; goes on where a process that died half-way stopped."""
         if starters is None or self.catalogue.journal(1, "starter tools installed"):
             return
-        theirs = {row.name for row in self.catalogue.journal(1_000, "starter installed")}
-        if not all(name in theirs for name in self.catalogue.snapshot().entries):
+        if self.catalogue.has_tools_besides("starter installed"):
             return
         known = self.catalogue.published()
         for name, version in versions_under(starters):

@@ -112,7 +112,7 @@ class Dispatcher:
         except ToolUnavailable as gone:
             return gone
         except ToolNotFound:
-            known = [tool.name for tool in self._listed()] + [entry.name for entry in app.library.entries()]
+            known = [tool.name for tool in self._listed()] + app.library.tools.names_like(name)
         near = nearest(name, known)
         hint = f"Nearest: {', '.join(near)}. " if near else ""
         return ToolNotFound(

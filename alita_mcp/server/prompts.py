@@ -91,9 +91,8 @@ class Completions:
     async def complete(self, _ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """At most 100 values that begin with what was typed."""
         values = [value for value in await self._values(params) if value.startswith(params.argument.value)]
-        completion = types.Completion(
-            values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
-        )
+        has_more = len(values) > MAX_COMPLETIONS
+        completion = types.Completion(values=values[:MAX_COMPLETIONS], has_more=has_more)
         return types.CompleteResult(completion=completion)
 
     async def _values(self, params: types.CompleteRequestParams) -> list[str]:
@@ -101,10 +100,11 @@ class Completions:
         app = self._shared.current
         if app is None or not isinstance(params.ref, types.ResourceTemplateReference):
             return []
-        entries = sorted(app.library.entries(), key=lambda entry: entry.name)
+        tools = app.library.tools
         if params.argument.name == "name":
-            return [entry.name for entry in entries]
+            return tools.names(params.argument.value, limit=MAX_COMPLETIONS + 1)
         known = (params.context.arguments or {}) if params.context else {}
         if params.argument.name == "version":
-            return [str(v) for entry in entries if entry.name == known.get("name") for v in entry.versions]
+            entries = tools.some([known.get("name", "")]).values()
+            return [str(v) for entry in entries if entry.state != "deleted" for v in entry.versions]
         return []

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -18,6 +19,7 @@ from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
 
 if TYPE_CHECKING:
+    from alita_mcp.library.library import Library
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import Context, ResourceSource
     from alita_mcp.values import CatalogueEntry, StoredVersion
@@ -90,9 +92,9 @@ class LibraryResources:
         self._shared = shared
 
     def resources(self) -> Sequence[types.Resource]:
-        """The catalogue and the files of each tool's current version."""
+        """The catalogue and the files of the first-class tools; the templates say where those of all others are."""
         app = self._shared.current
-        entries = app.library.entries() if app else ()
+        entries = app.listed() if app else ()
         return [_CATALOGUE, *(each for entry in entries for each in _resources_of(entry))]
 
     def templates(self) -> Sequence[types.ResourceTemplate]:
@@ -106,7 +108,7 @@ class LibraryResources:
         uri = str(params.uri)
         app = await self._shared.get()
         if uri == CATALOGUE_URI:
-            return _contents(uri, JSON, _pretty([_row(entry) for entry in app.library.entries()]))
+            return _contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app.library))
         if run := _RUN.fullmatch(uri):
             return _contents(uri, JSON, _pretty(await app.library.read_run(run["id"])))
         wanted = _VERSION.fullmatch(uri)
@@ -129,6 +131,10 @@ def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
         )
         for part, (mime, title, _) in PARTS.items()
     ]
+
+
+def _whole_catalogue(library: Library) -> str:
+    return _pretty([_row(entry) for entry in library.entries()])
 
 
 def _row(entry: CatalogueEntry) -> dict[str, Any]:

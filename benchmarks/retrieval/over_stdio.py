@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +18,18 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from alita_mcp.library.background import background
-from alita_mcp.library.catalogue import Catalogue
+from alita_mcp.library.catalogue_reader import CatalogueReader
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listing import document_of
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
-    from benchmarks.retrieval import figures, large_library, needs
+    from benchmarks.retrieval import figures, large_library, needs, starting
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
     figures = importlib.import_module(f"{__package__}.figures")
     large_library = importlib.import_module(f"{__package__}.large_library")
     needs = importlib.import_module(f"{__package__}.needs")
+    starting = importlib.import_module(f"{__package__}.starting")
 
 QUERIES = 300
 AT_WORK_S = 0.25
@@ -55,21 +57,22 @@ async def _measure(
         home = Path(folder) / "home"
         await anyio.to_thread.run_sync(large_library.fill, home, tools, size)
         built = await _build(Settings(home=home, embedder=embedder))
-        started = time.perf_counter()
+        starts = await starting.measure(home, Path(folder) / "empty", partial(_server, embedder=embedder))
+        started, others = time.perf_counter(), starting.processes()
         async with _server(home, embedder) as client:
-            await client.list_tools()
-            listed = time.perf_counter() - started
             while await _search(client, queries[0].query) > AT_WORK_S:
                 pass
             ready = time.perf_counter() - started
             await anyio.sleep(SETTLE_S)
             asked = [queries[at % len(queries)].query for at in range(QUERIES)]
             times = [1_000 * await _search(client, query) for query in asked]
+            searched = starting.cost_of(starting.processes() - others, "searched")
             fresh = await _freshness(home, client, tools[0])
         disk = sum(file.stat().st_size for file in home.glob("*.lance/**/*") if file.is_file())
     return {
+        **starts,
         **figures.percentiles(times),
-        "list_s": listed,
+        **searched,
         "ready_s": ready,
         "fresh_s": fresh,
         "build_s": built,
@@ -79,9 +82,9 @@ async def _measure(
 
 async def _build(settings: Settings) -> float:
     """Seconds that the index takes, without reading the catalogue."""
-    catalogue = Catalogue(settings.home / "library.sqlite3")
-    documents = {name: document_of(entry) for name, entry in catalogue.snapshot().entries.items()}
-    catalogue.close()
+    tools = CatalogueReader(settings.home / "library.sqlite3", lambda entry: entry)
+    documents = {entry.name: document_of(entry) for entry in tools.entries()}
+    tools.close()
     async with background() as tasks:
         finder = finder_for(settings, lambda: documents, tasks)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -27,9 +29,26 @@ async def test_the_page_and_the_catalogue_show_the_library(settings: Settings) -
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
+async def test_a_library_of_more_tools_than_a_page_holds_is_read_page_by_page(
+    settings: Settings,
+) -> None:
+    async with open_library(settings) as library:
+        names = library.tools.names()
+        client = TestClient(Starlette(routes=dashboard_routes(library, per_page=4)))
+        shown, after = [], "/ui"
+        while after:
+            page = client.get(after).text
+            assert f"<h2>{len(names)} tools</h2>" in page
+            shown.append(re.findall(r"<tr><td><code>(\w+)</code> v1", page))
+            link = re.search(r"href='(\?after=\w+)'", page)
+            after = f"/ui{link[1]}" if link else ""
+    assert [name for page in shown for name in page] == names
+    assert max(map(len, shown)) == 4
+
+
 def test_markup_in_a_summary_is_shown_not_obeyed() -> None:
     hostile = entry("nice_tool")
     manifest = hostile.manifest.model_copy(update={"summary": "<script>alert(1)</script>"})
-    page = library_page([hostile.model_copy(update={"manifest": manifest})], [])
+    page = library_page([hostile.model_copy(update={"manifest": manifest})], [], 1, following="a'><script>")
     assert "<script>" not in page
     assert "&lt;script&gt;" in page

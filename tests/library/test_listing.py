@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.files import manifest_of
-from alita_mcp.library.listing import answer, difference
+from alita_mcp.library.listing import answer
 from alita_mcp.values import CatalogueEntry, Trust
 from tests.library.factory import simple
 
@@ -41,16 +41,23 @@ def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
     thin: float, good: float, order: list[str], fit: str
 ) -> None:
     found = sorted({"thin": thin, "good": good}.items(), key=lambda pair: -pair[1])
-    said = answer(found, ENTRIES, 5)
+    said = answer(found, ENTRIES, 5, 2)
     assert [hit.name for hit in said.results] == order
     assert {hit.name: hit.score for hit in said.results} == {"thin": thin, "good": good}
     assert said.fit == fit
 
 
-def test_where_nothing_fits_the_verified_ones_are_shown_first_however_much_others_are_used() -> None:
-    said = answer([], ENTRIES, 5)
+def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
+    said = answer([], {}, 5, 2, (ENTRIES["good"], ENTRIES["thin"]))
     assert said.fit == "none"
     assert [hit.name for hit in said.results] == ["good", "thin"]
+
+
+def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
+    others = [entry(name, "verified") for name in ("thin", "one", "two", "three")]
+    said = answer([("thin", 0.9)], ENTRIES, 5, 6, others)
+    assert [(hit.name, hit.score) for hit in said.results] == [("thin", 0.9), ("one", 0.0), ("two", 0.0)]
+    assert len(answer([("thin", 0.9)], ENTRIES, 1, 6, others).results) == 1
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=12))
@@ -60,32 +67,8 @@ def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[flo
         for n, (_, good) in enumerate(hits)
     }
     found = sorted(((f"tool_{n}", score) for n, (score, _) in enumerate(hits)), key=lambda pair: -pair[1])
-    said = answer(found, entries, 20)
+    said = answer(found, entries, 20, len(entries))
     verified = [hit.score for hit in said.results if hit.trust == "verified"]
     assert verified == sorted(verified, reverse=True)
     if said.fit != "none":
         assert len(said.results) == len(hits)
-
-
-def test_another_level_of_trust_is_a_change_of_what_is_listed() -> None:
-    thin = ENTRIES["thin"]
-    raised = thin.model_copy(update={"manifest": thin.manifest.model_copy(update={"trust": "verified"})})
-    assert difference({"thin": thin}, {"thin": raised}) == (True, True)
-
-
-def test_use_is_no_change_and_other_words_change_no_list() -> None:
-    thin = ENTRIES["thin"]
-    used, worded = thin.model_copy(update={"calls": 10}), thin.model_copy(update={"wordings": ("too thin",)})
-    assert difference(ENTRIES, ENTRIES) == (False, False)
-    assert difference({"thin": thin}, {"thin": used}) == (False, False)
-    assert difference({"thin": thin}, {"thin": worded}) == (True, False)
-
-
-def test_newcomers_and_those_that_are_gone_change_the_lists_unless_nobody_saw_them() -> None:
-    thin = ENTRIES["thin"]
-    deleted = thin.model_copy(update={"state": "deleted"})
-    assert difference({"thin": thin}, ENTRIES) == (True, True)
-    assert difference(ENTRIES, {"thin": thin}) == (True, True)
-    assert difference({"thin": thin}, {"good": ENTRIES["good"]}) == (True, True)
-    assert difference({"thin": thin}, {"thin": deleted}) == (True, True)
-    assert difference({}, {"thin": deleted}) == (True, False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import anyio
@@ -69,7 +70,7 @@ async def test_a_rejected_starter_tool_is_refused(home: Path, tmp_path: Path) ->
     write_version_folder(folder, accepted())
     forge(folder, manifest={"trust": "rejected"}, report={"trust": "rejected"})
     async with open_library(Settings(home=home), starters=lambda: tmp_path / "s") as library:
-        assert library.entries() == ()
+        assert not list(library.entries())
 
 
 async def test_two_processes_starting_at_once_install_the_starter_tools_once(
@@ -127,7 +128,7 @@ async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None
         file.unlink()
     (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
     async with opened(home) as library:
-        assert len(library.entries()) == 5
+        assert len(list(library.entries())) == 5
         assert library.entry("slugify").versions == (1, 2)
         assert (await library.read("slugify")).manifest.version == 2
         assert {"adopted", "refused", "set aside"} <= set(events(library))
@@ -183,6 +184,7 @@ async def test_the_bodys_own_error_comes_out_as_itself(home: Path) -> None:
 async def test_only_the_own_staging_of_the_living_is_left_alone(home: Path) -> None:
     async with opened(home):
         owner = next((home / "owners").iterdir()).stem
+        (home / "owners" / "0123456789abcdef.lock").touch()  # as a process leaves it that is killed
         living = home / "generated_tools" / f".staging-{owner}-00"
         dead = home / "generated_tools" / ".staging-0123456789abcdef-00"
         odd = home / "generated_tools" / ".staging-..-00"
@@ -192,6 +194,22 @@ async def test_only_the_own_staging_of_the_living_is_left_alone(home: Path) -> N
             assert living.exists()
             assert not dead.exists()
             assert not odd.exists()
+
+
+async def test_an_opening_after_no_death_looks_at_no_tool_folder_and_reindex_looks_at_all(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        stranger = home / "generated_tools" / "by_hand" / "v1"
+        stranger.mkdir(parents=True)
+    looked: list[str] = []
+    sys.addaudithook(lambda event, values: looked.append(str(values[0])) if event == "os.scandir" else None)
+    async with opened(home) as library:
+        assert not [place for place in looked if place.startswith(str(home / "generated_tools"))]
+        assert stranger.is_dir()
+        await library.reindex()
+        assert not stranger.exists()
+        assert found(home, "set-aside/by_hand-v1-*")
+        assert (await library.read("slugify")).manifest.version == 1
 
 
 async def test_a_publishing_of_the_living_is_not_swept(home: Path) -> None:

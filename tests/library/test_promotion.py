@@ -1,11 +1,24 @@
-"""Which tools clients see as tools of their own, and that the order stays."""
+"""Which tools clients see as tools of their own, that the order stays, and that a few rows are enough to choose."""
 
 from __future__ import annotations
 
-import pytest
+import json
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
-from alita_mcp.library.promotion import Promotion
-from alita_mcp.values import CatalogueEntry, Manifest, Trust
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alita_mcp.library.catalogue import Catalogue
+from alita_mcp.library.files import manifest_of
+from alita_mcp.library.promotion import Promotion, newcomers
+from alita_mcp.library.store import Store
+from alita_mcp.library.use import CallRow, Use
+from alita_mcp.values import CatalogueEntry, Grants, Manifest, Trust
+from tests.library.factory import simple
 
 
 def entry(name: str, *, day: int = 1, trust: Trust = "verified", **standing: object) -> CatalogueEntry:
@@ -96,3 +109,112 @@ def test_a_raised_tool_joins_the_verified_ones_and_a_pinned_one_stands_among_the
     assert names(promotion, entry("thin", day=3), entry("good", day=2)) == ["good", "thin"]
     pinned = entry("other", day=1, trust="provisional", pinned=True)
     assert names(promotion, *entries, pinned) == ["good", "other", "thin"]
+
+
+TOOLS = st.fixed_dictionaries(
+    {
+        "trust": st.sampled_from(["verified", "provisional"]),
+        "created": st.integers(0, 40),
+        "state": st.sampled_from(["enabled", "enabled", "enabled", "disabled", "deleted"]),
+        "pinned": st.booleans(),
+        "asks": st.sampled_from([(), (), (), ("example.org",), ("*",)]),
+        "approved": st.booleans(),
+        "filed": st.booleans(),
+        "quarantined": st.booleans(),
+        "used": st.one_of(st.none(), st.integers(0, 90)),
+        "calls": st.integers(0, 1_200),
+    }
+)
+
+
+def moment(number: int) -> str:
+    """Some are equal, some only a microsecond apart, some an hour, as much as a call counts."""
+    hour, rest = divmod(number, 5)
+    return f"2026-01-{1 + hour:02}T{rest // 2:02}:59:59.99999{rest}+00:00"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(TOOLS, max_size=14), st.integers(0, 6), st.booleans())
+def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(
+    tools: list[dict[str, Any]], at_most: int, verified_only: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        names = [f"tool_{number:02}" for number in range(len(tools))]
+        filed = {
+            name: {"network": ["example.org"]}
+            for name, tool in zip(names, tools, strict=True)
+            if tool["filed"]
+        }
+        (home / "grants.json").write_text(json.dumps(filed))
+        store = Store(home, None, grants_file=home / "grants.json")
+        try:
+            for name, tool in zip(names, tools, strict=True):
+                enter(store.catalogue, name, tool)
+            everything = list(store.reader.entries())
+            few = store.reader.candidates(
+                at_most, newcomers(at_most), verified_only=verified_only, filed=store.permits.filed()
+            )
+            chosen = Promotion(at_most, verified_only=verified_only).choose(store.reader.some(few).values())
+            assert chosen == Promotion(at_most, verified_only=verified_only).choose(everything)
+            assert [each.name for each in chosen] == best_of(everything, at_most, verified_only=verified_only)
+        finally:
+            store.close()
+
+
+def best_of(entries: list[CatalogueEntry], at_most: int, *, verified_only: bool) -> list[str]:
+    """The rule, said without a heap: pinned ones, the newest quarter, then by trust and by last use."""
+    able = [
+        each
+        for each in entries
+        if each.callable_now and (each.manifest.trust == "verified" or not verified_only)
+    ]
+    by_age = sorted(able, key=lambda each: (each.manifest.created_at, each.name), reverse=True)
+    new = {each.name for each in by_age[: -(-at_most // 4)]}
+
+    def place(each: CatalogueEntry) -> tuple[object, ...]:
+        latest = datetime.fromisoformat(max(each.manifest.created_at, each.last_used or ""))
+        until = latest + timedelta(hours=min(each.calls, 1_000))
+        behind = each.manifest.trust != "verified"
+        return (
+            not each.pinned,
+            each.name not in new,
+            behind,
+            datetime.max.replace(tzinfo=UTC) - until,
+            each.name,
+        )
+
+    best = sorted(able, key=place)[:at_most]
+    return [
+        each.name
+        for each in sorted(best, key=lambda each: each.manifest.trust != "verified" and not each.pinned)
+    ]
+
+
+def enter(catalogue: Catalogue, name: str, tool: dict[str, Any]) -> None:
+    manifest = manifest_of(simple(name, trust=tool["trust"]), 1)
+    grants = Grants(network=tool["asks"])
+    created = moment(tool["created"])
+    catalogue.publish(
+        manifest.model_copy(update={"grants": grants, "created_at": created}), "seal", "scripted"
+    )
+    if tool["used"] is not None:
+        use = Use(tool["calls"], 0, moment(tool["used"]))
+        catalogue.record_calls([CallRow(use.last, "called", name, 1, {})], {name: use})
+    for event in ("pinned", "approved", "quarantined"):
+        if tool.get(event):
+            catalogue.change(event, name, 1, reason="changed")
+    if tool["approved"]:
+        catalogue.change("approved", name)
+    if tool["state"] != "enabled":
+        catalogue.change(tool["state"], name)
+
+
+def test_a_tool_whose_time_is_none_hides_no_other(home: Path) -> None:
+    store = Store(home, None)
+    for name, created in (("timeless", "some day"), ("tool_a", moment(1)), ("tool_b", moment(2))):
+        manifest = manifest_of(simple(name), 1).model_copy(update={"created_at": created})
+        store.catalogue.publish(manifest, "seal", "scripted")
+    found = store.reader.some(store.reader.candidates(3, 0, verified_only=False, filed=()))
+    store.close()
+    assert set(names(Promotion(3, verified_only=False), *found.values())) == {"timeless", "tool_a", "tool_b"}

@@ -24,7 +24,7 @@ def used(name: str, calls: int = 0, failures: int = 0, last: str | None = None) 
 
 def order(one: tuple[CatalogueEntry, float], other: tuple[CatalogueEntry, float]) -> list[str]:
     found = sorted([(each.name, score) for each, score in (one, other)], key=lambda pair: -pair[1])
-    said = answer(found, {each.name: each for each, _ in (one, other)}, 5)
+    said = answer(found, {each.name: each for each, _ in (one, other)}, 5, 2)
     return [hit.name for hit in said.results]
 
 

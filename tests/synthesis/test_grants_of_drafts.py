@@ -111,7 +111,7 @@ async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(
 async def test_policy_locked_takes_nothing(library: Library, settings: Settings) -> None:
     outcome = await made(library, settings.model_copy(update={"policy": "locked"}))
     assert isinstance(outcome, Rejected)
-    assert library.entries() == ()
+    assert not list(library.entries())
 
 
 async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
@@ -120,7 +120,7 @@ async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
     outcome = await made(library, settings, network=["other.example.org"])
     assert isinstance(outcome, Rejected)
     assert outcome.stage == "examples"
-    assert library.entries() == ()
+    assert not list(library.entries())
 
 
 async def test_a_tool_that_is_not_granted_the_network_has_none_in_rehearsal_either(
