@@ -1,4 +1,4 @@
-"""The library: what the rest of the program knows of all tools. Disk and index stand behind it."""
+"""The library: what the rest of the program knows of all tools. Disk and search stand behind it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_rows import JournalRow, Snapshot
-from alita_mcp.library.documents import KnownDocuments
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
@@ -51,8 +50,7 @@ class Library:
         self.calls = CallJournal(store.catalogue)
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
-        self._documents = KnownDocuments()
-        self._finder = finder_for(settings, lambda: self._documents.of(store.snapshot().entries), tasks)
+        self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners = Listeners()
         self._generation, self._snapshot = 0, Snapshot(0, {}, {})
         self._entries: tuple[CatalogueEntry, ...] = ()
@@ -229,26 +227,37 @@ class Library:
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
-        return answer(await self._finder.find(query), self._snapshot.entries, limit, self._total)
+        found = await self._found(query)
+        return answer(found, self._snapshot.entries, limit, self._total)
 
     async def make_searchable(self) -> None:
-        """Brings the search index up to date in the background, a moment from now."""
+        """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""
         await self._finder.make_ready()
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
-        found, entries = await self._finder.find(text), self._snapshot.entries
-        able = (name for name, _ in found if name in entries and entries[name].state == "enabled")
-        return tuple(islice(able, limit))
+        return tuple(islice((name for name, _ in await self._found(text) if self._is_enabled(name)), limit))
+
+    async def _found(self, text: str) -> list[tuple[str, float]]:
+        """What the search finds; a tool that it knows and we do not is of another process, just now."""
+        found = await self._finder.find(text)
+        if not all(self._is_enabled(name) for name, _ in found):
+            await self.refresh()
+        return found
+
+    def _is_enabled(self, name: str) -> bool:
+        entry = self._snapshot.entries.get(name)
+        return entry is not None and entry.state == "enabled"
 
     async def reindex(self) -> int:
-        """Reads every tool again, quarantines the changed ones, makes the index anew; answers its number of rows."""
+        """Reads every tool again, quarantines the changed ones, makes the search tables anew; answers their number."""
         for entry in self.entries():
             try:
                 await self.read(entry.name)
             except ToolUnavailable as damaged:
                 _log.warning("%s", damaged)
-        rows = await self._finder.rebuild()
+        rows = await self._in_thread(self._store.catalogue.reindex)
+        self._finder.follow()
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
@@ -283,7 +292,7 @@ class Library:
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
-        """Writes the last calls and lets go of the index; the store is closed by who opened it."""
+        """Writes the last calls and lets go of the search; the store is closed by who opened it."""
         try:
             self.calls.write()
         except LibraryError as failure:
@@ -325,6 +334,6 @@ class Library:
             return
         self._generation += 1
         self._total = enabled(snapshot.entries)
-        self._finder.follow(partial(self._documents.of, snapshot.entries))
+        self._finder.follow()
         if different.listed:
             self._listeners.tell()

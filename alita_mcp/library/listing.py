@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from alita_mcp.library.ranking import band
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.search_text import Document
 from alita_mcp.library.signature import signature_of
-from alita_mcp.library.weighing import counted_wordings, drawback
+from alita_mcp.library.weighing import drawback
 from alita_mcp.values import CatalogueEntry
 
 ALWAYS_SHOWN = 3
@@ -58,14 +57,6 @@ def _listed(entry: CatalogueEntry) -> tuple[Any, ...]:
     manifest = entry.manifest
     version = (manifest.version, manifest.digest, manifest.trust)
     return (entry.name, *version, entry.state, entry.pinned, entry.approved)
-
-
-def document_of(entry: CatalogueEntry) -> Document:
-    """What a tool is found by: its author's words, and those of others whose need it served."""
-    if not entry.wordings:
-        return Document.of(entry.manifest)
-    use_when = tuple(dict.fromkeys((*entry.manifest.use_when, *counted_wordings(entry))))
-    return Document.of(entry.manifest.model_copy(update={"use_when": use_when}))
 
 
 def enabled(entries: Entries) -> int:
