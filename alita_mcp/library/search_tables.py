@@ -102,10 +102,21 @@ def rebuild(db: sqlite3.Connection) -> int:
 def create(db: sqlite3.Connection) -> None:
     """Makes empty tables in place of those that are there, whatever these hold."""
     for table in NAMES:
-        db.execute(f"DROP TABLE IF EXISTS {table}")
+        _drop(db, table)
     for statement in TABLES:
         db.execute(statement)
     db.execute("INSERT INTO search_total VALUES (?, random() / 2, 0, 0, 0)", (VERSION,))
+
+
+def _drop(db: sqlite3.Connection, table: str) -> None:
+    try:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
+    except sqlite3.DatabaseError:  # a full text with damaged rows of its own is not even dropped
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("DELETE FROM sqlite_master WHERE name = ?", (table,))
+        db.execute("PRAGMA writable_schema = RESET")
+        for part in ("data", "idx", "docsize", "config"):
+            db.execute(f"DROP TABLE IF EXISTS {table}_{part}")
 
 
 def follow(db: sqlite3.Connection) -> None:
@@ -118,6 +129,7 @@ def follow(db: sqlite3.Connection) -> None:
     db.execute("SAVEPOINT search")
     try:
         _take_in(db)
+        db.execute("SAVEPOINT written")  # has the full text written now, not with the commit
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
             raise

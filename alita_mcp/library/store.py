@@ -5,9 +5,10 @@ All of it blocks; `library.Library` calls it in worker threads.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -84,10 +85,17 @@ class Store:
                 self.catalogue.record("created", None, None, {})
             self._sweep()
             self._purge()
+            self._drop_old_index()
             self._install(starters)
         except BaseException:
             self.catalogue.close()
             raise
+
+    def _drop_old_index(self) -> None:
+        """Removes the index of words that an earlier alita kept beside the catalogue."""
+        shutil.rmtree(self.home / "index.lance", ignore_errors=True)
+        with suppress(OSError):
+            (self.home / "index.lock").unlink()
 
     def snapshot(self) -> Snapshot:
         """All tools as they are now, approved where all that they ask for is granted."""
