@@ -15,7 +15,7 @@ from alita_mcp.errors import AlitaError, LibraryError, ModelError
 from alita_mcp.library.calibration import Calibration, shipped
 from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.filling import PROBE, Filling
-from alita_mcp.library.lance_table import IndexBusy
+from alita_mcp.library.lance_table import TableBusy
 from alita_mcp.library.ranking import Ranking, coverage, rank_by_meaning
 from alita_mcp.library.search_reader import SearchReader
 from alita_mcp.library.search_text import bounded_query, clean_query
@@ -182,7 +182,7 @@ class Meaning:
         return self._filling is not None and self._filling.is_done
 
     def _put_off(self, failure: AlitaError) -> None:
-        if isinstance(failure, IndexBusy):
+        if isinstance(failure, TableBusy):
             _log.info("vectors: %s", failure)
         elif isinstance(failure, LibraryError):
             self._suspect(failure)
@@ -228,7 +228,7 @@ class Meaning:
             await self._recorded(table, probe)
             filling = Filling(table, self._embedder, self._documents)
             await filling.begin(self._wanted)
-        except IndexBusy:
+        except TableBusy:
             table.close()
             raise
         except LibraryError:

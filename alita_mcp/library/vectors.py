@@ -76,7 +76,7 @@ class VectorTable:
 
     async def reset(self) -> None:
         """Removes the vectors from the disk."""
-        await self._table.reset(whole_folder=False)
+        await self._table.reset()
 
     async def check(self) -> None:
         """Reads every row.

@@ -83,7 +83,7 @@ def _astray(home: Path) -> int:
     with closing(sqlite3.connect(home / "library.sqlite3")) as db:
         names = [name for (name,) in db.execute("SELECT name FROM tool")]
         wanted = {name: document.hash for name, document in read_documents(db, names).items()}
-        return len(wanted.items() ^ set(db.execute("SELECT name, hash FROM document")))
+        return len({name for name, _ in wanted.items() ^ set(db.execute("SELECT name, hash FROM document"))})
 
 
 async def _lost(library: Library, wanted: Sequence[str]) -> list[str]:

@@ -246,13 +246,13 @@ def test_a_moment_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Ca
 
 
 def test_in_a_large_library_the_rarest_words_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = ["apple zebra", *["zebra"] * 9] * 10
+    texts = ["dog cat", *["cat"] * 9] * 10
     corpus = corpus_of({str(at): compose("", text) for at, text in enumerate(texts)})
-    assert len(corpus.candidates(["apple", "zebra"])) == search_rows.CANDIDATES
+    assert len(corpus.candidates(["dog", "cat"])) == search_rows.CANDIDATES
     monkeypatch.setattr(search_rows, "MOST_READ", 100)
-    assert len(corpus.candidates(["apple", "zebra"])) == 10
-    assert len(corpus.candidates(["zebra"])) == search_rows.CANDIDATES, "one word is always looked for"
-    assert len(corpus.candidates([*map(str, range(10_000)), "apple"])) == 10
+    assert len(corpus.candidates(["dog", "cat"])) == 10
+    assert len(corpus.candidates(["cat"])) == search_rows.CANDIDATES, "one word is always looked for"
+    assert len(corpus.candidates([*map(str, range(10_000)), "dog"])) == 10
 
 
 def test_words_with_any_signs_are_looked_for_as_they_are() -> None:
