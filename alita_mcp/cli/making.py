@@ -56,7 +56,9 @@ def add_commands(family: Family) -> None:
     out = family.add("export", in_event_loop(export), "write a tool to a folder that runs without alita")
     out.add_argument("name", metavar="NAME")
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
-    family.add("reindex", in_event_loop(reindex), "build the search index anew from the library")
+    family.add(
+        "reindex", in_event_loop(reindex), "look at every tool's files, and make the search tables anew"
+    )
 
 
 async def synthesize(options: argparse.Namespace, output: Output) -> int:

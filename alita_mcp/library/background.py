@@ -1,4 +1,4 @@
-"""Work beside the work: a task group whose body's own error comes out as itself, threads that end when asked to."""
+"""Work beside the work: a task group whose body's own error comes out as itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-import anyio.from_thread
 from anyio.abc import TaskGroup
 
 
@@ -20,11 +19,3 @@ async def background() -> AsyncIterator[TaskGroup]:
         if len(group.exceptions) == 1:
             raise group.exceptions[0] from group.exceptions[0].__cause__
         raise
-
-
-def give_way() -> None:
-    """Called now and then by long work in a thread: raises where the task that waits for it was cancelled."""
-    try:
-        anyio.from_thread.check_cancelled()
-    except RuntimeError:  # nobody waits for this thread
-        return

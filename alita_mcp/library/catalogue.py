@@ -32,6 +32,7 @@ from alita_mcp.library.catalogue_schema import (
 )
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
+from alita_mcp.library.search_tables import follow, prepare, rebuild
 from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.values import Manifest
 
@@ -81,6 +82,7 @@ class Catalogue:
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
                 db.execute(statement)
+            prepare(db)
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""
@@ -214,6 +216,11 @@ class Catalogue:
             db.execute("DELETE FROM tool WHERE name = ? AND state = 'deleted'", (name,))
             _journal(db, "purged", name, None, {})
 
+    def reindex(self) -> int:
+        """Makes the search tables anew; answers how many tools can be found."""
+        with self._transaction() as db:
+            return rebuild(db)
+
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction; a durable one survives a power cut once it is committed."""
@@ -222,6 +229,8 @@ class Catalogue:
             self._db.execute(f"BEGIN {kind}")
             try:
                 yield self._db
+                if kind == "IMMEDIATE":
+                    follow(self._db)
                 self._db.execute("COMMIT")
             except BaseException:
                 if self._db.in_transaction:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+import anyio.to_thread
+
 from alita_mcp.errors import ModelError
 from alita_mcp.library.search_text import Document
-from alita_mcp.library.vectors import VectorTable, vectors_of
+from alita_mcp.library.vectors import ReadDocuments, VectorTable, vectors_of
 from alita_mcp.models.embedding import Embedder, Vector, same_length
 
 TOOLS_AT_ONCE = 256
@@ -25,10 +27,12 @@ _log = logging.getLogger(__name__)
 class Filling:
     """The vectors of the wanted tools, and the work that is left."""
 
-    def __init__(self, table: VectorTable, embedder: Embedder) -> None:
+    def __init__(self, table: VectorTable, embedder: Embedder, read: ReadDocuments) -> None:
         self.table = table
         self._embedder = embedder
-        self._documents: Mapping[str, Document] = {}
+        self._read = read
+        self._wanted: Mapping[str, str] = {}
+        """The hashes of the tools' present documents by their names."""
         self._lacking: dict[str, bool] = {}
         """Names without a vector of their present text, those to come first in front; True: not even an old one."""
         self._gone: set[str] = set()
@@ -44,38 +48,34 @@ class Filling:
     def covers(self) -> bool:
         """Whether enough tools have a vector to search by them; a single one without never matters."""
         without = sum(self._lacking.values()) + len(self._refused)
-        return bool(self._documents) and without <= max(1.0, (1 - COVERED_FROM) * len(self._documents))
+        return bool(self._wanted) and without <= max(1.0, (1 - COVERED_FROM) * len(self._wanted))
 
-    async def begin(self, documents: Mapping[str, Document]) -> None:
-        """Compares all rows with these tools.
+    async def begin(self, wanted: Mapping[str, str]) -> None:
+        """Compares all rows with the hashes of these tools.
 
         Raises:
             LibraryError: the rows cannot be read.
         """
         there = await self.table.hashes()
-        self._documents = documents
+        self._wanted = wanted
         self._lacking = {
             name: name not in there
-            for name, document in documents.items()
-            if there.get(name) != document.hash and self._refused.get(name) != document.hash
+            for name, digest in wanted.items()
+            if there.get(name) != digest and self._refused.get(name) != digest
         }
-        self._gone = there.keys() - documents.keys()
+        self._gone = there.keys() - wanted.keys()
 
-    def want(self, documents: Mapping[str, Document]) -> None:
-        """These tools from now on; what is new comes first."""
-        before, self._documents = self._documents, documents
-        fresh = {
-            name: name not in before
-            for name, document in documents.items()
-            if name not in before or before[name].hash != document.hash
-        }
+    def want(self, wanted: Mapping[str, str]) -> None:
+        """Tools with these hashes from now on; what is new comes first."""
+        before, self._wanted = self._wanted, wanted
+        fresh = {name: name not in before for name, digest in wanted.items() if before.get(name) != digest}
         left = {
-            name: absent for name, absent in self._lacking.items() if name in documents and name not in fresh
+            name: absent for name, absent in self._lacking.items() if name in wanted and name not in fresh
         }
         self._lacking = {
             name: absent or self._lacking.get(name, False) for name, absent in fresh.items()
         } | left
-        self._gone = (self._gone | before.keys()) - documents.keys()
+        self._gone = (self._gone | before.keys()) - wanted.keys()
         for name in self._refused.keys() & (fresh.keys() | self._gone):
             del self._refused[name]
 
@@ -91,19 +91,27 @@ class Filling:
                 gone = frozenset(self._gone)
                 await self.table.remove(gone)
                 self._gone -= gone
-            documents = self._documents
-            names = [name for name in list(self._lacking)[:TOOLS_AT_ONCE] if name in documents]
+            documents = await self._next()
+            names = list(documents)
             there = await self.table.hashes_of(names) if names else {}
             self._settle([name for name in names if there.get(name) == documents[name].hash], documents)
             missing = [name for name in names if there.get(name) != documents[name].hash]
             if missing:
                 await self._fill(missing, documents, refused=[])
 
+    async def _next(self) -> Mapping[str, Document]:
+        """The documents of the next tools; as they are now they are wanted, unless others were meanwhile."""
+        wanted, names = self._wanted, list(self._lacking)[:TOOLS_AT_ONCE]
+        documents = await anyio.to_thread.run_sync(self._read, names)
+        hashes = {name: document.hash for name, document in documents.items()}
+        if wanted is self._wanted and any(hashes.get(name) != wanted[name] for name in names):
+            self.want({name: digest for name, digest in wanted.items() if name not in names} | hashes)
+        return documents
+
     def _settle(self, names: Sequence[str], documents: Mapping[str, Document]) -> None:
         """Notes that these have the vectors of these documents, which may not be the newest any more."""
         for name in names:
-            now = self._documents.get(name)
-            if now is not None and now.hash == documents[name].hash:
+            if self._wanted.get(name) == documents[name].hash:
                 self._lacking.pop(name, None)
             elif name in self._lacking:
                 self._lacking[name] = False

@@ -24,7 +24,7 @@ from alita_mcp.settings import quiet_lancedb
 
 FRAGMENTS_BEFORE_FOLDING = 20
 ROWS_BEFORE_FOLDING = 400
-"""Rows that no index knows yet are searched one by one."""
+"""Rows that the approximate index does not know yet are searched one by one."""
 KEPT_AFTER_FOLDING = timedelta(minutes=1)
 """Far longer than any query that still reads what was folded."""
 ROWS_A_WRITE = 5_000
@@ -33,27 +33,19 @@ ATTEMPTS = 5
 """How often a write that another process's commit preempted is tried; LanceDB itself tries for 30 s before."""
 
 
-class IndexBusy(LibraryError):
+class TableBusy(LibraryError):
     """Another process holds the lock: nothing is wrong, only late."""
 
 
 class LanceTable:
     """A table in a folder of tables; several processes may use it at once."""
 
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        columns: Callable[[], Sequence[Any]],
-        *,
-        lock_timeout_s: float = LOCK_TIMEOUT_S,
-    ) -> None:
+    def __init__(self, folder: Path, name: str, columns: Callable[[], Sequence[Any]]) -> None:
         """`columns` are the pyarrow fields besides `name` and `text_hash`; another schema gets another name."""
         self.folder = folder
         self.name = name
         self._columns = columns
         self._lock = folder.with_suffix(".lock")
-        self._lock_timeout_s = lock_timeout_s
         self._db: Any = None
         self.rows: Any = None
         """LanceDB's own table, while this is open."""
@@ -68,7 +60,7 @@ class LanceTable:
         """Opens the table, making it when there is none; the first time costs a second for the import.
 
         Raises:
-            LibraryError: it cannot be read or made, or is one of another schema; IndexBusy where others change it.
+            LibraryError: it cannot be read or made, or is one of another schema; TableBusy where others change it.
         """
         with self.translated():
             lancedb = await anyio.to_thread.run_sync(_load)
@@ -103,28 +95,23 @@ class LanceTable:
                 handle.close()
         self.rows = self._db = None
 
-    async def reset(self, *, whole_folder: bool) -> None:
-        """Removes the table from the disk, or all tables of its folder."""
+    async def reset(self) -> None:
+        """Removes the table from the disk."""
         self.close()
-        place = self.folder if whole_folder else self.folder / f"{self.name}.lance"
+        place = self.folder / f"{self.name}.lance"
         with self.translated():
             async with self.locked():
                 await anyio.to_thread.run_sync(_remove, place)
 
-    async def hashes(self, names: Collection[str] | None = None) -> tuple[dict[str, str], set[str]]:
-        """The hash of each row, or of those of some names, by its name; and the names that several rows have."""
-        rows = self.rows.query().select(["name", "text_hash"])
-        found = await (rows if names is None else rows.where(f"name IN ({quoted(names)})")).to_arrow()
+    async def hashes(self) -> tuple[dict[str, str], set[str]]:
+        """The hash of each row by its name; and the names that several rows have."""
+        found = await self.rows.query().select(["name", "text_hash"]).to_arrow()
         return await anyio.to_thread.run_sync(_by_name, found)
-
-    async def count(self) -> int:
-        """How many rows there are."""
-        return int(await self.rows.count_rows())
 
     async def remove(self, names: Collection[str]) -> None:
         """Deletes the rows of these names."""
         if names:
-            await self.again(lambda: self.rows.delete(f"name IN ({quoted(names)})"))
+            await self._again(lambda: self.rows.delete(f"name IN ({quoted(names)})"))
             self._wrote = True
 
     async def put(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -134,14 +121,14 @@ class LanceTable:
         for at in range(0, len(rows), ROWS_A_WRITE):
             some = list(rows[at : at + ROWS_A_WRITE])
             batch = await anyio.to_thread.run_sync(partial(pa.Table.from_pylist, some, schema=self._schema()))
-            await self.again(lambda batch=batch: self._merge(batch))  # type: ignore[misc]
+            await self._again(lambda batch=batch: self._merge(batch))  # type: ignore[misc]
             self._wrote = True
 
     async def _merge(self, batch: Any) -> None:
         merge = self.rows.merge_insert("name").when_matched_update_all().when_not_matched_insert_all()
         await merge.use_index(False).execute(batch)
 
-    async def again(self, write: Callable[[], Awaitable[Any]]) -> None:
+    async def _again(self, write: Callable[[], Awaitable[Any]]) -> None:
         """Writes, and once more where another process's commit came first."""
         for attempt in range(ATTEMPTS):
             try:
@@ -182,14 +169,14 @@ class LanceTable:
         """One process at a time changes rows, so that none writes what another already made obsolete.
 
         Raises:
-            IndexBusy: another one is at it for long, as when it builds a large index.
+            TableBusy: another one is at it for long, as when it builds a large index.
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(awaited(self._lock, self._lock_timeout_s))
+                await stack.enter_async_context(awaited(self._lock, LOCK_TIMEOUT_S))
             except TimeoutError as late:
-                raise IndexBusy(
-                    f"{self.folder} has been changed by another process for {self._lock_timeout_s:g} s.",
+                raise TableBusy(
+                    f"{self.folder} has been changed by another process for {LOCK_TIMEOUT_S:g} s.",
                     hint="Try again in a moment.",
                 ) from late
             yield
@@ -203,7 +190,8 @@ class LanceTable:
             raise
         except Exception as error:  # a panic in its Rust is an Exception of no public class
             raise LibraryError(
-                f"The search index {self.folder} cannot be used: {error}.", hint="Run alita reindex."
+                f"The vectors in {self.folder} cannot be used: {error}.",
+                hint="Move that folder aside: alita then makes them again.",
             ) from error
 
 

@@ -1,9 +1,9 @@
-"""The library: what the rest of the program knows of all tools. Disk and index stand behind it."""
+"""The library: what the rest of the program knows of all tools. Disk and search stand behind it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,6 @@ from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue_rows import JournalRow
-from alita_mcp.library.documents import KnownDocuments
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
@@ -28,7 +27,6 @@ from alita_mcp.library.permits import too_thin
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.search_text import Document
 from alita_mcp.library.store import Store
 from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.settings import Settings
@@ -54,8 +52,7 @@ class Library:
         self.calls = CallJournal(store.catalogue)
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
-        self._documents = KnownDocuments()
-        self._finder = finder_for(settings, self._read_documents, tasks)
+        self._finder = finder_for(settings, store.catalogue.path, tasks)
         self._listeners = Listeners()
         self._generation, self._seen = 0, Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
@@ -250,7 +247,7 @@ class Library:
         return answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
 
     async def make_searchable(self) -> None:
-        """Brings the search index up to date in the background, a moment from now."""
+        """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""
         await self._finder.make_ready()
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
@@ -259,14 +256,15 @@ class Library:
         return tuple(islice((name for name, entry in found.items() if entry.state == "enabled"), limit))
 
     async def reindex(self) -> int:
-        """Reads every tool again, quarantines the changed ones, makes the index anew; answers its number of rows."""
+        """Reads every tool again, quarantines the changed ones, makes the search tables anew; answers their number."""
         for name in await self._in_thread(self.tools.names):
             try:
                 await self.read(name)
             except ToolUnavailable as damaged:
                 _log.warning("%s", damaged)
         await self._in_thread(self._store.set_strangers_aside)
-        rows = await self._finder.rebuild()
+        rows = await self._in_thread(self._store.catalogue.reindex)
+        self._finder.follow()
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
@@ -301,7 +299,7 @@ class Library:
             await anyio.sleep(WATCH_EVERY_S)
 
     def close(self) -> None:
-        """Writes the last calls and lets go of the index; the store is closed by who opened it."""
+        """Writes the last calls and lets go of the search; the store is closed by who opened it."""
         try:
             self.calls.write()
         except LibraryError as failure:
@@ -328,7 +326,7 @@ class Library:
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
             self._generation += 1
-            self._finder.follow(partial(self._read_documents))
+            self._finder.follow()
         if self._seen.listed != before.listed:
             self._listeners.tell()
 
@@ -337,6 +335,3 @@ class Library:
         if self._counted[0] != self._seen.standing:
             self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
         return self._counted[1]
-
-    def _read_documents(self) -> Mapping[str, Document]:
-        return self._documents.of({entry.name: entry for entry in self.entries()})

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from alita_mcp.library.ranking import band
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.search_text import Document
 from alita_mcp.library.signature import signature_of
-from alita_mcp.library.weighing import counted_wordings, drawback
+from alita_mcp.library.weighing import drawback
 from alita_mcp.values import CatalogueEntry
 
 ALWAYS_SHOWN = 3
@@ -18,14 +17,6 @@ NEAR_TIE = 0.9
 """A tool with this share of another one's probability may stand before it, by its trust and its use."""
 
 Entries = Mapping[str, CatalogueEntry]
-
-
-def document_of(entry: CatalogueEntry) -> Document:
-    """What a tool is found by: its author's words, and those of others whose need it served."""
-    if not entry.wordings:
-        return Document.of(entry.manifest)
-    use_when = tuple(dict.fromkeys((*entry.manifest.use_when, *counted_wordings(entry))))
-    return Document.of(entry.manifest.model_copy(update={"use_when": use_when}))
 
 
 def answer(

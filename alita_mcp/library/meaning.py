@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from alita_mcp.errors import AlitaError, LibraryError, ModelError
 from alita_mcp.library.calibration import Calibration, shipped
 from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.filling import PROBE, Filling
-from alita_mcp.library.lance_table import IndexBusy
+from alita_mcp.library.lance_table import TableBusy
 from alita_mcp.library.ranking import Ranking, coverage, rank_by_meaning
-from alita_mcp.library.search_text import Document, bounded_query
+from alita_mcp.library.search_reader import SearchReader
+from alita_mcp.library.search_text import bounded_query, clean_query
 from alita_mcp.library.self_calibration import calibrate, is_outdated
 from alita_mcp.library.vector_record import VectorRecord, drop_unused, note_use, read_record, write_record
-from alita_mcp.library.vectors import VectorTable, cosine, unit
+from alita_mcp.library.vectors import ReadDocuments, VectorTable, cosine, unit
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.embedding import CheckedEmbedder, Embedder, Vector
 
@@ -51,20 +52,25 @@ class Meaning:
         folder: Path,
         embedder: Embedder,
         tasks: TaskGroup,
-        corpus: Callable[[], Corpus | None],
+        reader: SearchReader,
+        documents: ReadDocuments,
         pauses: Patience = PAUSES,
     ) -> None:
-        """`corpus` answers the word statistics of the moment, which a calibration needs."""
+        """`reader` knows the words of the tools and which ones there are, `documents` what an embedder is given."""
         self.calibration: Calibration | None = shipped().get(embedder.name)
         """None until there is one: the package's, or this library's own."""
         self._folder = folder
         self._embedder = CheckedEmbedder(embedder)
         self._tasks = tasks
-        self._corpus = corpus
+        self._reader = reader
+        self._documents = documents
         self._pauses = pauses
-        self._wanted: Mapping[str, Document] = {}
+        self._is_behind = False
+        """Whether the tools may be others than those that are wanted."""
+        self._wanted: Mapping[str, str] = {}
+        """The hashes of the tools' documents by their names."""
         self._filling: Filling | None = None
-        self._calibrated: Mapping[str, Document] | None = None
+        self._calibrated: Mapping[str, str] | None = None
         self._working: anyio.Event | None = None
         self._calibrations_failed = 0
         self._is_away = False
@@ -72,13 +78,9 @@ class Meaning:
         """Whether the table is to be read as a whole when it is opened again."""
         self._openings_failed = 0
 
-    def want(self, documents: Mapping[str, Document]) -> None:
-        """Says which tools are to have vectors; they get them in the background."""
-        if documents is self._wanted:
-            return
-        self._wanted, self._calibrations_failed = documents, 0
-        if self._filling is not None:
-            self._filling.want(documents)
+    def follow(self) -> None:
+        """Has the tools of the moment get their vectors, in the background."""
+        self._is_behind = True
         self._start_work()
 
     async def settled(self) -> None:
@@ -86,13 +88,12 @@ class Meaning:
         while self._working is not None:
             await self._working.wait()
 
-    async def ranked(
-        self, query: str, words: Sequence[str], names: Sequence[str], corpus: Corpus
-    ) -> Ranking | None:
-        """The tools by meaning and words; `names` are the best by words, best first. None: go by words alone."""
+    async def ranked(self, query: str) -> Ranking | None:
+        """The tools by meaning and words. None: go by words alone."""
         filling = self._filling
         if filling is None or self._is_away or not filling.covers:
             return None
+        words, names = await anyio.to_thread.run_sync(self._by_words, clean_query(query))
         try:
             with anyio.fail_after(QUERY_PATIENCE_S):
                 vector = (await self._embedder.embed([bounded_query(query)]))[0]
@@ -106,8 +107,21 @@ class Meaning:
                 self._suspect(failure)
         else:
             note_use(self._folder, filling.table.name)
-            return _ranked(words, names, cosines, corpus, self.calibration)
+            return await anyio.to_thread.run_sync(self._ranked, words, names, cosines)
         return None
+
+    def _by_words(self, text: str) -> tuple[list[str], list[str]]:
+        """The words of a query, and the best tools by them, best first."""
+        with self._reader.moment() as corpus:
+            words = corpus.distinct(text)
+            return words, corpus.candidates(words)
+
+    def _ranked(
+        self, words: Sequence[str], names: Sequence[str], cosines: Mapping[str, float]
+    ) -> Ranking | None:
+        with self._reader.moment() as corpus:
+            there = {name: cosine for name, cosine in cosines.items() if name in corpus}
+            return _ranked(words, [name for name in names if name in corpus], there, corpus, self.calibration)
 
     def close(self) -> None:
         """Lets go of the files."""
@@ -150,7 +164,7 @@ class Meaning:
     async def _work(self, done: anyio.Event) -> None:
         attempt = 0
         try:
-            while self._calibrated is not self._wanted or self._filling is None or not self._filling.is_done:
+            while not self._is_settled():
                 try:
                     await self._progress()
                     attempt = 0
@@ -162,8 +176,13 @@ class Meaning:
             self._working = None
             done.set()
 
+    def _is_settled(self) -> bool:
+        if self._is_behind or self._calibrated is not self._wanted:
+            return False
+        return self._filling is not None and self._filling.is_done
+
     def _put_off(self, failure: AlitaError) -> None:
-        if isinstance(failure, IndexBusy):
+        if isinstance(failure, TableBusy):
             _log.info("vectors: %s", failure)
         elif isinstance(failure, LibraryError):
             self._suspect(failure)
@@ -171,6 +190,8 @@ class Meaning:
             self._give_way(str(failure))
 
     async def _progress(self) -> None:
+        if self._is_behind:
+            await self._catch_up()
         wanted = self._wanted
         if self._filling is None:
             self._filling = await self._opened()
@@ -181,8 +202,21 @@ class Meaning:
             await anyio.to_thread.run_sync(drop_unused, self._folder, table.name)
             async with table.turn():
                 await table.grow_tree()
-                await self._calibrate(table, wanted)
+                await self._calibrate(table)
             self._calibrated = wanted
+
+    async def _catch_up(self) -> None:
+        """Takes in which tools there are now."""
+        self._is_behind = False
+        try:
+            wanted = await anyio.to_thread.run_sync(self._reader.hashes)
+        except LibraryError:
+            self._is_behind = True
+            raise
+        if wanted != self._wanted:
+            self._wanted, self._calibrations_failed = wanted, 0
+            if self._filling is not None:
+                self._filling.want(wanted)
 
     async def _opened(self) -> Filling:
         probe = unit(await self._probe())
@@ -192,9 +226,9 @@ class Meaning:
             if self._is_suspect:
                 await table.check()
             await self._recorded(table, probe)
-            filling = Filling(table, self._embedder)
+            filling = Filling(table, self._embedder, self._documents)
             await filling.begin(self._wanted)
-        except IndexBusy:
+        except TableBusy:
             table.close()
             raise
         except LibraryError:
@@ -220,16 +254,18 @@ class Meaning:
         await anyio.to_thread.run_sync(write_record, self._folder, table.name, record)
         self.calibration = shipped().get(self._embedder.name) or record.calibration
 
-    async def _calibrate(self, table: VectorTable, documents: Mapping[str, Document]) -> None:
+    async def _calibrate(self, table: VectorTable) -> None:
         """Learns from the example requests how sure to be, where the package does not know the model."""
-        corpus = self._corpus()
-        if corpus is None or self._embedder.name in shipped():
+        if self._embedder.name in shipped():
             return
+        requests = await anyio.to_thread.run_sync(self._reader.requests)
         record = await anyio.to_thread.run_sync(read_record, self._folder, table.name)
         record = record or VectorRecord(embedder=self._embedder.name)
-        if is_outdated(record, documents):
+        if is_outdated(record, requests):
             try:
-                record = await calibrate(record, documents, corpus, table, self._embedder)
+                record = await calibrate(
+                    record, requests, self._documents, self._reader, table, self._embedder
+                )
             except ModelError as failure:
                 self._calibrations_failed += 1
                 if self._calibrations_failed < CALIBRATIONS_TRIED:

@@ -1,4 +1,4 @@
-"""What a tool is found by, and how text becomes words: manifests and queries in, documents and tokens out."""
+"""What a tool is found by, and how text is compared: parts of a tool and queries in, documents and words out."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-from alita_mcp.values import Manifest
+from functools import lru_cache
 
 Tokens = Callable[[str], list[str]]
 
@@ -32,15 +31,6 @@ class Document:
     about: str = ""
     """`name in words: description`, what an embedder is given."""
     requests: tuple[str, ...] = ()
-
-    @staticmethod
-    def of(manifest: Manifest) -> Document:
-        """The document of one version."""
-        parameters = {
-            name: str(schema.get("description", ""))
-            for name, schema in manifest.input_schema.get("properties", {}).items()
-        }
-        return compose(manifest.name, manifest.description, parameters.items(), requests=manifest.use_when)
 
 
 def compose(
@@ -80,12 +70,12 @@ def bounded_query(query: str) -> str:
 
 
 def clean_query(query: str) -> str:
-    """The query as any index can take it: bounded, in lower case, each word once."""
+    """The query as it is searched for by words: bounded, in lower case, each word once."""
     return " ".join(dict.fromkeys(bounded_query(query).lower().split()))
 
 
 def plain_tokens(text: str) -> list[str]:
-    """Words without an index's stemmer: lower case, no stop words, no plural s."""
+    """Words without a stemmer: lower case, no stop words, no plural s."""
     words = re.findall(r"[^\W_]+", text.lower())
     return [
         word[:-1] if len(word) > 3 and word.endswith("s") else word
@@ -102,3 +92,10 @@ def words_of(text: str) -> frozenset[str]:
 def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     """Of the words of two texts: the share that both have."""
     return len(one & other) / max(1, len(one | other))
+
+
+@lru_cache(maxsize=10_000)
+def letter_groups(word: str) -> frozenset[str]:
+    """All runs of three and of four letters, with the word's two ends marked."""
+    marked = f"#{word[:40]}#"
+    return frozenset(marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1))

@@ -9,15 +9,15 @@ import logging
 import random
 from collections.abc import Mapping, Sequence
 
-import anyio.lowlevel
+import anyio.to_thread
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.calibration import MEANING_FEATURES, Observation, fit, prior
-from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.ranking import rank_by_meaning
+from alita_mcp.library.search_reader import SearchReader
 from alita_mcp.library.search_text import Document, without_request
 from alita_mcp.library.vector_record import VectorRecord
-from alita_mcp.library.vectors import VectorTable, cosine, tool_vector, unit
+from alita_mcp.library.vectors import ReadDocuments, VectorTable, cosine, tool_vector, unit
 from alita_mcp.models.embedding import Embedder, Vector
 
 REQUESTS_ASKED, OF_ONE_TOOL = 150, 2
@@ -31,16 +31,17 @@ WEIGHT_OF_HIDDEN = 0.5
 _log = logging.getLogger(__name__)
 
 
-def is_outdated(record: VectorRecord, documents: Mapping[str, Document]) -> bool:
-    """Whether the library is another one than that which the record learned from."""
-    now, then = sum(len(known) for known in _known(documents).values()), record.calibrated_on
+def is_outdated(record: VectorRecord, requests: Mapping[str, int]) -> bool:
+    """Whether the library is another one than that which the record learned from; `requests` are each tool's."""
+    now, then = sum(map(len, _known(requests).values())), record.calibrated_on
     return then < 0 or not then / GROWN <= now <= max(then * GROWN, FEWEST_REQUESTS - 1)
 
 
 async def calibrate(
     record: VectorRecord,
-    documents: Mapping[str, Document],
-    corpus: Corpus,
+    requests: Mapping[str, int],
+    read: ReadDocuments,
+    reader: SearchReader,
     table: VectorTable,
     embedder: Embedder,
 ) -> VectorRecord:
@@ -50,31 +51,27 @@ async def calibrate(
         LibraryError: the table cannot be read.
         ModelError: the embedder is away.
     """
-    known = {name: places for name, places in _known(documents).items() if name in corpus}
+    known = _known(requests)
     chosen = _chosen(known)
     seen: list[Observation] = []
     names = list(chosen) if sum(map(len, chosen.values())) >= FEWEST_REQUESTS else []
     for at in range(0, len(names), TOOLS_AT_ONCE):
-        batch = names[at : at + TOOLS_AT_ONCE]
-        for name, texts in (await _embedded(batch, documents, embedder)).items():
+        documents = await anyio.to_thread.run_sync(read, names[at : at + TOOLS_AT_ONCE])
+        for name, texts in (await _embedded(documents, embedder)).items():
             for place in chosen[name]:
-                seen += await _asked(name, place, documents[name], texts, corpus, table)
-                await anyio.lowlevel.checkpoint()
+                if place < len(texts) - 1:
+                    seen += await _asked(name, place, documents[name], texts, reader, table)
     return record.model_copy(
         update={
             "calibration": fit(seen, MEANING_FEATURES, prior()) if seen else None,
-            "calibrated_on": sum(map(len, _known(documents).values())),
+            "calibrated_on": sum(map(len, known.values())),
         }
     )
 
 
-def _known(documents: Mapping[str, Document]) -> dict[str, range]:
+def _known(requests: Mapping[str, int]) -> dict[str, range]:
     """The places of requests that leave their tool another one when they are taken away."""
-    return {
-        name: range(len(document.requests))
-        for name, document in documents.items()
-        if len(document.requests) > 1
-    }
+    return {name: range(count) for name, count in requests.items() if count > 1}
 
 
 def _chosen(known: Mapping[str, range]) -> dict[str, list[int]]:
@@ -85,15 +82,13 @@ def _chosen(known: Mapping[str, range]) -> dict[str, list[int]]:
     return {name: chance.sample(known[name], min(len(known[name]), each)) for name in names}
 
 
-async def _embedded(
-    names: Sequence[str], documents: Mapping[str, Document], embedder: Embedder
-) -> dict[str, list[Vector]]:
+async def _embedded(documents: Mapping[str, Document], embedder: Embedder) -> dict[str, list[Vector]]:
     """The vectors of description and requests; none of a tool whose texts are refused."""
-    texts = {name: [documents[name].about, *documents[name].requests] for name in names}
+    texts = {name: [document.about, *document.requests] for name, document in documents.items()}
     try:
         found = iter(await embedder.embed([text for each in texts.values() for text in each]))
     except ModelError as failure:
-        if len(names) > 1:
+        if len(documents) > 1:
             raise
         _log.info("A tool is left out of the calibration: %s", failure)
         return {}
@@ -101,20 +96,34 @@ async def _embedded(
 
 
 async def _asked(
-    name: str, at: int, document: Document, vectors: Sequence[Vector], corpus: Corpus, table: VectorTable
+    name: str,
+    at: int,
+    document: Document,
+    vectors: Sequence[Vector],
+    reader: SearchReader,
+    table: VectorTable,
 ) -> list[Observation]:
     about, *requests = vectors
     query = unit(requests.pop(at))
     cosines = await table.cosines(query, ())
     cosines[name] = cosine(query, tool_vector(about, requests))
-    left = corpus.replaced(name, without_request(document, at))
-    words = list(dict.fromkeys(corpus.tokens(document.requests[at])))
+    return await anyio.to_thread.run_sync(_observed, name, at, document, cosines, reader)
+
+
+def _observed(
+    name: str, at: int, document: Document, cosines: Mapping[str, float], reader: SearchReader
+) -> list[Observation]:
     seen = []
-    for hidden in (False, True):
-        there = {other: value for other, value in cosines.items() if not (hidden and other == name)}
-        ranking = rank_by_meaning(words, there, left)
-        if ranking.meaning is not None:
-            right = ranking.hits[0].name == name
-            weight = WEIGHT_OF_HIDDEN if hidden else 1.0
-            seen.append(Observation(features=dict(ranking.meaning), right=right, weight=weight))
+    with reader.moment() as corpus:
+        left, words = (
+            corpus.replaced(name, without_request(document, at)),
+            corpus.distinct(document.requests[at]),
+        )
+        for hidden in (False, True):
+            there = {other: value for other, value in cosines.items() if not (hidden and other == name)}
+            ranking = rank_by_meaning(words, there, left)
+            if ranking.meaning is not None:
+                right = ranking.hits[0].name == name
+                weight = WEIGHT_OF_HIDDEN if hidden else 1.0
+                seen.append(Observation(features=dict(ranking.meaning), right=right, weight=weight))
     return seen

@@ -5,9 +5,10 @@ All of it blocks; `library.Library` calls it in worker threads.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -87,11 +88,18 @@ class Store:
                 self.set_strangers_aside()
                 self.catalogue.record("created", None, None, {})
             self._purge()
+            self._drop_old_index()
             self._install(starters)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
             raise
+
+    def _drop_old_index(self) -> None:
+        """Removes the index of words that an earlier alita kept beside the catalogue."""
+        shutil.rmtree(self.home / "index.lance", ignore_errors=True)
+        with suppress(OSError):
+            (self.home / "index.lock").unlink()
 
     def mark(self) -> tuple[int, ...]:
         """Another value whenever anything was committed, or a person changed the grants file."""

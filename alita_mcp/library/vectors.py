@@ -1,7 +1,7 @@
 """What tools mean: one vector a tool from an embedder, kept in LanceDB; a query's vector in, cosines out.
 
-One table for each embedder and length, so that a change of model fills another table and disturbs nothing. The tables
-have a folder of their own: vectors cost money, and making the index of words anew leaves them alone.
+One table for each embedder and length, so that a change of model fills another table and disturbs nothing. Vectors
+cost money: they stand apart from the search tables, and making those anew leaves them alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import math
 import random
 import re
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,9 @@ REFINED = 4
 NAMES_AT_ONCE = 500
 TURN_PATIENCE_S = 120.0
 """How long a process waits for another one's embedding before it goes ahead all the same."""
+
+ReadDocuments = Callable[[Collection[str]], Mapping[str, Document]]
+"""What the named tools are found by, of those that can be found; called in a thread."""
 
 
 class VectorTable:
@@ -73,7 +76,7 @@ class VectorTable:
 
     async def reset(self) -> None:
         """Removes the vectors from the disk."""
-        await self._table.reset(whole_folder=False)
+        await self._table.reset()
 
     async def check(self) -> None:
         """Reads every row.

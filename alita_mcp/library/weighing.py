@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.search_text import Document, compose
 from alita_mcp.values import CatalogueEntry
 
 LEAST_LEARNED = 30
@@ -13,11 +15,25 @@ FORGOTTEN_DAYS = 30.0
 """A tool last used this long before another one is out of use beside it."""
 
 
-def counted_wordings(entry: CatalogueEntry) -> list[str]:
+def document_of(manifest: Mapping[str, Any], wordings: Sequence[str]) -> Document:
+    """What a tool is found by: its author's words in its manifest, and those of others whose need it served."""
+    parameters = [
+        (name, str(schema.get("description", "")))
+        for name, schema in manifest["input_schema"].get("properties", {}).items()
+    ]
+    name, description, requests = manifest["name"], manifest["description"], manifest.get("use_when", ())
+    own = compose(name, description, parameters, requests=requests)
+    if not wordings:
+        return own
+    every = tuple(dict.fromkeys((*requests, *counted_wordings(own, wordings))))
+    return compose(name, description, parameters, requests=every)
+
+
+def counted_wordings(own: Document, wordings: Sequence[str]) -> list[str]:
     """The newest words of others, at most as many words as its author's own."""
-    left = max(LEAST_LEARNED, len(Document.of(entry.manifest).text.split()))
+    left = max(LEAST_LEARNED, len(own.text.split()))
     counted: list[str] = []
-    for text in reversed(entry.wordings):
+    for text in reversed(wordings):
         left -= len(text.split())
         if left < 0:
             break

@@ -10,6 +10,7 @@ import random
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,15 +18,16 @@ import anyio
 
 from alita_mcp.library.background import background
 from alita_mcp.library.finder import Finder
-from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.search_reader import SearchReader
 from alita_mcp.library.search_text import Document
 from alita_mcp.models.embedding import Embedder
 
 if TYPE_CHECKING:
-    from benchmarks.retrieval import figures, needs
+    from benchmarks.retrieval import figures, needs, search_under_test
 else:
     figures = importlib.import_module(f"{__package__}.figures")
     needs = importlib.import_module(f"{__package__}.needs")
+    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
 
 QUERIES = 200
 
@@ -57,22 +59,20 @@ async def _measure(
     documents: dict[str, Document], queries: Sequence[needs.Need], embedder: Embedder | None
 ) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
-        home = Path(folder) / "index.lance"
-        there = [documents]
+        path = Path(folder) / "documents.sqlite3"
+        started = time.perf_counter()
+        await anyio.to_thread.run_sync(search_under_test.write, path, documents)
         async with background() as tasks:
-            finder = Finder(SearchIndex(home), lambda: there[-1], tasks, embedder)
+            finder = Finder(SearchReader(path), partial(search_under_test.some, documents), tasks, embedder)
             try:
-                started = time.perf_counter()
-                finder.want(documents)
-                await finder.rebuild()
                 await finder.has_meaning()
                 built = time.perf_counter() - started
                 times = [await _timed(finder, need.query) for need in queries[:QUERIES]]
-                fresh = await _freshness(finder, there)
+                fresh = await _freshness(finder, path, documents)
             finally:
                 tasks.cancel_scope.cancel()
                 finder.close()
-        disk = await anyio.to_thread.run_sync(_bytes_in, home)
+        disk = await anyio.to_thread.run_sync(_bytes_in, Path(folder))
     return {
         **figures.percentiles(times),
         "build_s": built,
@@ -87,11 +87,13 @@ async def _timed(finder: Finder, query: str) -> float:
     return (time.perf_counter() - started) * 1_000
 
 
-async def _freshness(finder: Finder, there: list[dict[str, Document]]) -> float:
-    """Seconds from a new tool until it is the first hit."""
-    there.append({**there[-1], "new": Document("zyzzyva weevil", "new", "zyzzyva weevil")})
+async def _freshness(finder: Finder, path: Path, documents: dict[str, Document]) -> float:
+    """Seconds until a new tool is written and is the first hit."""
+    documents["new"] = Document("zyzzyva weevil", "new", "zyzzyva weevil")
     started = time.perf_counter()
-    finder.want(there[-1])
+    write = partial(search_under_test.write, path, {"new": documents["new"]}, anew=False)
+    await anyio.to_thread.run_sync(write)
+    finder.follow()
     while not (hits := (await finder.look("zyzzyva")).hits) or hits[0].name != "new":  # noqa: ASYNC110
         await anyio.sleep(0.005)  # what is timed is how soon it is there
     return time.perf_counter() - started

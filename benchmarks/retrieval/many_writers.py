@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 
-from alita_mcp.library.index import SearchIndex
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.search_tables import read_documents
 from alita_mcp.settings import Settings
 
 WITHIN_S = 900.0
 
 
 async def measure(processes: int, rounds: int) -> dict[str, float]:
-    """Tools written, keys that stand in the index twice, tools and updates that are lost, and seconds."""
+    """Tools written, tools whose search rows are wrong, tools and updates that are lost, and seconds."""
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder, anyio.fail_after(WITHIN_S):
         home = Path(folder) / "home"
         started = time.perf_counter()
@@ -33,7 +35,7 @@ async def measure(processes: int, rounds: int) -> dict[str, float]:
 
 async def inspected(home: Path, processes: int, rounds: int) -> dict[str, float]:
     """What so many processes left."""
-    duplicates = await _duplicates(home)
+    astray = await anyio.to_thread.run_sync(_astray, home)
     wanted = [f"own_{number}_{at}" for number in range(processes) for at in range(rounds)]
     wanted += [f"wanted_by_all_{at}" for at in range(rounds)]
     async with open_library(Settings(home=home), starters=lambda: None) as library:
@@ -42,7 +44,7 @@ async def inspected(home: Path, processes: int, rounds: int) -> dict[str, float]
     return {
         "processes": processes,
         "tools": len(wanted) + 1,
-        "duplicates": duplicates,
+        "astray": astray,
         "lost_tools": len(lost),
         "lost_updates": processes * rounds - uses,
     }
@@ -76,13 +78,12 @@ def let_write(home: Path, processes: int, rounds: int) -> None:
         raise RuntimeError(f"Writers failed, with the statuses {statuses}.")
 
 
-async def _duplicates(home: Path) -> int:
-    index = SearchIndex(home / "index.lance")
-    await index.open()
-    try:
-        return len((await index.rows())[1])
-    finally:
-        index.close()
+def _astray(home: Path) -> int:
+    """Tools that the search tables do not hold as the catalogue does, or hold although it does not."""
+    with closing(sqlite3.connect(home / "library.sqlite3")) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM tool")]
+        wanted = {name: document.hash for name, document in read_documents(db, names).items()}
+        return len({name for name, _ in wanted.items() ^ set(db.execute("SELECT name, hash FROM document"))})
 
 
 async def _lost(library: Library, wanted: Sequence[str]) -> list[str]:

@@ -1,10 +1,12 @@
-"""The server's own search over a catalogue that was never published: documents and queries in, rankings out."""
+"""The server's own search over tools that were never published: documents and queries in, rankings out."""
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -12,7 +14,8 @@ import anyio
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
 from alita_mcp.library.finder import Finder
-from alita_mcp.library.index import SearchIndex
+from alita_mcp.library.search_reader import SearchReader
+from alita_mcp.library.search_tables import SearchWriter, create
 from alita_mcp.library.search_text import Document
 from alita_mcp.models.embedding import Embedder
 
@@ -23,18 +26,18 @@ READY_WITHIN_S = 600.0
 async def opened(
     documents: Mapping[str, Document], embedder: Embedder | None = None
 ) -> AsyncIterator[Finder]:
-    """A finder whose index is complete, in a folder that is gone afterwards.
+    """A finder over them, with all vectors, in a folder that is gone afterwards.
 
     Raises:
         ModelError: the embedder gives no vectors.
     """
     await must_answer(embedder)
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        path = Path(folder) / "documents.sqlite3"
+        await anyio.to_thread.run_sync(write, path, documents)
         async with background() as tasks:
-            finder = Finder(SearchIndex(Path(folder) / "index.lance"), lambda: documents, tasks, embedder)
+            finder = Finder(SearchReader(path), partial(some, documents), tasks, embedder)
             try:
-                finder.want(documents)
-                await finder.rebuild()
                 with anyio.move_on_after(READY_WITHIN_S) as patience:
                     await finder.has_meaning()
                 if patience.cancelled_caught:
@@ -43,6 +46,24 @@ async def opened(
             finally:
                 tasks.cancel_scope.cancel()
                 finder.close()
+
+
+def write(path: Path, documents: Mapping[str, Document], *, anew: bool = True) -> None:
+    """Makes search tables of these documents, or brings them into those that are there."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN")
+        if anew:
+            create(db)
+        writer = SearchWriter(db)
+        for name, document in documents.items():
+            writer.put(name, document)
+        writer.write()
+        db.execute("COMMIT")
+
+
+def some(documents: Mapping[str, Document], names: Collection[str]) -> dict[str, Document]:
+    """Those of these names that are there."""
+    return {name: documents[name] for name in names if name in documents}
 
 
 async def must_answer(embedder: Embedder | None) -> None:

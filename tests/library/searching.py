@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
+from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.finder import Finder
-from alita_mcp.library.index import SearchIndex
-from alita_mcp.library.search_text import Document, compose
+from alita_mcp.library.search_reader import SearchReader
+from alita_mcp.library.search_rows import SearchRows
+from alita_mcp.library.search_tables import SearchWriter, create
+from alita_mcp.library.search_text import Document, Tokens, compose
+from alita_mcp.library.stems import stems
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.embedding import Embedder
 
@@ -30,14 +36,51 @@ def many(count: int) -> dict[str, Document]:
     return {f"tool_{at}": compose(f"tool_{at}", f"Serves number n{at}.") for at in range(count)}
 
 
+def write(path: Path, documents: Mapping[str, Document]) -> None:
+    """Makes the search tables of a file, where there are none, those of these documents and no others."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'search_total'").fetchone():
+            create(db)
+        put(db, documents)
+        db.execute("COMMIT")
+
+
+def put(db: sqlite3.Connection, documents: Mapping[str, Document], tokens: Tokens = stems) -> None:
+    """Makes the search tables those of these documents and no others."""
+    writer = SearchWriter(db, tokens)
+    for name in [name for (name,) in db.execute("SELECT name FROM document")]:
+        writer.put(name, documents.get(name))
+    for name, document in documents.items():
+        writer.put(name, document)
+    writer.write()
+
+
+def corpus_of(documents: Mapping[str, Document], tokens: Tokens = stems) -> Corpus:
+    """The statistics of these documents, in memory."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    create(db)
+    put(db, documents, tokens)
+    return Corpus(SearchRows(db), tokens)
+
+
 class Following(Finder):
     """Its catalogue holds what was wanted last."""
 
-    newest: Mapping[str, Document]
+    def __init__(
+        self, path: Path, tasks: TaskGroup, embedder: Embedder | None, pauses: Patience = SHORT_PAUSES
+    ) -> None:
+        self.path = path
+        self.newest: Mapping[str, Document] = {}
+        super().__init__(SearchReader(path), self.documents, tasks, embedder, pauses)
+
+    def documents(self, names: Collection[str]) -> Mapping[str, Document]:
+        return {name: self.newest[name] for name in names if name in self.newest}
 
     def want(self, documents: Mapping[str, Document]) -> None:
-        self.newest = documents
-        super().want(documents)
+        self.newest = dict(documents)
+        write(self.path, documents)
+        self.follow()
 
 
 @asynccontextmanager
@@ -46,13 +89,12 @@ async def opened(
     embedder: Embedder | None,
     documents: Mapping[str, Document] = TOOLS,
     pauses: Patience = SHORT_PAUSES,
-) -> AsyncIterator[Finder]:
+) -> AsyncIterator[Following]:
     """A finder that keeps what is on the disk; another mapping in `want` is what the catalogue holds then."""
     await anyio.Path(home).mkdir(exist_ok=True)
     with anyio.fail_after(120):
         async with background() as tasks:
-            index = SearchIndex(home / "index.lance")
-            finder = Following(index, lambda: finder.newest, tasks, embedder, pauses)
+            finder = Following(home / "documents.sqlite3", tasks, embedder, pauses)
             finder.want(documents)
             try:
                 yield finder

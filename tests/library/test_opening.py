@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -39,7 +38,15 @@ async def test_a_new_home_gets_the_starter_tools_once(home: Path, starters: Path
             assert library.entry("word_count").sandboxes == ("monty",)
             assert (await library.read("slugify")).manifest.description == "Better slugs."
             assert events(library).count("starter installed") == 3
-        shutil.rmtree(home / "index.lance", ignore_errors=True)
+
+
+async def test_an_index_of_words_that_an_earlier_alita_kept_is_removed(home: Path) -> None:
+    (home / "index.lance" / "tools_v1.lance").mkdir(parents=True)
+    (home / "index.lock").touch()
+    (home / "vectors.lance").mkdir()
+    async with opened(home):
+        assert not found(home, "index.*")
+        assert found(home, "vectors.lance")
 
 
 async def test_starter_tools_that_were_deleted_stay_deleted(home: Path, starters: Path) -> None:

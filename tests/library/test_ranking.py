@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ from alita_mcp.library.calibration import (
     prior,
     shipped,
 )
-from alita_mcp.library.corpus import LETTERS_WEIGHT, Corpus, letter_groups
+from alita_mcp.library.corpus import LETTERS_WEIGHT, MOST_KEPT, Corpus
 from alita_mcp.library.everyday_words import SHARE, everyday
 from alita_mcp.library.ranking import (
     CROWD,
@@ -36,8 +37,11 @@ from alita_mcp.library.ranking import (
     rank_by_meaning,
     word_features,
 )
-from alita_mcp.library.search_text import Document, compose, plain_tokens
+from alita_mcp.library.search_rows import SearchRows
+from alita_mcp.library.search_tables import create
+from alita_mcp.library.search_text import Document, compose, letter_groups, plain_tokens
 from alita_mcp.library.thesaurus import GROUPS, companions
+from tests.library.searching import corpus_of, put
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = {
@@ -55,7 +59,7 @@ STRANGE = [
 
 
 def corpus(documents: dict[str, Document] | None = None) -> Corpus:
-    return Corpus(TOOLS if documents is None else documents, plain_tokens)
+    return corpus_of(TOOLS if documents is None else documents, plain_tokens)
 
 
 def ranked(query: str, known: Corpus, names: list[str] | None = None) -> Ranking:
@@ -111,13 +115,13 @@ def test_the_ranking_is_the_same_whatever_the_seed_of_hashes() -> None:
 
 
 def test_bm25_by_hand() -> None:
-    known = Corpus({"a": Document("cat cat dog", "1"), "b": Document("dog", "2")}, str.split)
+    known = corpus_of({"a": Document("cat cat dog", "1"), "b": Document("dog", "2")}, str.split)
     cat, dog = math.log(1 + 1.5 / 1.5), math.log(1 + 0.5 / 2.5)
     longer, shorter = 1.2 * (0.25 + 0.75 * 3 / 2), 1.2 * (0.25 + 0.75 * 1 / 2)
-    scores = known.scores({"cat": 1.0, "dog": 0.5})
+    scores = known.scores({"cat": 1.0, "dog": 0.5}, "ab")
     assert scores["a"] == pytest.approx(2.2 * (cat * 2 / (2 + longer) + 0.5 * dog / (1 + longer)))
     assert scores["b"] == pytest.approx(2.2 * 0.5 * dog / (1 + shorter))
-    assert known.scores({"fish": 1.0}) == {}
+    assert known.scores({"fish": 1.0}, "ab") == {}
     assert known.highest_idf == pytest.approx(cat)
     assert known.idf("fish") == known.idf("cat"), "unknown words are as telling as the rarest"
 
@@ -129,7 +133,7 @@ def test_groups_of_letters_see_what_words_do_not() -> None:
     letters = known.letter_scores(["rotation"], TOOLS)
     assert max(letters, key=lambda name: letters[name]) == "image_rotate"
     assert letters["csv_to_json"] < letters["image_rotate"] / 4
-    plain, close = known.scores(known.expanded(["rotation"])), ranked("rotation", known).hits[0]
+    plain, close = known.scores(known.expanded(["rotation"]), TOOLS), ranked("rotation", known).hits[0]
     assert close.name == "image_rotate"
     assert close.score == pytest.approx(plain["image_rotate"] + LETTERS_WEIGHT * letters["image_rotate"])
 
@@ -159,7 +163,6 @@ def test_everyday_words_say_less() -> None:
     assert known.says("say") == pytest.approx(SHARE * known.idf("say"))
     assert known.says("weather") == known.idf("weather")
     assert {"who", "give", "time"} <= everyday(str.split)
-    assert known.renewed({}).is_everyday("say")
 
 
 def test_a_need_that_shares_only_everyday_words_is_less_sure() -> None:
@@ -170,7 +173,7 @@ def test_a_need_that_shares_only_everyday_words_is_less_sure() -> None:
 
 
 def test_features_by_hand() -> None:
-    known = Corpus({"a": Document("cat dog", "1", "cat dog"), "b": Document("dog", "2", "dog")}, str.split)
+    known = corpus_of({"a": Document("cat dog", "1", "cat dog"), "b": Document("dog", "2", "dog")}, str.split)
     cat, dog = known.idf("cat"), known.idf("dog")
     features = word_features(["cat", "dog", "eel", "eel"], ["a", "b"], {"a": 3.0, "b": 2.0}, known)
     mass, seen = 2 * cat + dog, 2 / (2 + UNSEEN_RIVALS)
@@ -232,15 +235,37 @@ def test_only_the_likeliest_are_looked_at_closely() -> None:
     assert len(ranked("picture", corpus(many), list(many)).hits) == LOOKED_AT_CLOSELY
 
 
+def counts(known: Corpus) -> list[list[tuple[object, ...]]]:
+    """All that is counted, and what full text finds it in."""
+    db = known._rows._db
+    db.execute("INSERT INTO document_text (document_text) VALUES ('integrity-check')")
+    return [
+        db.execute(query).fetchall()
+        for query in (
+            "SELECT * FROM term",
+            "SELECT * FROM letter_group",
+            "SELECT documents, words, letters FROM search_total",
+            "SELECT name, hash, words, head, letters, requests FROM document ORDER BY name",
+        )
+    ]
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(TOOLS)), max_size=8), st.lists(st.sampled_from(sorted(TOOLS)), max_size=5)
 )
-def test_renewed_statistics_are_those_of_a_fresh_start(first: list[str], then: list[str]) -> None:
+def test_statistics_that_followed_changes_are_those_of_a_fresh_start(
+    first: list[str], then: list[str]
+) -> None:
     """Whatever was there before: documents come, go and change."""
     before = {name: TOOLS[name] for name in first}
     after = {name: Document(TOOLS[name].text + " more", "changed", TOOLS[name].about) for name in then}
-    renewed, fresh = corpus(before).renewed(after), corpus(after)
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    create(db)
+    for documents in (before, after):
+        put(db, documents, plain_tokens)
+    renewed, fresh = Corpus(SearchRows(db), plain_tokens), corpus(after)
+    assert counts(renewed) == counts(fresh)
     query = "rotate more pictures tomorrow"
     assert len(renewed) == len(fresh)
     assert renewed.expanded(plain_tokens(query)) == pytest.approx(fresh.expanded(plain_tokens(query)))
@@ -252,16 +277,17 @@ def test_renewed_statistics_are_those_of_a_fresh_start(first: list[str], then: l
 def test_a_document_in_another_form_leaves_the_others_alone() -> None:
     known = corpus()
     other = known.replaced("csv_to_json", Document("rotate rotate rotate", "", "rotate"))
-    assert "csv_to_json" not in known.scores({"rotate": 1.0})
-    assert "csv_to_json" in other.scores({"rotate": 1.0})
-    assert "image_rotate" in other.scores({"rotate": 1.0})
+    assert "csv_to_json" not in known.scores({"rotate": 1.0}, TOOLS)
+    assert "csv_to_json" in other.scores({"rotate": 1.0}, TOOLS)
+    assert "image_rotate" in other.scores({"rotate": 1.0}, TOOLS)
 
 
 def test_kin_are_forgotten_before_they_fill_the_memory() -> None:
     known = corpus()
-    for n in range(10_050):
+    for n in range(2 * MOST_KEPT):
         known.kin(f"w{n}")
     assert known.kin("photo")
+    assert len(known._kin) <= MOST_KEPT
 
 
 def test_weights_are_fitted_to_what_was_right() -> None:

@@ -1,9 +1,7 @@
-"""Search: the right tool, an honest band, fresh at once, and answers with or without an index."""
+"""Search: the right tool, an honest band, fresh at once, and an answer to whatever is asked."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -11,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.files import manifest_of
-from alita_mcp.library.index import SearchIndex
-from alita_mcp.library.library import Library
 from alita_mcp.library.ranking import band, rank
-from alita_mcp.library.search_text import Document, clean_query, plain_tokens, split_words
+from alita_mcp.library.search_text import Document, clean_query, split_words
 from alita_mcp.library.signature import signature_of
-from tests.library.factory import SIX_TOOLS, accepted, opened, publish_six, simple
+from tests.library.factory import accepted, opened, publish_six, simple
+from tests.library.searching import corpus_of
 
 NEEDS = [
     ("slugify", "turn this title into a url slug"),
@@ -31,16 +27,15 @@ NEEDS = [
 UNRELATED = ["book a flight to Tokyo", "play some jazz", "who won the world cup", "send an email to my boss"]
 HOSTILE = [
     "", " ", "\x00", "\ud800", "'; DROP TABLE tools; --", "name = 'x' OR 1=1", "日本語で何か", "🙂" * 500, "\u202eevil",
+    "สวัสดีชาวโลก", "把图片旋转九十度", "NEAR(slug title)", "slug* AND NOT title", "-slug", "words : slug",
+    "^slug", "{slug}",
     "a" * 1_000_000, "slug " * 100_000, "\n\t\r", "*", "\"unbalanced", "(((", "field:value AND NOT x~2^3", "\\", "%s%n",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("damage", ["none", "scan"])
-async def test_six_tools_answer_their_own_needs_and_no_others(home: Path, damage: str) -> None:
+async def test_six_tools_answer_their_own_needs_and_no_others(home: Path) -> None:
     with anyio.fail_after(120):
         async with opened(home) as library:
-            if damage == "scan":
-                make_index_impossible(home)
             await publish_six(library)
             for name, need in NEEDS:
                 answer = await library.search(need, 5)
@@ -55,11 +50,6 @@ async def test_six_tools_answer_their_own_needs_and_no_others(home: Path, damage
                 assert answer.fit == "none", (need, answer)
                 assert len(answer.results) == 3
                 assert all(hit.score < 0.3 for hit in answer.results)
-
-
-def make_index_impossible(home: Path) -> None:
-    """A folder where the index's lock file should be: nothing can be written."""
-    (home / "index.lock").mkdir()
 
 
 async def test_example_requests_find_a_tool_that_its_description_does_not(home: Path) -> None:
@@ -169,109 +159,6 @@ async def test_similar_tools_are_named_best_first(home: Path) -> None:
         assert await library.similar("zzz qqq") == ()
 
 
-def remove(home: Path) -> None:
-    shutil.rmtree(home / "index.lance")
-
-
-def scribble(home: Path) -> None:
-    for file in (home / "index.lance").rglob("*"):
-        if file.is_file():
-            file.write_bytes(b"\xff" * 100)
-
-
-def truncate(home: Path) -> None:
-    for file in (home / "index.lance").rglob("*"):
-        if file.is_file():
-            file.write_bytes(b"")
-
-
-def replace_by_a_file(home: Path) -> None:
-    shutil.rmtree(home / "index.lance")
-    (home / "index.lance").write_text("mine")
-
-
-def lose_the_text_index(home: Path) -> None:
-    shutil.rmtree(next((home / "index.lance").glob("*/_indices")))
-
-
-@pytest.mark.parametrize("damage", [remove, scribble, truncate, replace_by_a_file, lose_the_text_index])
-@pytest.mark.parametrize("when", ["open", "closed"])
-async def test_a_damaged_index_is_made_anew(home: Path, damage: Callable[[Path], None], when: str) -> None:
-    with anyio.fail_after(120):
-        async with opened(home) as library:
-            await publish_six(library)
-            await library.search("count words", 5)
-            if when == "open":
-                damage(home)
-                await assert_answers(library)
-                await assert_index_is_whole(library, home)
-        if when == "closed":
-            damage(home)
-            async with opened(home) as library:
-                await assert_answers(library)
-                await assert_index_is_whole(library, home)
-
-
-async def assert_answers(library: Library) -> None:
-    for name, need in NEEDS:
-        answer = await library.search(need, 5)
-        assert (answer.results[0].name, answer.fit) == (name, "match")
-
-
-async def rows_of(home: Path) -> list[str]:
-    import lancedb
-
-    database = await lancedb.connect_async(home / "index.lance")
-    table = await database.open_table("tools_v1")
-    rows = await table.query().select(["name"]).to_list()
-    table.close()
-    database.close()
-    return sorted(row["name"] for row in rows)
-
-
-async def assert_index_is_whole(library: Library, home: Path) -> None:
-    while (home / "index.lance").is_file() or not list((home / "index.lance").glob("*/data/*")):
-        await library.search("count words", 5)
-        await anyio.sleep(0.05)
-    while await rows_of(home) != sorted(SIX_TOOLS):
-        await library.search("count words", 5)
-        await anyio.sleep(0.05)
-
-
-async def test_stale_missing_and_foreign_rows_are_put_right_at_the_next_start(home: Path) -> None:
-    async with opened(home) as library:
-        await publish_six(library)
-        await library.search("count words", 5)
-    index = SearchIndex(home / "index.lance")
-    await index.open()
-    wrong = {"slugify": Document("entirely different words", "00"), "stranger": Document("count words", "01")}
-    await index.sync(lambda: wrong)
-    index.close()
-    assert await rows_of(home) == ["slugify", "stranger"]
-    async with opened(home) as library:
-        await assert_answers(library)
-    assert await rows_of(home) == sorted(SIX_TOOLS)
-
-
-async def test_duplicated_rows_are_put_right(home: Path) -> None:
-    import lancedb
-    import pyarrow as pa
-
-    async with opened(home) as library:
-        await publish_six(library)
-        await library.search("count words", 5)
-    database = await lancedb.connect_async(home / "index.lance")
-    table = await database.open_table("tools_v1")
-    row = {"name": "slugify", "text_hash": "00", "search_text": "count the words of a text"}
-    await table.add(pa.Table.from_pylist([row], schema=await table.schema()))
-    table.close()
-    database.close()
-    assert (await rows_of(home)).count("slugify") == 2
-    async with opened(home) as library:
-        await assert_answers(library)
-    assert await rows_of(home) == sorted(SIX_TOOLS)
-
-
 async def test_reindex_counts_the_rows_and_quarantines_what_was_changed(home: Path) -> None:
     async with opened(home) as library:
         await publish_six(library)
@@ -279,50 +166,7 @@ async def test_reindex_counts_the_rows_and_quarantines_what_was_changed(home: Pa
         (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
         assert await library.reindex() == 5
         assert library.entry("word_count").state == "quarantined"
-        assert "word_count" not in await rows_of(home)
-
-
-async def test_reindex_says_so_when_there_can_be_no_index(home: Path) -> None:
-    from alita_mcp.errors import LibraryError
-
-    async with opened(home) as library:
-        await publish_six(library)
-        make_index_impossible(home)
-        with pytest.raises(LibraryError, match="search index"):
-            await library.reindex()
-        assert (await library.search("count words", 5)).fit == "match"
-
-
-async def test_many_writes_are_folded_now_and_then(tmp_path: Path) -> None:
-    with anyio.fail_after(120):
-        (tmp_path / "home").mkdir()
-        index = SearchIndex(tmp_path / "home" / "index.lance")
-        await index.open()
-        documents: dict[str, Document] = {}
-        for number in range(45):
-            documents[f"tool_{number}"] = Document(f"words of tool number {number}", str(number))
-            await index.sync(lambda: documents)
-        assert len(await index.candidates("tool words")) == 45
-        assert len(list((tmp_path / "home" / "index.lance").glob("*/data/*.lance"))) < 80
-        assert (await index._table.rows.stats())["fragment_stats"]["num_fragments"] < 25
-        index.close()
-
-
-async def test_two_openings_of_one_index_do_not_duplicate(home: Path) -> None:
-    with anyio.fail_after(120):
-        async with opened(home) as one, opened(home) as two:
-            await one.search("x", 1)
-            await two.search("x", 1)
-            for number in range(5):
-                await one.publish(simple(f"one_{number}", f"Count sheep {number}."), expected_version=0)
-                await two.publish(simple(f"two_{number}", f"Count sheep {number}."), expected_version=0)
-                async with anyio.create_task_group() as tasks:
-                    for library in (one, two):
-                        tasks.start_soon(library.search, "count sheep", 5)
-            await one.refresh()
-            await one.search("count sheep", 5)
-            names = await rows_of(home)
-            assert len(names) == len(set(names)) == 10
+        assert "word_count" not in await library.similar("count the words of a text")
 
 
 words = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -332,9 +176,9 @@ words = st.text(st.characters(codec="utf-8"), max_size=40)
     st.dictionaries(st.from_regex(r"[a-z_]{3,9}", fullmatch=True), words, max_size=8), st.text(max_size=60)
 )
 def test_probabilities_are_probabilities_in_falling_order(texts: dict[str, str], query: str) -> None:
-    corpus = Corpus({name: Document(text, "", text) for name, text in texts.items()}, plain_tokens)
-    tokens = plain_tokens(clean_query(query))
-    ranking = rank(tokens, texts, corpus)
+    corpus = corpus_of({name: Document(text, "", text) for name, text in texts.items()})
+    tokens = corpus.distinct(clean_query(query))
+    ranking = rank(tokens, corpus.candidates(tokens), corpus)
     values = [hit.probability for hit in ranking.hits]
     assert values == sorted(values, reverse=True)
     assert all(0 <= value <= 1 for value in values)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -11,42 +10,26 @@ import pytest
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.background import background
-from alita_mcp.library.finder import Finder, finder_for
-from alita_mcp.library.index import SearchIndex
-from alita_mcp.library.search_text import Document, compose
+from alita_mcp.library.finder import finder_for
+from alita_mcp.library.opening import open_library
+from alita_mcp.library.search_text import compose
 from alita_mcp.library.vectors import VectorTable, tool_vector, unit
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.embedding import Embedder, checked
+from alita_mcp.models.embedding import checked
 from alita_mcp.models.scripted_embedder import ScriptedEmbedder
 from alita_mcp.settings import Settings
+from tests.library.factory import simple
 from tests.library.searching import MEANS, TOOLS, best, opened, until_by_meaning
 
 
-@asynccontextmanager
-async def searching(
-    folder: Path, embedder: Embedder | None, documents: Mapping[str, Document] = TOOLS
-) -> AsyncIterator[Finder]:
-    await anyio.Path(folder).mkdir(exist_ok=True)
-    with anyio.fail_after(60):
-        async with background() as tasks:
-            finder = Finder(SearchIndex(folder / "index.lance"), lambda: documents, tasks, embedder)
-            finder.want(documents)
-            try:
-                await finder.rebuild()
-                yield finder
-            finally:
-                tasks.cancel_scope.cancel()
-                finder.close()
-
-
 async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None:
-    async with searching(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
+    async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await finder.has_meaning()
         ranking = await finder.look("my kitten")
         assert ranking.hits[0].name == "feed_cat"
         assert ranking.meaning is not None
         assert ranking.meaning["cos"] > 0
-    async with searching(home / "words", None) as finder:
+    async with opened(home / "words", None) as finder:
         assert await best(finder, "my kitten") != "feed_cat"
 
 
@@ -54,7 +37,7 @@ async def test_a_dead_embedder_leaves_search_by_words(home: Path) -> None:
     async def dead(texts: Sequence[str]) -> None:
         raise ModelError("gone")
 
-    async with searching(home, ScriptedEmbedder(before=dead)) as finder:
+    async with opened(home, ScriptedEmbedder(before=dead)) as finder:
         ranking = await finder.look("clean a car")
         assert ranking.hits[0].name == "wash_car"
         assert ranking.meaning is None
@@ -67,7 +50,7 @@ async def test_an_embedder_that_dies_later_leaves_search_by_words(home: Path) ->
         if state["dead"]:
             raise ModelError("gone")
 
-    async with searching(home, ScriptedEmbedder(before=mortal)) as finder:
+    async with opened(home, ScriptedEmbedder(before=mortal)) as finder:
         await finder.has_meaning()
         assert (await finder.look("clean a car")).meaning is not None
         state["dead"] = True
@@ -80,7 +63,7 @@ async def test_a_hanging_embedder_delays_no_search_by_words(home: Path) -> None:
     async def hang(texts: Sequence[str]) -> None:
         await anyio.sleep_forever()
 
-    async with searching(home, ScriptedEmbedder(before=hang)) as finder:
+    async with opened(home, ScriptedEmbedder(before=hang)) as finder:
         assert await best(finder, "phone a doctor") == "call_doctor"
 
 
@@ -92,7 +75,7 @@ async def test_an_embedder_that_hangs_on_a_query_is_left_alone_afterwards(home: 
             state["asked"] += 1
             await anyio.sleep_forever()
 
-    async with searching(home, ScriptedEmbedder(before=sticky)) as finder:
+    async with opened(home, ScriptedEmbedder(before=sticky)) as finder:
         await finder.has_meaning()
         state["hanging"] = True
         for _ in range(3):
@@ -103,7 +86,7 @@ async def test_an_embedder_that_hangs_on_a_query_is_left_alone_afterwards(home: 
 async def test_another_model_gets_vectors_of_its_own(home: Path) -> None:
     for name, length in (("one", 16), ("two", 32)):
         embedder = ScriptedEmbedder(name, length, synonyms=MEANS)
-        async with searching(home, embedder) as finder:
+        async with opened(home, embedder) as finder:
             await finder.has_meaning()
             assert await best(finder, "kitten") == "feed_cat"
             assert any("cat" in text for text in embedder.asked)
@@ -132,7 +115,7 @@ async def test_an_unknown_embedder_calibrates_itself_on_the_example_requests(hom
         )
         for each in subjects
     }
-    async with searching(home, ScriptedEmbedder(length=256), documents) as finder:
+    async with opened(home, ScriptedEmbedder(length=256), documents) as finder:
         await finder.has_meaning()
         known = (await finder.look("seek the song please")).hits[0]
         assert known.name == "find_song"
@@ -175,10 +158,10 @@ def test_settings_name_the_embedder(tmp_path: Path) -> None:
 
 
 async def test_the_setting_reaches_the_library(home: Path) -> None:
-    async with background() as tasks:
-        settings = Settings(home=home, embedder="alita_mcp.models.scripted_embedder:ScriptedEmbedder")
-        finder = finder_for(settings, lambda: TOOLS, tasks)
-        finder.want(TOOLS)
+    settings = Settings(home=home, embedder="alita_mcp.models.scripted_embedder:ScriptedEmbedder")
+    async with open_library(settings, starters=lambda: None) as library, background() as tasks:
+        await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
+        finder = finder_for(settings, home / "library.sqlite3", tasks)
         await until_by_meaning(finder, "car")
         await finder.has_meaning()
         assert (await finder.look("clean a car")).meaning is not None

@@ -28,16 +28,37 @@ build_server(read_settings())
 print(json.dumps(sorted(sys.modules)))
 """
 
+SEARCHED = """
+import json, sys
+import anyio
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import read_settings
 
-def modules_after(program: str, home: Path) -> set[str]:
-    """Top-level modules that a program has loaded; it prints their names."""
+async def main():
+    async with open_library(read_settings()) as library:
+        for need in ("count the words of a text", "turn a title into a slug"):
+            await library.search(need, 5)
+        await library.reindex()
+        await library._finder.has_meaning()
+        await library.search("count the words of a text", 5)
+
+anyio.run(main)
+print(json.dumps(sorted(sys.modules)))
+"""
+VECTORS = {"lancedb", "numpy", "pyarrow"}
+"""What only search by meaning needs: two thirds of what a server with it holds in memory."""
+
+
+def modules_after(program: str, home: Path, **settings: str) -> set[str]:
+    """Top-level modules that a program has loaded; it prints their names, and complains of nothing."""
     ran = subprocess.run(
         [sys.executable, "-c", program],
-        env=environment(home=home),
+        env=environment(home=home, **settings),
         capture_output=True,
         timeout=PATIENCE_S,
         check=True,
     )
+    assert ran.stderr == b""
     return {name.partition(".")[0] for name in json.loads(ran.stdout)}
 
 
@@ -45,6 +66,15 @@ def test_nothing_heavy_is_loaded_before_the_first_answer(tmp_path: Path) -> None
     loaded = modules_after(IMPORTED, tmp_path)
     assert "alita_mcp" in loaded
     assert loaded & HEAVY == set()
+
+
+def test_search_by_words_loads_nothing_that_only_vectors_need(tmp_path: Path) -> None:
+    assert modules_after(SEARCHED, tmp_path) & HEAVY == set()
+
+
+def test_search_by_meaning_loads_it_and_ends_without_a_panic(tmp_path: Path) -> None:
+    embedder = "alita_mcp.models.scripted_embedder:ScriptedEmbedder"
+    assert modules_after(SEARCHED, tmp_path, embedder=embedder) >= VECTORS - {"numpy"}
 
 
 def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout(tmp_path: Path) -> None:

@@ -1,20 +1,20 @@
-"""Several processes write one library, and some of them are killed: the index loses nothing and repeats nothing."""
+"""Several processes write one library, and some of them are killed: search loses nothing and repeats nothing."""
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
-import pytest
 
-from alita_mcp.library.index import SearchIndex
 from alita_mcp.library.library import Library
-from tests.library.factory import opened, simple, until
-from tests.library.processes import ROOT
+from tests.library.factory import opened, simple
+from tests.library.processes import ROOT, finish, start
 
 WRITERS, ROUNDS = 4, 6
 
@@ -46,15 +46,11 @@ class Writer:
         return await anyio.to_thread.run_sync(self.process.wait)
 
 
-async def table_of(home: Path) -> tuple[set[str], set[str]]:
-    """The names in the index as it lies there, and those that stand in it twice."""
-    index = SearchIndex(home / "index.lance")
-    await index.open()
-    try:
-        there, twice = await index.rows()
-        return set(there), set(twice)
-    finally:
-        index.close()
+def searchable(home: Path) -> set[str]:
+    """The names in the search tables, which agree with one another."""
+    with closing(sqlite3.connect(home / "library.sqlite3")) as db:
+        db.execute("INSERT INTO document_text (document_text) VALUES ('integrity-check')")
+        return {name for (name,) in db.execute("SELECT name FROM document")}
 
 
 async def assert_found_once(library: Library, name: str, need: str) -> None:
@@ -77,14 +73,11 @@ async def test_four_writers_of_which_some_are_killed_lose_nothing_and_repeat_not
                 writer.process.kill()
         survivors = [status for number, status in enumerate(statuses) if number > 2]
         assert survivors == [0] * len(survivors)
-        names, twice = await table_of(home)
-        assert twice == set()
         said = [line for writer in writers for line in writer.said()]
         async with opened(home) as library:
             await assert_kept(library, said)
             enabled = {entry.name for entry in library.entries() if entry.state == "enabled"}
-        names, twice = await table_of(home)
-        assert (names, twice) == (enabled, set())
+        assert searchable(home) == enabled
 
 
 async def assert_kept(library: Library, said: list[tuple[str, str]]) -> None:
@@ -109,21 +102,32 @@ async def assert_kept(library: Library, said: list[tuple[str, str]]) -> None:
             await assert_found_once(library, name, "zebra" if entry.manifest.version == 1 else "giraffe")
 
 
-async def test_a_tool_of_another_process_is_found_within_a_moment_and_nothing_is_built_anew(
-    home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_tool_of_another_process_is_found_by_the_very_next_search(home: Path) -> None:
     with anyio.fail_after(120):
         async with opened(home) as library:
             await library.publish(simple("shared", "Used by everybody."), expected_version=0)
-            await library.search("warm up", 1)
-            before = next((home / "index.lance").glob("*.lance")).stat().st_ino
-            writer = Writer(home, 0, 3)
+            assert (await library.search("count the words", 1)).fit == "none"
+            other = start("stay", str(home), "word_count")
+            try:
+                assert await said_by(other) == "ready"
+                await told(other)
+                assert await said_by(other) == "published"
+                hit = (await library.search("count the words of a text", 1)).results[0]
+                assert (hit.name, hit.score > 0.7) == ("word_count", True)
+                for _ in range(2):
+                    await told(other)
+                    await said_by(other)
+                assert (await library.similar("count the words of a text")) == ()
+            finally:
+                finish(other)
 
-            async def is_found() -> bool:
-                found = (await library.search("giraffe instead", 1)).results
-                return found[0].name == "writer_0_2" and found[0].score > 0
 
-            await until(is_found)
-            assert await writer.ended() == 0
-            assert next((home / "index.lance").glob("*.lance")).stat().st_ino == before
-    assert "search index" not in caplog.text
+async def said_by(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return (await anyio.to_thread.run_sync(process.stdout.readline)).strip()
+
+
+async def told(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("go\n")
+    process.stdin.flush()
