@@ -112,7 +112,7 @@ UNION SELECT name FROM (
 )
 UNION SELECT name FROM (
     SELECT name FROM listing WHERE state = 'enabled' AND granted = 1 AND pinned = 0 AND verified >= :least
-    ORDER BY verified DESC, merit DESC, name LIMIT :most + :newest
+    ORDER BY verified DESC, merit DESC, name LIMIT :most
 )
 UNION SELECT l.name FROM json_each(:filed) f JOIN listing l ON l.name = f.value
 WHERE l.state = 'enabled' AND l.granted = 0 AND l.verified >= :least
