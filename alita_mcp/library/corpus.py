@@ -131,9 +131,11 @@ class Corpus:
         own = letter_groups(word)
         alike = []
         for other in self._rows.starting(word[:SAME_START]) if len(word) >= SAME_START else ():
-            groups = letter_groups(other)
-            share = 2 * len(own & groups) / ((len(own) + len(groups)) or 1)
-            if share >= ALIKE_FROM and other != word:
+            shared = sum(group in f"#{other[:40]}#" for group in own)
+            if other == word or 2 * shared < ALIKE_FROM * (len(own) + shared):  # whatever else it has
+                continue
+            share = 2 * shared / (len(own) + len(letter_groups(other)))
+            if share >= ALIKE_FROM:
                 alike.append((share, other))
         kin = {other: share * ALIKE_WEIGHT for share, other in sorted(alike, reverse=True)[:MOST_ALIKE]}
         for other in self._companions.get(word, ()):

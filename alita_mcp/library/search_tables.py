@@ -122,9 +122,10 @@ def _drop(db: sqlite3.Connection, table: str) -> None:
 def follow(db: sqlite3.Connection) -> None:
     """Takes in the tools that were changed in this transaction, or before by an alita without these tables.
 
-    Damaged tables stop no change of a tool: it is taken in once they are made anew.
+    Damaged tables stop no change of a tool: it is taken in once they are made anew. An alita of other stems, which has
+    made them anew since we opened the library, takes it in by its own.
     """
-    if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None:
+    if db.execute("SELECT 1 FROM unindexed LIMIT 1").fetchone() is None or _version(db) != VERSION:
         return
     db.execute("SAVEPOINT search")
     try:

@@ -94,7 +94,7 @@ def likeness(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / max(1, len(one | other))
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=2_000)
 def letter_groups(word: str) -> frozenset[str]:
     """All runs of three and of four letters, with the word's two ends marked."""
     marked = f"#{word[:40]}#"

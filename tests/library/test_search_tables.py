@@ -166,6 +166,16 @@ def test_a_library_that_an_earlier_alita_wrote_is_taken_in_when_it_is_opened(
         assert contents(catalogue.path) == whole
 
 
+def test_tables_of_a_later_alita_get_no_stems_of_ours(catalogue: Catalogue) -> None:
+    publish(catalogue, "alpha", "zebras")
+    with closing(sqlite3.connect(catalogue.path)) as db:
+        with db:
+            db.execute("UPDATE search_total SET version = version + 1")
+        publish(catalogue, "beta", "giraffes")
+        assert db.execute("SELECT name FROM document").fetchall() == [("alpha",)]
+        assert db.execute("SELECT name FROM unindexed").fetchall() == [("beta",)]
+
+
 def corrupt(db: sqlite3.Connection) -> None:
     db.execute("UPDATE document_text_data SET block = x'ff00ff00ff'")
 
