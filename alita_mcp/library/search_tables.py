@@ -156,8 +156,13 @@ def _take_in(db: sqlite3.Connection) -> None:
 
 def read_documents(db: sqlite3.Connection, names: Collection[str]) -> dict[str, Document]:
     """What these tools are found by, from the catalogue; none of those that are not to be found."""
-    rows = db.execute(FINDABLE, (json.dumps(list(names)),))
-    return {name: document_of(json.loads(manifest), json.loads(others)) for name, manifest, others in rows}
+    documents = {}
+    for name, manifest, others in db.execute(FINDABLE, (json.dumps(list(names)),)):
+        try:
+            documents[name] = document_of(json.loads(manifest), json.loads(others))
+        except (ValueError, LookupError, TypeError, AttributeError):  # it hides no other tool
+            _log.warning("%s is not found by search: its row in the catalogue cannot be read.", name)
+    return documents
 
 
 class SearchWriter:

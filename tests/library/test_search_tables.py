@@ -221,6 +221,19 @@ async def test_damaged_tables_stop_no_publishing_and_are_put_right_by_reindex(
     contents(home / "library.sqlite3")
 
 
+@pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"name": "beta", "input_schema": 5}'])
+def test_a_damaged_manifest_stops_no_change_and_hides_no_other_tool(
+    catalogue: Catalogue, damaged: str
+) -> None:
+    for name in ("alpha", "beta"):
+        publish(catalogue, name, "Counts whales in an ocean.")
+    with closing(sqlite3.connect(catalogue.path)) as db, db:
+        db.execute("UPDATE version SET manifest = ? WHERE name = 'beta'", (damaged,))
+    publish(catalogue, "gamma", "Counts whales in a lake.")
+    assert set(found(catalogue.path, "count whales")) == {"alpha", "gamma"}
+    assert catalogue.reindex() == 2
+
+
 def test_an_sqlite_without_full_text_is_refused_with_what_to_do() -> None:
     class Poor(sqlite3.Connection):
         def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
