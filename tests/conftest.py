@@ -21,8 +21,21 @@ REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
 
 
+ENGINES = {"docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node"}
+"""Fixtures that start an engine, and the mark of a test that uses one."""
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests by the engines among their fixtures; those of one engine share a process, one after the other."""
+    for item in items:
+        for fixture in ENGINES.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(ENGINES[fixture])
+        engine = next((mark for mark in ENGINES.values() if item.get_closest_marker(mark)), None)
+        if engine and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(engine))
 
 
 @pytest.fixture
@@ -69,9 +82,16 @@ def require_isolation(engine: str, sandbox: Sandbox) -> None:
         skip_or_fail(engine, f"its probe failed: {failed}")
 
 
+def require_mark(engine: str, config: pytest.Config) -> None:
+    """Fails where a tier without this engine met a test that asks for it unmarked."""
+    if f"not {engine}" in config.option.markexpr:
+        pytest.fail(f"a test that needs {engine} lacks the mark {engine!r}", pytrace=False)
+
+
 @pytest.fixture(scope="session")
-def docker_engine() -> None:
+def docker_engine(pytestconfig: pytest.Config) -> None:
     """A Docker engine that isolates and has its base image; pulled here if it can be."""
+    require_mark("docker", pytestconfig)
     client = shutil.which("docker")
     if not client or subprocess.run([client, "version"], capture_output=True, check=False).returncode:
         skip_or_fail("docker", "no Docker engine answers")
@@ -86,8 +106,9 @@ def docker_engine() -> None:
 
 
 @pytest.fixture(scope="session")
-def bubblewrap() -> None:
+def bubblewrap(pytestconfig: pytest.Config) -> None:
     """A bubblewrap that isolates, cgroup limits included."""
+    require_mark("bubblewrap", pytestconfig)
     if not shutil.which("bwrap"):
         skip_or_fail("bubblewrap", "bubblewrap is not installed")
     require_isolation("bubblewrap", BubblewrapSandbox(Settings()))

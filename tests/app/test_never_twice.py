@@ -28,7 +28,7 @@ async def silent(_stage: str) -> None:
     return None
 
 
-@pytest.fixture(params=["monty", "bubblewrap"])
+@pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Opens an App in a sandbox of each kind, with models that answer from a script."""
     if request.param == "bubblewrap":
