@@ -1,15 +1,30 @@
 # Two commands do everything: `make demo` and `make test`. Both set up .venv by themselves.
+# docs/testing.md says what the three tiers of tests prove, and how long each takes.
 
 VENV := .venv
 BIN := $(VENV)/bin
+TEST_PROCESSES ?= 4
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+COVERAGE := --cov --cov-report=term
 
-.PHONY: demo test lint clean
+.PHONY: demo check test test-all test-dependencies lint clean
+
+# Each of a thousand processes starts sooner where Python keeps what it compiled; it does so beside no source.
+check test test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
+check test test-all: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(VENV)/.ready
 	$(BIN)/alita demo
 
+check: lint
+	$(PYTEST) -m "not docker and not bubblewrap and not node and not process and not exhaustive"
+
 test: lint
-	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadgroup --cov --cov-report=term
+	$(PYTEST) -m "not exhaustive" $(COVERAGE)
+
+test-all: lint
+	$(PYTEST) --random-order $(COVERAGE)
+	$(MAKE) test-dependencies
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check
