@@ -17,7 +17,7 @@ demo: $(VENV)/.ready
 	$(BIN)/alita demo
 
 check: lint
-	$(PYTEST) -m "not docker and not bubblewrap and not node and not process and not exhaustive"
+	$(PYTEST) -m "not docker and not bubblewrap and not node and not process and not slow and not exhaustive"
 
 test: lint
 	$(PYTEST) -m "not exhaustive" $(COVERAGE)

@@ -65,6 +65,7 @@ async def test_our_own_back_ends_conform(
         assert report.count("refused") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "broken"),
     [
