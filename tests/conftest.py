@@ -37,8 +37,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
 
 
-OUR_PROCESS = re.compile(r"\b(alita_mcp|benchmarks|tests)\.\w")
-"""In the words of a command that imports the package, and with it what takes seconds to import."""
+OUR_PROCESS = re.compile(r"\b(alita_mcp\.(?!sandbox)|benchmarks\.|tests\.)\w")
+"""In the words of a command that imports the package, and with it what takes seconds; the sandbox alone does not."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

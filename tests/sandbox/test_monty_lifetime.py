@@ -115,6 +115,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 async def test_no_worker_survives_the_process_that_started_it(end: signal.Signals) -> None:
     with anyio.fail_after(180):

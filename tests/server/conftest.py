@@ -28,7 +28,7 @@ def node_tools(pytestconfig: pytest.Config) -> NodeTools:
         raise
 
 
-@pytest.fixture(params=ERAS)
+@pytest.fixture(params=[ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
 def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
