@@ -20,3 +20,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.process)
         if item.path.name in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.path.name == "test_retrieval_floors.py":
+            item.add_marker(pytest.mark.xdist_group("floors"))  # all judge the same two runs

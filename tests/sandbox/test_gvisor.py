@@ -122,11 +122,12 @@ def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         engine.remove()
 
 
+def under_gvisor(settings: Settings) -> DockerSandbox:
+    return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
+
+
 @pytest.fixture(scope="module")
 def arena(engine: PrivateEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    def under_gvisor(settings: Settings) -> DockerSandbox:
-        return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
-
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DOCKER_HOST", engine.address)
         with opened_arena(under_gvisor, tmp_path_factory.mktemp("home")) as opened:
@@ -242,6 +243,10 @@ def test_it_conforms(arena: Arena) -> None:
     assert [verdict for verdict in report.failures if not is_known(verdict)] == []
 
 
-def test_nothing_is_left(arena: Arena, engine: PrivateEngine) -> None:
-    arena.close()
-    assert engine.containers() == []
+def test_nothing_is_left(engine: PrivateEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", engine.address)
+    others = set(engine.containers())  # of the arena that the other tests share
+    with opened_arena(under_gvisor, tmp_path) as own:
+        assert own.add() == 42
+        assert set(engine.containers()) - others != set()
+    assert set(engine.containers()) - others == set()
