@@ -22,7 +22,8 @@ async def lint_checks(code: str, ruff: str | None = None) -> list[Check]:
     `ruff` is the program to run, by default the one installed beside this package.
     """
     try:
-        with anyio.fail_after(WITHIN_S):
+        # cut in half, a start would leave a process that nobody knows
+        with anyio.fail_after(WITHIN_S, shield=True):
             answer = await _run_ruff(ruff or _installed_ruff(), code)
     except (OSError, TimeoutError) as missing:
         return [_not_linted(str(missing) or "it did not answer in time")]
