@@ -1,18 +1,39 @@
 # Two commands do everything: `make demo` and `make test`. Both set up .venv by themselves, with the locked versions.
+# docs/testing.md says what the three tiers of tests prove, and how long each takes.
 # DEPENDENCIES=newest and DEPENDENCIES=lowest take what pyproject.toml allows at most and at least, each in a folder of its own.
 
 DEPENDENCIES := locked
 VENV := .venv$(if $(filter-out locked,$(DEPENDENCIES)),-$(DEPENDENCIES))
 BIN := $(VENV)/bin
 EXPORT := .venv/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --group dev --format requirements-txt
+READY := $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
+TEST_PROCESSES ?= 4
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+COVERAGE := --cov --cov-report=term
+CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 
-.PHONY: demo test lint lock clean
+.PHONY: demo check test test-all test-dependencies lint lock clean
+
+# Each of a thousand processes starts sooner where Python keeps what it compiled; it does so beside no source.
+check test test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
+check test test-all: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(VENV)/.ready
 	$(BIN)/alita demo
 
-test: $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
-	$(BIN)/python -m pytest --numprocesses=logical --maxprocesses=4 --dist=loadgroup --cov --cov-report=term
+check: $(READY)
+	$(PYTEST) -m "$(CHEAP)"
+
+test: $(READY)
+	$(PYTEST) -m "not exhaustive" $(COVERAGE)
+
+test-all: lint
+	$(PYTEST) --random-order $(COVERAGE)
+	$(MAKE) test-dependencies
+
+test-dependencies:
+	$(MAKE) check DEPENDENCIES=newest
+	$(MAKE) check DEPENDENCIES=lowest
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check

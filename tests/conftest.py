@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -21,8 +24,44 @@ REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
 
 
+NEEDS = {
+    "docker_engine": "docker", "bubblewrap": "bubblewrap", "node_tools": "node",
+    "process": "process", "environment": "process", "bare": "process",
+}  # fmt: skip
+"""Fixtures for what a cheap tier does without, and the mark of a test that uses one."""
+
+SHARED = ("docker", "bubblewrap", "node")
+"""Marks whose tests run one after the other, in one process for each mark."""
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""
+
+
+OUR_PROCESS = re.compile(r"\b(alita_mcp\.(?!sandbox)|benchmarks\.|tests\.)\w")
+"""In the words of a command that imports the package, and with it what takes seconds; the sandbox alone does not."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where tests that start whole processes are left out, none starts one unmarked."""
+
+    def refuse(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen":
+            command = [os.fsdecode(word) for word in arguments[1]]
+            if "-I" not in command and OUR_PROCESS.search(" ".join(command)):
+                raise AssertionError(f"a test that starts {command[:4]} lacks the mark 'process'")
+
+    if "not process" in config.option.markexpr:
+        sys.addaudithook(refuse)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks tests by their fixtures; those of one engine share a process, one after the other."""
+    for item in items:
+        for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(NEEDS[fixture])
+        engine = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
+        if engine and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(engine))
 
 
 @pytest.fixture
@@ -69,9 +108,16 @@ def require_isolation(engine: str, sandbox: Sandbox) -> None:
         skip_or_fail(engine, f"its probe failed: {failed}")
 
 
+def require_mark(engine: str, config: pytest.Config) -> None:
+    """Fails where a tier without this engine met a test that asks for it unmarked."""
+    if f"not {engine}" in config.option.markexpr:
+        pytest.fail(f"a test that needs {engine} lacks the mark {engine!r}", pytrace=False)
+
+
 @pytest.fixture(scope="session")
-def docker_engine() -> None:
+def docker_engine(pytestconfig: pytest.Config) -> None:
     """A Docker engine that isolates and has its base image; pulled here if it can be."""
+    require_mark("docker", pytestconfig)
     client = shutil.which("docker")
     if not client or subprocess.run([client, "version"], capture_output=True, check=False).returncode:
         skip_or_fail("docker", "no Docker engine answers")
@@ -86,8 +132,9 @@ def docker_engine() -> None:
 
 
 @pytest.fixture(scope="session")
-def bubblewrap() -> None:
+def bubblewrap(pytestconfig: pytest.Config) -> None:
     """A bubblewrap that isolates, cgroup limits included."""
+    require_mark("bubblewrap", pytestconfig)
     if not shutil.which("bwrap"):
         skip_or_fail("bubblewrap", "bubblewrap is not installed")
     require_isolation("bubblewrap", BubblewrapSandbox(Settings()))

@@ -8,10 +8,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
-import pytest
 from packaging.specifiers import SpecifierSet
 
 from alita_mcp.settings import Settings
@@ -43,15 +43,28 @@ def imported_by(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else [item.name for item in node.names]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def definitions(path: Path) -> list[ast.AST]:
-    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return list(ast.walk(parsed(path)))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_and_functions_stay_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_files_stay_small() -> None:
+    lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
+    assert {path: count for path, count in lines.items() if count > MAX_FILE_LINES} == {}
+
+
+def test_functions_stay_small() -> None:
     too_long = {
-        node.name: lines
+        f"{relative(path)}:{node.name}": lines
+        for path in SOURCES
         for node in definitions(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
@@ -59,25 +72,25 @@ def test_files_and_functions_stay_small(path: Path) -> None:
     assert too_long == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_names_say_something(path: Path) -> None:
-    assert path.stem not in VAGUE_MODULES
+def test_names_say_something() -> None:
+    assert [relative(path) for path in SOURCES if path.stem in VAGUE_MODULES] == []
     vague = [
-        node.name for node in definitions(path) if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
+        f"{relative(path)}:{node.name}"
+        for path in SOURCES
+        for node in definitions(path)
+        if isinstance(node, ast.ClassDef) and VAGUE.search(node.name)
     ]
     assert vague == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_module_says_what_goes_in_and_what_comes_out(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    assert docstring is not None
-    assert len(docstring) > 20
+def test_every_module_says_what_goes_in_and_what_comes_out() -> None:
+    docstrings = {relative(path): ast.get_docstring(parsed(path)) or "" for path in SOURCES}
+    assert [path for path, text in docstrings.items() if len(text) <= 20] == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_is_left_for_later(path: Path) -> None:
-    assert UNFINISHED.findall(path.read_text(encoding="utf-8")) == []
+def test_nothing_is_left_for_later() -> None:
+    left = {relative(path): UNFINISHED.findall(path.read_text(encoding="utf-8")) for path in SOURCES}
+    assert {path: words for path, words in left.items() if words} == {}
 
 
 def test_the_runner_inside_the_sandbox_needs_the_standard_library_only() -> None:

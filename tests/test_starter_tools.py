@@ -25,6 +25,8 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
 from alita_mcp.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 FOLDER = starter_tools_folder() or Path("generated_tools")
 VERSIONS = sorted(FOLDER.glob("*/v*"))
 LONG_S = 300

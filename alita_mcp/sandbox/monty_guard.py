@@ -87,14 +87,17 @@ class Guard:
 async def _start(python: str) -> Process:
     apart = {"creationflags": 0x200} if sys.platform == "win32" else {"start_new_session": True}
     try:
-        return await anyio.open_process(
-            [python, "-I", "-S", "-c", _PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            **apart,  # Ctrl-C in a terminal must not reach the guard before us
-        )
+        # cut in half, a start would leave a process that nobody knows
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                [python, "-I", "-S", "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                **apart,  # Ctrl-C in a terminal must not reach the guard before us
+            )
     except (OSError, ValueError) as problem:
         raise SandboxError(
             f"The embedded sandbox could not start its guard with {python!r}: {problem}."
         ) from problem
+    return process

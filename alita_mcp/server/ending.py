@@ -27,14 +27,14 @@ def leave(status: int) -> NoReturn:
 
 
 @contextmanager
-def leaving_at_latest(status: int, seconds: float = END_WITHIN_S) -> Iterator[None]:
-    """Ends the process after `seconds` unless the block ends first, whatever the event loop is doing."""
+def leaving_at_latest(status: int) -> Iterator[None]:
+    """Ends the process after `END_WITHIN_S` unless the block ends first, whatever the event loop is doing."""
 
     def overdue() -> None:
-        _log.error("The clean-up took longer than %s s; leaving without the rest of it.", seconds)
+        _log.error("The clean-up took longer than %s s; leaving without the rest of it.", END_WITHIN_S)
         leave(status)
 
-    timer = threading.Timer(seconds, overdue)
+    timer = threading.Timer(END_WITHIN_S, overdue)
     timer.daemon = True
     timer.start()
     try:

@@ -99,13 +99,15 @@ async def input_source(
     ]
     order = {"schema": schema, "examples": shown, "seed": seed, "count": count}
     with tempfile.TemporaryDirectory(prefix="alita-inputs-") as folder:
-        process = await anyio.open_process(
-            [sys.executable, "-I", str(_PROGRAM)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=folder,
-        )
+        # cut in half, a start would leave a process that nobody knows
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                [sys.executable, "-I", str(_PROGRAM)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd=folder,
+            )
         try:
             yield InputSource(process, order)
             with anyio.move_on_after(_ENDS_WITHIN_S):

@@ -205,6 +205,7 @@ async def test_the_card_counts_the_calls_of_a_moment_ago(open_with: Open) -> Non
         assert (await app.inspect("add"))["calls"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [lambda _n: {"a": 1, "b": 2}, lambda n: {"a": n, "b": n}], ids=["cached", "computed"]
 )

@@ -29,7 +29,7 @@ from alita_mcp.synthesis.wordings import MAX_CHARACTERS, says_nothing_new, worth
 from tests.app.conftest import Open, adder
 from tests.library.factory import simple
 
-WAIT_S = 60
+WAIT_S = 300
 ASKED = "total of two zebra herds, say numbers 3 and 4"
 ME = "client 1"
 

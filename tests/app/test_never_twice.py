@@ -20,7 +20,9 @@ from alita_mcp.synthesis.request import read_request
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH, WRONG, Script, suite_of
 
-WAIT_S = 120
+pytestmark = pytest.mark.slow
+
+WAIT_S = 300
 Make = Callable[[Script], AbstractAsyncContextManager[App]]
 
 
@@ -28,7 +30,7 @@ async def silent(_stage: str) -> None:
     return None
 
 
-@pytest.fixture(params=["monty", "bubblewrap"])
+@pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Opens an App in a sandbox of each kind, with models that answer from a script."""
     if request.param == "bubblewrap":

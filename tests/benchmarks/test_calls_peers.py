@@ -108,6 +108,7 @@ def wheel(folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.exhaustive
 async def test_an_environment_is_made_once_and_again_when_the_first_try_broke_off(tmp_path: Path) -> None:
     told: list[str] = []
     requirement, cache = wheel(tmp_path), tmp_path / "cache"
@@ -122,6 +123,7 @@ async def test_an_environment_is_made_once_and_again_when_the_first_try_broke_of
     assert (await anyio.run_process(question)).returncode == 0
 
 
+@pytest.mark.exhaustive
 async def test_a_peer_that_cannot_be_installed_or_started_is_reported_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ from benchmarks.synthesis.caller import ServerUnderTest
 from benchmarks.synthesis.delivery import Trial, deliver
 from benchmarks.synthesis.tool_requests import ToolRequest
 
+pytestmark = pytest.mark.process
+
 SERVER = Path(__file__).with_name("scripted_server.py")
 DOUBLES = Example(arguments={"x": 4}, expected=8)
 

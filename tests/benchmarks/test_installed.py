@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import benchmarks
+
+pytestmark = pytest.mark.process
 
 HERE = Path(benchmarks.__file__).parent
 IMPORT_ALL = """

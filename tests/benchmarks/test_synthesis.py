@@ -48,6 +48,7 @@ async def measured(*words: str) -> dict[str, Any]:
     return await anyio.to_thread.run_sync(synthesis.run, options(*words))
 
 
+@pytest.mark.process
 async def test_right_code_is_published_and_wrong_code_is_not(
     requests_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +69,7 @@ async def test_right_code_is_published_and_wrong_code_is_not(
     assert "monty: 2/2 triple_it: rejected" in streams.err
 
 
+@pytest.mark.process
 async def test_a_solution_that_was_broken_where_its_tests_look_is_never_published(
     requests_file: Path,
 ) -> None:
@@ -80,6 +82,7 @@ async def test_a_solution_that_was_broken_where_its_tests_look_is_never_publishe
     assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
 
 
+@pytest.mark.process
 async def test_a_solution_that_the_sandbox_cannot_run_is_reported_as_not_broken(tmp_path: Path) -> None:
     path = tmp_path / "requests.jsonl"
     code = (
@@ -105,6 +108,7 @@ def test_a_limit_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> No
     assert "not a positive number" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_it_also_works_from_inside_another_package_as_in_an_installation(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(ROOT / "benchmarks", elsewhere / "benchmarks")

@@ -15,7 +15,7 @@ import pytest
 
 from alita_mcp.cli.main import main
 
-PATIENCE_S = 120
+PATIENCE_S = 300
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.cli.conftest import PATIENCE_S
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import kind_of
 
@@ -24,6 +27,9 @@ CODE = {
 }
 
 
+pytestmark = pytest.mark.process
+
+
 def answer(request: Request) -> Reply:
     return {"spec": SPEC, "tests": SUITE}.get(kind_of(request), CODE)
 
@@ -32,7 +38,7 @@ def alita(environment: dict[str, str], *words: str, home: Path) -> subprocess.Co
     return subprocess.run(
         [sys.executable, "-m", "alita_mcp.cli.main", *words],
         env={**environment, "ALITA_HOME": str(home)},
-        capture_output=True, text=True, timeout=240, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
 
 

@@ -6,7 +6,12 @@ import json
 import subprocess
 import sys
 
+import pytest
+
+from tests.cli.conftest import PATIENCE_S
 from tests.models.openai_server import openai_server
+
+pytestmark = pytest.mark.process
 
 
 def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedProcess[str]:
@@ -14,7 +19,7 @@ def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedPro
         return subprocess.run(
             [sys.executable, "-m", "alita_mcp.cli.main", "solve", "What is 6 times 7?", "--json"],
             env={**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url, "OPENAI_API_KEY": "x"},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
 
 
@@ -43,7 +48,7 @@ def test_a_task_that_was_not_solved_has_its_own_status(environment: dict[str, st
 def test_without_a_model_it_says_what_to_set(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "alita_mcp.cli.main", "solve", "x"],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
+        env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert "ALITA_MODEL" in done.stderr

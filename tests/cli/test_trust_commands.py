@@ -84,6 +84,7 @@ def test_the_card_as_json_is_whole(alita: Alita, home: Path) -> None:
     assert card["evidence"]["stages"][1]["outcome"] == "soft failure"
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name != "posix", reason="terminals of its own are POSIX's")
 def test_the_card_on_a_terminal_is_coloured_and_strangers_words_steer_nothing(
     home: Path, environment: dict[str, str]

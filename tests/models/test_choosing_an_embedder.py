@@ -124,6 +124,7 @@ def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.process
 def test_without_the_extra_it_is_said_what_to_install() -> None:
     done = run(
         "import sys, anyio; sys.modules['model2vec'] = None\n"
@@ -154,6 +155,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("level", ["DEBUG", "WARNING"])
 def test_nothing_is_printed_to_stdout_and_no_key_or_text_to_stderr(level: str) -> None:
     def answer(request: Request) -> Embeds | Fails:
@@ -201,16 +203,18 @@ def searched(home: Path, **settings: str) -> dict[str, Any]:
         answers = (json.loads(line) for line in server.stdout)
         found: dict[str, Any] = next(answer for answer in answers if answer.get("id") == 2)
         server.stdin.close()
-        server.wait(60)
+        server.wait(180)
     return found
 
 
+@pytest.mark.process
 def test_a_server_serves_by_words_with_an_embedder_that_is_not_there(tmp_path: Path) -> None:
     url = "http://127.0.0.1:9/v1"
     found = searched(tmp_path / "home", ALITA_EMBEDDER="openai/nothing", ALITA_EMBEDDER_BASE_URL=url)
     assert found["result"]["structuredContent"]["results"]
 
 
+@pytest.mark.process
 def test_a_server_with_an_embedder_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
     found = searched(tmp_path / "home", ALITA_EMBEDDER="no_such_module:Class")
     assert "ALITA_EMBEDDER" in json.dumps(found)

@@ -11,6 +11,8 @@ import pytest
 
 from tests.models.openai_server import Fails, openai_server
 
+pytestmark = pytest.mark.process
+
 KEY = "sk-0123456789abcdef"
 ASK = """
 import logging, sys, anyio

@@ -197,6 +197,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.process
 def test_processes_share_a_folder_without_hurting_one_another(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)]) for _ in range(3)]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -24,11 +23,3 @@ async def bubblewrap_sandbox(bubblewrap: None, settings: Settings) -> AsyncItera
     sandbox = BubblewrapSandbox(settings)
     yield sandbox
     await sandbox.aclose()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps all tests of this folder in one process: they look for what their neighbours may leave on this machine."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("sandbox"))

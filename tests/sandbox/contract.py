@@ -1,145 +1,30 @@
-"""The contract of the sandbox seam as one suite: each back end's test module subclasses it and gives the fixtures.
+"""What back ends promise beyond the claims of the conformance suite: mostly what only the host can see.
 
-`SandboxContract` holds for every back end, `ConfinedContract` adds what only a process in a sandbox can try.
+Each back end's test module subclasses it and gives the fixtures. `SandboxContract` holds for every back end,
+`ConfinedContract` adds what only a process in a sandbox can try.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import anyio
 import pytest
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Job, Sandbox
 from alita_mcp.values import Limits
-from tests.sandbox.hostile import Hostile
-from tests.sandbox.hostile_endings import ENDINGS
-from tests.sandbox.hostile_isolation import ISOLATION
-from tests.sandbox.hostile_resources import RESOURCES
-from tests.sandbox.hostile_tampering import TAMPERING
 from tests.sandbox.leftovers import Leftovers, busy_host, nothing_left
 
 WAIT_SECONDS = 120
-HOSTILE = (*RESOURCES, *ENDINGS, *TAMPERING, *ISOLATION)
 
 
 ADDS = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
 
 
-class Call(NamedTuple):
-    """One program, how it is called and what must come of it; the function is always `f`."""
-
-    name: str
-    code: str
-    expected: Callable[[RunResult], bool]
-    arguments: dict[str, Any] = {}  # noqa: RUF012 - never changed
-    limits: Limits = Limits()
-
-
-def ok(value: Any) -> Callable[[RunResult], bool]:
-    return lambda result: (
-        result.status == "ok" and result.value == value and type(result.value) is type(value)
-    )
-
-
-def ends(*statuses: str) -> Callable[[RunResult], bool]:
-    return lambda result: result.status in statuses
-
-
-def fails(kind: str, message: str = "") -> Callable[[RunResult], bool]:
-    return lambda result: (
-        result.status == "error"
-        and result.error_type == kind
-        and message in result.message
-        and bool(result.trace)
-    )
-
-
-def hits(status: str, limit: str) -> Callable[[RunResult], bool]:
-    return lambda result: result.status == status and limit in result.message
-
-
-CALLS = (
-    Call("adds", "def f(a, b):\n    return a + b\n", ok(5), {"a": 2, "b": 3}),
-    Call("returns_text", "def f(text):\n    return text.upper()\n", ok("GRÜßE ✓".upper()), {"text": "Grüße ✓"}),
-    Call("returns_nested", "def f():\n    return {'a': [1, 2.5, None, True, {'b': 'c'}]}\n",
-         ok({"a": [1, 2.5, None, True, {"b": "c"}]})),
-    Call("returns_nothing", "def f():\n    pass\n", ok(None)),
-    Call("returns_a_tuple_as_a_list", "def f():\n    return (1, 2)\n", ok([1, 2])),
-    Call("returns_a_big_integer", "def f():\n    return 10 ** 4000\n", ok(10**4000)),
-    Call("awaits", "async def f(a):\n    return a + 1\n", ok(2), {"a": 1}),
-    Call("uses_a_constant", "LIMIT = 3\ndef f():\n    return LIMIT\n", ok(3)),
-    Call("raises", "def f():\n    raise ValueError('no such day')\n", fails("ValueError", "no such day")),
-    Call("wrong_arguments", "def f(a):\n    return a\n", lambda r: r.status == "error" and r.error_type == "TypeError",
-         {"b": 1}),
-    Call("recurses_forever", "def f(n=0):\n    return f(n + 1)\n",
-         lambda r: (r.status, r.error_type) == ("error", "RecursionError") and len(r.trace) <= 10),
-    Call("does_not_parse", "def f(:\n", lambda r: r.status == "load_failed" and r.error_type == "SyntaxError"),
-    Call("raises_at_import", "raise KeyError('early')\n",
-         lambda r: r.status == "load_failed" and r.error_type == "KeyError"),
-    Call("lacks_the_function", "def g():\n    return 1\n", hits("load_failed", "'f'")),
-    Call("returns_nan", "def f():\n    return [float('nan')]\n", ends("bad_result")),
-    Call("returns_infinity", "def f():\n    return {'x': float('inf')}\n", ends("bad_result")),
-    Call("returns_a_set", "def f():\n    return {1, 2}\n", ends("bad_result")),
-    Call("returns_odd_keys", "def f():\n    return {1: 2}\n", ends("bad_result")),
-    Call("returns_too_deep", "def f():\n    x = []\n    for _ in range(100):\n        x = [x]\n    return x\n",
-         ends("bad_result")),
-    Call("returns_too_much", "def f():\n    return 'x' * 5000\n", hits("bad_result", "4096"), {},
-         Limits(result_bytes=4096)),
-    Call("returns_too_many_digits", "def f():\n    return 10 ** 4400\n", ends("bad_result")),
-    Call("loops_forever", "def f():\n    while True:\n        pass\n", hits("timeout", "1 s"), {},
-         Limits(wall_seconds=1)),
-    Call("loops_at_import", "while True:\n    pass\n", hits("timeout", "1 s"), {}, Limits(wall_seconds=1)),
-    Call("takes_all_memory", "def f():\n    x = 'x'\n    while True:\n        x = x + x\n",
-         hits("memory", str(64 << 20)), {}, Limits(memory_bytes=64 << 20)),
-    Call("prints", "def f():\n    print('hello')\n    return 1\n",
-         lambda r: r.status == "ok" and r.stdout == "hello\n"),
-    Call("prints_much", "def f():\n    for _ in range(300):\n        print('x' * 99)\n    return 1\n",
-         lambda r: r.status == "ok" and len(r.stdout) == 4096, {}, Limits(output_bytes=4096)),
-    Call("floods", "def f():\n    while True:\n        print('x' * 1000)\n", hits("output_flood", "65536"), {},
-         Limits(output_bytes=4096)),
-)  # fmt: skip
-"""What every back end must do."""
-
-
 class SandboxContract:
     """Subclasses give the fixtures `sandbox` and `left`."""
-
-    @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
-    async def test_a_call_ends_in_the_result_that_the_seam_promises(
-        self, sandbox: Sandbox, call: Call
-    ) -> None:
-        with anyio.fail_after(WAIT_SECONDS):
-            job = Job(code=call.code, function="f", arguments=call.arguments, limits=call.limits)
-            result = await sandbox.run(job)
-        assert call.expected(result), result
-
-    async def test_a_trace_names_the_tools_own_lines_only(self, sandbox: Sandbox) -> None:
-        code = "def g(x):\n    return 1 / x\n\ndef f():\n    return g(0)\n"
-        result = await sandbox.run(Job(code=code, function="f", arguments={}))
-        assert result.error_type == "ZeroDivisionError"
-        assert [line.partition(" ")[0].rstrip(":,") for line in result.trace][-1].startswith("tool.py:2")
-        assert all(line.startswith("tool.py:") for line in result.trace)
-        assert str(Path.cwd()) not in "".join(result.trace)
-        assert sys.prefix not in "".join(result.trace)
-
-    async def test_calls_at_once_do_not_mix(self, sandbox: Sandbox) -> None:
-        results: dict[int, Any] = {}
-
-        async def square(number: int) -> None:
-            code = "def f(n):\n    return n * n\n"
-            results[number] = (await sandbox.run(Job(code=code, function="f", arguments={"n": number}))).value
-
-        with anyio.fail_after(WAIT_SECONDS):
-            async with anyio.create_task_group() as tasks:
-                for number in range(12):
-                    tasks.start_soon(square, number)
-        assert results == {number: number * number for number in range(12)}
 
     async def test_a_cancelled_call_is_killed_and_leaves_nothing(
         self, sandbox: Sandbox, left: Leftovers
@@ -164,19 +49,6 @@ class SandboxContract:
 
 class ConfinedContract(SandboxContract):
     """For back ends whose tools are processes: programs that attack the sandbox, each in its own."""
-
-    @pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
-    async def test_a_hostile_program_ends_in_a_result_and_leaves_nothing(
-        self, sandbox: Sandbox, left: Leftovers, program: Hostile
-    ) -> None:
-        with anyio.fail_after(WAIT_SECONDS):
-            result = await sandbox.run(
-                Job(code=program.code, function="f", arguments=program.arguments, limits=program.limits)
-            )
-            assert program.expected(result), result
-            assert (await sandbox.run(ADDS)).value == 42
-            await sandbox.aclose()
-            await nothing_left(left, os.getpid())
 
     @pytest.mark.parametrize("delay", [0, 0.02, 0.1, 0.3])
     async def test_cancelling_while_it_starts_leaves_nothing(
@@ -235,24 +107,6 @@ class ConfinedContract(SandboxContract):
         result = await sandbox.run(Job(code=code, function="f", arguments={}))
         assert result.value == ["<class 'type'>", "<built-in function time>"]
 
-    @pytest.mark.parametrize(
-        ("use", "grant"),
-        [
-            ("alita_tool.complete('x')", "model"),
-            ("alita_tool.call_tool('x', a=1)", "tools"),
-            ("alita_tool.secret('x')", "secrets"),
-            ("alita_tool.workspace / 'x'", "workspace"),
-        ],
-    )
-    async def test_a_tool_without_grants_is_told_which_one_it_lacks(
-        self, sandbox: Sandbox, use: str, grant: str
-    ) -> None:
-        result = await sandbox.run(
-            Job(code=f"import alita_tool\ndef f():\n    return {use}\n", function="f", arguments={})
-        )
-        assert (result.status, result.error_type) == ("error", "PermissionError")
-        assert repr(grant) in result.message
-
     async def test_dataclasses_go_in_and_come_out_as_objects(self, sandbox: Sandbox) -> None:
         arguments = {"point": {"x": 1, "y": 2}, "more": [{"x": 3, "y": 4}], "none": None}
         result = await sandbox.run(Job(code=DATACLASSES, function="f", arguments=arguments))
@@ -265,9 +119,7 @@ class ConfinedContract(SandboxContract):
         result = await sandbox.run(Job(code=code, function="f", arguments={}))
         assert result.value == ["tool", "tool", "tool.py"]
 
-    async def test_arguments_that_are_not_json_never_reach_the_sandbox(self, sandbox: Sandbox) -> None:
-        with pytest.raises(SandboxRefused, match="not JSON"):
-            await sandbox.run(Job(code="def f(x): return x", function="f", arguments={"x": float("nan")}))
+    async def test_arguments_that_are_too_large_never_reach_the_sandbox(self, sandbox: Sandbox) -> None:
         with pytest.raises(SandboxRefused, match="bytes of input"):
             await sandbox.run(Job(code="def f(x): return x", function="f", arguments={"x": "y" * (65 << 20)}))
 

@@ -18,3 +18,21 @@ KINDS: tuple[tuple[Hostile, ...], ...] = (
     RESOURCES, ENDINGS, VALUES, TAMPERING, WORKERS, KEPT_STATE, SCRATCH, ISOLATION, HOST, DOORS,
 )  # fmt: skip
 HOSTILE: tuple[Hostile, ...] = tuple(program for kind in KINDS for program in kind)
+
+FINDINGS = {
+    "a bubblewrap that is started as root lets a tool write what the host's kernel runs": "core_pattern_opened",
+    "AF_VSOCK is in no network namespace": "vsock_of_every_kind",
+    "prlimit64 of the supervisor is allowed by the kernel": "supervisor_limited",
+    "random numbers after a fork are those of the parent": "random_is_the_same",
+    "numpy does not seed itself again after a fork": "numpy_draws_the_same",
+    "a handler that dumps are piped to obeys no limit of 0": "core_dumped",
+    "the supervisor's descriptors are in /proc": "supervisor_opened",
+    "a scratch folder without a size is the machine's memory": "scratch_fill",
+}
+"""What sandboxes fell to before, and the program that pins it."""
+
+_EVERY = 6
+SAMPLE: frozenset[str] = frozenset(
+    {program.name for kind in KINDS for program in kind[::_EVERY]} | set(FINDINGS.values())
+)
+"""Names of the programs for engines on which each of them is slow: some of every kind, and all old findings."""

@@ -67,6 +67,6 @@ async def busy_host(kind: str, home: Path, workers: int = 1) -> Process:
 
 async def nothing_left(left: Leftovers, pid: int) -> None:
     """Returns once nothing is left; the test's own time limit is the failure."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         while await anyio.to_thread.run_sync(left, pid):  # noqa: ASYNC110 - nobody tells when it is gone
             await anyio.sleep(0.02)

@@ -130,6 +130,7 @@ def wheel(
     tag: str = ANY_PYTHON,
     links: dict[str, str] | None = None,
     requires_python: str = "",
+    compression: int = zipfile.ZIP_DEFLATED,
 ) -> tuple[str, bytes]:
     """Name and content of a wheel; members may have names that no honest wheel has, `links` are symbolic."""
     info = f"{name}-{version}.dist-info"
@@ -145,7 +146,7 @@ def wheel(
     record = [f"{path},{_record_hash(content)},{len(content)}" for path, content in members.items()]
     members[f"{info}/RECORD"] = ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode()
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
         for path, content in members.items():
             archive.writestr(path, content)
         for path, target in (links or {}).items():

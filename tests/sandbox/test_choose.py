@@ -88,6 +88,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.process
 async def test_auto_ends_with_the_embedded_one_where_nothing_is_installed() -> None:
     bare = {"PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:1", "HOME": "/nowhere"}
     with anyio.fail_after(120):

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -82,7 +83,8 @@ class KilledBuilders:
     def package(self, index: Index) -> str:
         """A package whose environment takes a while to store, new for each test."""
         only_here = f"X = {uuid.uuid4().int}\n"
-        index.add(*wheel("large", "1", {"large.py": only_here, "large.bin": os.urandom(LARGE)}))
+        files: dict[str, str | bytes] = {"large.py": only_here, "large.bin": os.urandom(LARGE)}
+        index.add(*wheel("large", "1", files, compression=zipfile.ZIP_STORED))
         return only_here
 
     async def is_whole(self, sandbox: IsolatedSandbox, environment: Environment, package: str) -> None:

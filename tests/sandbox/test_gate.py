@@ -235,9 +235,10 @@ async def test_connections_far_over_the_pace_are_refused() -> None:
 
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
-            for _ in range(300):
-                tasks.start_soon(open_one)
-            await hurried.wait()
+            while not hurried.is_set():  # on a busy machine a few hundred may come slowly enough
+                for _ in range(300):
+                    tasks.start_soon(open_one)
+                await anyio.sleep(0.01)
             tasks.cancel_scope.cancel()
 
 

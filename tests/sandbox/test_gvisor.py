@@ -1,12 +1,10 @@
 """gVisor as the runtime of the docker sandbox, on an engine of the tests' own: the same programs, nothing weaker.
 
-An ordinary run takes a sample of every kind of attack and each program that ends differently here;
-`ALITA_TEST_GVISOR=whole` takes all of them, which is a matter of ten minutes on two processors.
+All of it is a matter of ten minutes on two processors, so only `make test-all` runs it.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -23,15 +21,12 @@ from alita_mcp.settings import Settings
 from tests.conftest import skip_or_fail
 from tests.sandbox.arena import Arena, opened_arena
 from tests.sandbox.hostile import TRY, Expected, Hostile, ends, fails, gives
-from tests.sandbox.hostile_programs import HOSTILE, KINDS
+from tests.sandbox.hostile_programs import HOSTILE
 from tests.sandbox.private_engine import PrivateEngine
 from tests.sandbox.test_weakened import ADD, WAIT_SECONDS, Weakened
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.exhaustive, pytest.mark.xdist_group("gvisor")]
 WORDS = ["--network=none", "--platform=ptrace"]
-WHOLE = os.environ.get("ALITA_TEST_GVISOR") == "whole"
-EVERY = 6
-"""Of each kind of attack, one program in so many is in the sample."""
 
 
 class Deviation(NamedTuple):
@@ -127,11 +122,12 @@ def engine(docker_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
         engine.remove()
 
 
+def under_gvisor(settings: Settings) -> DockerSandbox:
+    return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
+
+
 @pytest.fixture(scope="module")
 def arena(engine: PrivateEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    def under_gvisor(settings: Settings) -> DockerSandbox:
-        return DockerSandbox(settings.model_copy(update={"docker_runtime": "auto"}))
-
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("DOCKER_HOST", engine.address)
         with opened_arena(under_gvisor, tmp_path_factory.mktemp("home")) as opened:
@@ -150,11 +146,6 @@ def expected_here(program: Hostile) -> Hostile:
     return program._replace(expected=deviation.expected) if deviation else program
 
 
-def programs() -> list[Hostile]:
-    sampled = {program.name for kind in KINDS for program in kind[::EVERY]} | set(DEVIATIONS)
-    return [expected_here(program) for program in HOSTILE if WHOLE or program.name in sampled]
-
-
 def test_every_deviation_is_that_of_a_program() -> None:
     assert set(DEVIATIONS) | FALLS <= {program.name for program in HOSTILE}
 
@@ -168,7 +159,7 @@ def test_the_kernel_is_not_the_hosts(arena: Arena) -> None:
     assert told.value != Path("/proc/version").read_text()
 
 
-@pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
+@pytest.mark.parametrize("program", [expected_here(it) for it in HOSTILE], ids=lambda program: program.name)
 def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
     arena.attack(program, may_fall=program.name in FALLS)
 
@@ -252,6 +243,10 @@ def test_it_conforms(arena: Arena) -> None:
     assert [verdict for verdict in report.failures if not is_known(verdict)] == []
 
 
-def test_nothing_is_left(arena: Arena, engine: PrivateEngine) -> None:
-    arena.close()
-    assert engine.containers() == []
+def test_nothing_is_left(engine: PrivateEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", engine.address)
+    others = set(engine.containers())  # of the arena that the other tests share
+    with opened_arena(under_gvisor, tmp_path) as own:
+        assert own.add() == 42
+        assert set(engine.containers()) - others != set()
+    assert set(engine.containers()) - others == set()

@@ -133,6 +133,7 @@ class HostilePackages:
             await hasty.resolve(("slow",), silent)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.docker
 class TestHostilePackagesInDocker(InDocker, HostilePackages):
     """Through containers and volumes."""

@@ -27,7 +27,7 @@ from tests.sandbox.leftovers import Leftovers
 @pytest.fixture
 async def monty(settings: Settings) -> AsyncIterator[MontySandbox]:
     sandbox = MontySandbox(settings)
-    with anyio.fail_after(60):
+    with anyio.fail_after(180):
         yield sandbox
     await sandbox.aclose()
 

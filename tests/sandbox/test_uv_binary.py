@@ -8,6 +8,7 @@ import platform
 import sys
 import tarfile
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -49,7 +50,8 @@ def static(index: Index) -> dict[str, Wheel]:
     """A wheel with this machine's uv, on the index; for a sandbox that says that it has musl."""
     own = own_uv()
     assert own is not None
-    filename, content = wheel("uv", "9", {"uv-9.data/scripts/uv": own.read_bytes()}, tag="py3-none-any")
+    files = {"uv-9.data/scripts/uv": own.read_bytes()}
+    filename, content = wheel("uv", "9", files, tag="py3-none-any", compression=zipfile.ZIP_STORED)
     sha256 = index.add(filename, content)
     return {
         platform.machine(): Wheel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Awaitable, Callable
@@ -69,7 +70,8 @@ class TrustingBackEnd:
             here["uv"] = str(request["uv"]).replace(PACKAGES, str(work / "uv"))
         await (work / "payload").write_text(json.dumps(request | here))
         command = [sys.executable, "-P", str(PROGRAM), str(work / "payload"), str(work / "result")]
-        done = await anyio.run_process(command, check=False)
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        done = await anyio.run_process(command, check=False, env=variables)
         for line in done.stdout.decode().splitlines():
             await on_line(line)
         if done.returncode:

@@ -9,7 +9,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.settings import Settings
-from tests.conftest import skip_or_fail
+from tests.conftest import require_mark, skip_or_fail
 from tests.server.in_memory import ERAS, Build, builder, connected
 from tests.server.node_tools import NodeTools, NoNode, installed
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def node_tools() -> NodeTools:
+def node_tools(pytestconfig: pytest.Config) -> NodeTools:
     """Skips (in CI: fails) with the reason where Node.js or its packages cannot be had."""
+    require_mark("node", pytestconfig)
     try:
         return installed()
     except NoNode as missing:
@@ -27,7 +28,7 @@ def node_tools() -> NodeTools:
         raise
 
 
-@pytest.fixture(params=ERAS)
+@pytest.fixture(params=[ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])
 def era(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

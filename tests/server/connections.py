@@ -160,7 +160,7 @@ async def client_of(target: Any, era: str, **options: Any) -> AsyncIterator[Conn
                 connection.tell()
 
     async with AsyncExitStack() as stack:
-        stack.enter_context(anyio.fail_after(4 * PATIENCE_S))
+        stack.enter_context(anyio.fail_after(3 * PATIENCE_S))
         over_http = isinstance(target, str)
         if over_http:
             target = streamable_http_client(target, http_client=await _watching(stack, standing))

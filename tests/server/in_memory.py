@@ -18,7 +18,7 @@ from alita_mcp.settings import Settings
 if TYPE_CHECKING:
     from alita_mcp.server.build import DualEraServer
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 """Far more than anything here takes; only a hang is that slow."""
 ERAS = ("legacy", "modern")
 Build = Callable[..., "DualEraServer"]

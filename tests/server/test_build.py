@@ -33,6 +33,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.process
 def test_nothing_heavy_is_imported_for_the_server_or_its_app() -> None:
     program = (
         "import sys, mcp.server.lowlevel\n"

@@ -25,6 +25,7 @@ async def made(client: Client, **changes: Any) -> dict[str, Any]:
     return await succeeded(client, "synthesize_tool", **{**ASKED, **changes})
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 async def test_the_clients_model_writes_a_tool_over_real_transports(
     tmp_path: Path, transport: str, era: str
@@ -297,6 +298,7 @@ async def test_own_examples_are_kept_from_the_clients_model(build: Build, era: s
     assert "987654321" not in "".join(params.model_dump_json() for params in lender.asked)
 
 
+@pytest.mark.process
 async def test_a_client_that_disappears_while_it_is_asked_holds_up_nobody(tmp_path: Path, era: str) -> None:
     asked = anyio.Event()
 
@@ -345,6 +347,7 @@ NONSENSE = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("nonsense", NONSENSE)
 async def test_a_client_by_hand_that_answers_nonsense_and_answers_twice_gets_an_error(
     tmp_path: Path, nonsense: dict[str, Any]
@@ -364,6 +367,7 @@ async def test_a_client_by_hand_that_answers_nonsense_and_answers_twice_gets_an_
         assert "tools" in (await peer.request("tools/list"))["result"]
 
 
+@pytest.mark.process
 async def test_a_client_that_hangs_up_on_a_question_lets_the_server_end(tmp_path: Path) -> None:
     env = environment(home=tmp_path / "home", sandbox="monty", client_model="true")
     async with started(ENTRY, env, tmp_path) as peer:

@@ -13,6 +13,8 @@ import pytest
 from benchmarks import start
 from tests.server.processes import PATIENCE_S, environment
 
+pytestmark = pytest.mark.process
+
 HEAVY = {
     "docker", "hypothesis", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "pydantic_monty",
     "pytest", "requests", "rich", "tiktoken", "trafilatura",

@@ -323,6 +323,7 @@ async def test_a_client_that_lost_its_stream_picks_up_the_answer_and_no_other_se
 # --- the end -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 async def test_a_signal_ends_open_streams_and_running_calls_and_cleans_up(

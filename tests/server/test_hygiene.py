@@ -14,8 +14,8 @@ import pytest
 from alita_mcp.sandbox.docker_engine import OWNER_LABEL
 from tests.server.connections import SPIN
 from tests.server.processes import (
-    ENTRY,
     PATIENCE_S,
+    UNHURRIED,
     Peer,
     busy_since,
     environment,
@@ -24,7 +24,10 @@ from tests.server.processes import (
     started,
 )
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals"),
+]
 
 
 @pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
@@ -39,12 +42,14 @@ def server_environment(tmp_path: Path, sandbox: str) -> dict[str, str]:
     return environment(home=tmp_path / "home", sandbox=sandbox, allow_weak_limits="true")
 
 
-async def with_spinning_tool(peer: Peer) -> None:
-    """Has a tool made and leaves it running for ever."""
+async def with_spinning_tool(peer: Peer) -> dict[psutil.Process, float]:
+    """Has a tool made and leaves it running for ever; gives what all processes had used before."""
     await peer.initialize()
     made = await peer.request("tools/call", {"name": "synthesize_tool", "arguments": SPIN})
     assert made["result"]["structuredContent"]["status"] == "created", made
+    before = processor_seconds(psutil.Process().pid)
     await peer.send("tools/call", {"name": "spin_around", "arguments": {"turns": 10**15}}, id=99)
+    return before
 
 
 async def end(peer: Peer, number: signal.Signals | None) -> None:
@@ -62,9 +67,8 @@ async def end(peer: Peer, number: signal.Signals | None) -> None:
 async def test_no_process_survives_the_server(
     tmp_path: Path, sandbox: str, number: signal.Signals | None, status: int
 ) -> None:
-    async with started(ENTRY, server_environment(tmp_path, sandbox), tmp_path) as peer:
-        await with_spinning_tool(peer)
-        await busy_since(peer.pid, {})
+    async with started(UNHURRIED, server_environment(tmp_path, sandbox), tmp_path) as peer:
+        await busy_since(peer.pid, await with_spinning_tool(peer))
         everything = peer.descendants()
         await end(peer, number)
         assert await peer.ended() == status
@@ -81,7 +85,7 @@ async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
         import os, subprocess, sys
         reads, writes = os.pipe()
         holder = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"], pass_fds=(writes,))
-        server = subprocess.Popen({list(ENTRY)!r}, stdin=reads)
+        server = subprocess.Popen({list(UNHURRIED)!r}, stdin=reads)
         print("pids", holder.pid, server.pid, file=sys.stderr, flush=True)
         for line in sys.stdin.buffer:
             os.write(writes, line)
@@ -89,8 +93,7 @@ async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
     async with started((sys.executable, "-c", host), server_environment(tmp_path, sandbox), tmp_path) as peer:
         holder, server = map(psutil.Process, map(int, (await peer.says("pids")).split()[1:]))
         try:
-            await with_spinning_tool(peer)
-            await busy_since(server.pid, {})
+            await busy_since(server.pid, await with_spinning_tool(peer))
             everything = [server, *server.children(recursive=True)]
             peer.process.kill()
             await gone(everything)
@@ -103,7 +106,7 @@ async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
 @pytest.mark.usefixtures("docker_engine")
 @pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["end of input", "SIGTERM"])
 async def test_no_container_survives_the_server(tmp_path: Path, number: signal.Signals | None) -> None:
-    async with started(ENTRY, server_environment(tmp_path, "docker"), tmp_path) as peer:
+    async with started(UNHURRIED, server_environment(tmp_path, "docker"), tmp_path) as peer:
         await with_spinning_tool(peer)
         await containers_of(peer.pid, there=True)
         await end(peer, number)

@@ -13,7 +13,7 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.server.announce import Announcer
 from alita_mcp.server.opening import SharedApp
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 class OnlyChanges:

@@ -25,6 +25,8 @@ from tests.server.connections import (
 )
 from tests.server.processes import busy_since, gone, processor_seconds
 
+pytestmark = pytest.mark.process
+
 
 async def uses(connection: Connection, name: str, mark: str) -> None:
     """Hears of a tool, finds it listed with its schemas and calls it as a tool of its own."""

@@ -15,7 +15,10 @@ import pytest
 
 from tests.server.processes import ENTRY, INITIALIZE, PATIENCE_S, TINY, Peer, environment, gone, started
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and descriptors")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and descriptors"),
+]
 STDIO = (sys.executable, str(TINY), "stdio")
 
 

@@ -15,7 +15,7 @@ from alita_mcp.synthesis.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.authors import WISH, Script
 
-WAIT_S = 120
+WAIT_S = 300
 
 
 @dataclass

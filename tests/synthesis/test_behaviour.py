@@ -25,7 +25,7 @@ from alita_mcp.synthesis.near_inputs import near_inputs
 from alita_mcp.values import Example, Limits
 from alita_mcp.verification.rehearsal import Rehearsal
 
-WAIT_S = 100
+WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]
 SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 LIMITS = Limits(wall_seconds=1.5, cpu_seconds=1.5)

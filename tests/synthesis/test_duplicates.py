@@ -13,7 +13,7 @@ from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 
-WAIT_S = 120
+WAIT_S = 300
 
 FAHRENHEIT = '''
 def celsius_to_fahrenheit(celsius: float) -> float:

@@ -22,7 +22,9 @@ from alita_mcp.values import Grants
 from tests.verification.test_rehearsal import FETCH
 from tests.verification.trusting_sandbox import TrustingSandbox
 
-WAIT_S = 120
+pytestmark = pytest.mark.slow
+
+WAIT_S = 300
 FETCH_ITEM: dict[str, Any] = {
     "name": "fetch_item",
     "description": "Fetches an item.",

@@ -17,7 +17,7 @@ from alita_mcp.verification.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.synthesis.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
 
-WAIT_S = 120
+WAIT_S = 300
 SCHEMA = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
 RESULT = {"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]}
 SAYS = "Converts a temperature from degrees Celsius to degrees Fahrenheit."

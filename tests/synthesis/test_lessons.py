@@ -76,6 +76,7 @@ async def test_a_home_that_cannot_be_written_is_no_reason_to_fail(tmp_path: Path
     await LessonsFile(tmp_path / "file" / "lessons.jsonl").learn(lesson("x"))
 
 
+@pytest.mark.process
 def test_several_processes_lose_nothing(path: Path) -> None:
     path.parent.mkdir(parents=True)
     writers = [

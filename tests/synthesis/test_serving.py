@@ -15,7 +15,7 @@ from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Example
 from alita_mcp.verification.rehearsal import Rehearsal
 
-WAIT_S = 60
+WAIT_S = 300
 REPEAT = '''
 def repeat(text: str, times: int = 2) -> str:
     """Says a text several times.

@@ -26,7 +26,7 @@ from tests.library.factory import simple
 from tests.verification.drafts import Stages
 from tests.verification.trusting_sandbox import TrustingSandbox
 
-WAIT_S = 60
+WAIT_S = 300
 
 
 async def said(request: bytes, *, pieces: int = 1, eof: bool = False) -> bytes:

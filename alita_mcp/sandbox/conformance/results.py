@@ -48,6 +48,8 @@ RESULTS = chapter(
     of_result("awaits a coroutine function", "async def f(a):\n    return a + 1\n", gives(2), {"a": 1}),
     of_result("turns objects into dataclasses and back", _DATACLASSES, gives({"x": 2, "y": 1}),
               {"point": {"x": 1, "y": 2}}),
+    of_result("refuses a whole number of more than 4,300 digits", "def f():\n    return 10 ** 4400\n",
+              ends("bad_result")),
     of_result("refuses NaN as a result", "def f():\n    return [float('nan')]\n", ends("bad_result")),
     of_result("refuses infinity as a result", "def f():\n    return {'x': float('inf')}\n", ends("bad_result")),
     of_result("refuses a set as a result", "def f():\n    return {1, 2}\n", ends("bad_result")),
