@@ -238,7 +238,7 @@ def test_only_the_likeliest_are_looked_at_closely() -> None:
 def counts(known: Corpus) -> list[list[tuple[object, ...]]]:
     """All that is counted, and what full text finds it in."""
     db = known._rows._db
-    db.execute("INSERT INTO document_text (document_text) VALUES ('integrity-check')")
+    db.execute("INSERT INTO document_text (document_text, rank) VALUES ('integrity-check', 1)")
     return [
         db.execute(query).fetchall()
         for query in (

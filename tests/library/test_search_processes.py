@@ -49,7 +49,7 @@ class Writer:
 def searchable(home: Path) -> set[str]:
     """The names in the search tables, which agree with one another."""
     with closing(sqlite3.connect(home / "library.sqlite3")) as db:
-        db.execute("INSERT INTO document_text (document_text) VALUES ('integrity-check')")
+        db.execute("INSERT INTO document_text (document_text, rank) VALUES ('integrity-check', 1)")
         return {name for (name,) in db.execute("SELECT name FROM document")}
 
 

@@ -66,7 +66,7 @@ MOVES = st.lists(
 def contents(path: Path) -> list[list[tuple[Any, ...]]]:
     """All that the tables hold, which agrees with the full text."""
     with closing(sqlite3.connect(path)) as db:
-        db.execute("INSERT INTO document_text (document_text) VALUES ('integrity-check')")
+        db.execute("INSERT INTO document_text (document_text, rank) VALUES ('integrity-check', 1)")
         assert not db.execute("SELECT * FROM unindexed").fetchall()
         return [db.execute(query).fetchall() for query in CONTENT]
 
