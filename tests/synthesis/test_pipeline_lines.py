@@ -20,6 +20,8 @@ from tests.models.openai_server import ORDERS, Request, openai_server
 from tests.synthesis.authors import LOOPED, PLAIN, SPEC, Script, coded
 from tests.synthesis.bench import Bench
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:

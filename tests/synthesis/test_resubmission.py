@@ -18,6 +18,8 @@ from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import AcceptedVersion, Agreement, Draft, Example, Lock, Manifest, Usage
 from alita_mcp.verification.verify import verify
 
+pytestmark = pytest.mark.slow
+
 CODE = '''def triple(number: int) -> int:
     """Triples a number.
 
