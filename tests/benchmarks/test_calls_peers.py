@@ -81,7 +81,7 @@ def test_a_driver_times_what_its_peer_does_and_hides_what_it_prints(tmp_path: Pa
         "def opened():\n"
         "    print('hello from the peer')\n"
         "    yield lambda program: subprocess.run([sys.executable, '-c', program], capture_output=True).stdout\n"
-        "serve('pip', opened())\n"
+        "serve('packaging', opened())\n"
     )
     lines = json.dumps({"a": 2, "b": 3}) + "\n" + "no JSON\n"
     done = subprocess.run(
@@ -89,7 +89,7 @@ def test_a_driver_times_what_its_peer_does_and_hides_what_it_prints(tmp_path: Pa
     )
     ready, answer, failed = map(json.loads, done.stdout.splitlines())
     assert ready["ready"] is True
-    assert set(ready["versions"]) == {"pip"}
+    assert set(ready["versions"]) == {"packaging"}
     assert answer["answer"] == 5
     assert answer["seconds"] > 0
     assert "JSONDecodeError" in failed["failed"]

@@ -20,6 +20,8 @@ from alita_mcp.library.finder import Finder
 from alita_mcp.library.ranking import Hit, Ranking
 from benchmarks.retrieval import add_arguments, asking, fitting, needs, run, table
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = [
     {"name": "resize_image", "description": "Change the size of a picture.", "params": [{"name": "width"}]},
@@ -260,6 +262,7 @@ async def test_a_search_that_gave_way_to_words_is_asked_again() -> None:
     assert (await asking.ask_finder(one, _GivesWay(3), by_meaning=False)).rankings[0].meaning is None
 
 
+@pytest.mark.process
 def test_the_command_works_from_any_folder(files: dict[str, Path], tmp_path: Path) -> None:
     code = "import sys; from alita_mcp.cli.main import main; sys.exit(main())"
     done = subprocess.run(

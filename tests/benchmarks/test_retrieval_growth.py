@@ -19,6 +19,8 @@ from alita_mcp.settings import Settings
 from benchmarks import retrieval
 from benchmarks.retrieval import large_library, many_writers, needs, starting
 
+pytestmark = pytest.mark.slow
+
 TOOLS = [
     {
         "name": "getHTTPStatus_v2",
@@ -49,6 +51,7 @@ def ran(*words: str) -> dict[str, Any]:
     return sets
 
 
+@pytest.mark.process
 def test_each_size_is_measured_in_a_server_process_that_finds_what_another_one_publishes(
     files: list[str],
 ) -> None:
@@ -126,12 +129,14 @@ async def test_a_large_library_has_as_many_callable_tools_as_asked_and_is_the_sa
     assert {manifest.summary for manifest in found[0]} >= {"Count to three."}
 
 
+@pytest.mark.process
 def test_processes_that_write_at_once_lose_and_repeat_nothing() -> None:
     figures = ran("--processes=3", "--rounds=2")["writers"]
     assert figures["tools"] == 3 * 2 + 2 + 1
     assert (figures["astray"], figures["lost_tools"], figures["lost_updates"]) == (0, 0, 0)
 
 
+@pytest.mark.process
 async def test_what_is_lost_or_written_twice_is_counted(tmp_path: Path) -> None:
     with anyio.fail_after(120):
         await anyio.to_thread.run_sync(many_writers.let_write, tmp_path, 1, 2)
@@ -150,6 +155,7 @@ async def test_what_is_lost_or_written_twice_is_counted(tmp_path: Path) -> None:
         assert (await many_writers.inspected(tmp_path, 1, 2))["astray"] == 1
 
 
+@pytest.mark.process
 async def test_a_writer_that_fails_is_an_error_and_no_figure(tmp_path: Path) -> None:
     (tmp_path / "library.sqlite3").write_text("no database at all, whatever its name says" * 10)
     with pytest.raises(RuntimeError, match="Writers failed"):

@@ -8,7 +8,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from alita_mcp.library.filling import TOOLS_AT_ONCE
+
+pytestmark = pytest.mark.process
 
 EMBED = """
 import sys, anyio

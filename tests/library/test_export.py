@@ -18,6 +18,8 @@ from alita_mcp.library.testfile import render_tests
 from alita_mcp.values import AcceptedVersion, Example
 from tests.library.factory import accepted, opened
 
+pytestmark = pytest.mark.process
+
 PROFILE = '''"""Profiles."""
 
 import asyncio

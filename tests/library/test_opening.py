@@ -80,6 +80,7 @@ async def test_a_rejected_starter_tool_is_refused(home: Path, tmp_path: Path) ->
         assert not list(library.entries())
 
 
+@pytest.mark.process
 async def test_two_processes_starting_at_once_install_the_starter_tools_once(
     home: Path, starters: Path
 ) -> None:
@@ -240,6 +241,7 @@ async def open_and_close(home: Path) -> None:
         pass
 
 
+@pytest.mark.process
 async def test_what_another_process_does_is_noticed_and_its_use_is_not_announced(home: Path) -> None:
     with anyio.fail_after(120):
         other = start("stay", str(home), "word_count")

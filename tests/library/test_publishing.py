@@ -39,6 +39,7 @@ async def test_the_steps_of_publishing_are_those_that_are_written_down(home: Pat
     assert tuple(done) == PUBLISH_STEPS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("step", PUBLISH_STEPS)
 async def test_a_kill_at_any_step_leaves_the_tool_whole_or_absent(
@@ -80,6 +81,7 @@ async def assert_consistent(library: Library, home: Path, versions: int) -> None
         assert (await library.read("slugify", number)).draft == accepted().draft
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("round_number", range(4))
 async def test_of_two_processes_racing_for_a_name_exactly_one_wins(home: Path, round_number: int) -> None:
     with anyio.fail_after(120):
@@ -226,6 +228,7 @@ async def test_a_new_version_brings_a_disabled_tool_back(home: Path) -> None:
         assert library.entry("slugify").state == "enabled"
 
 
+@pytest.mark.process
 async def test_the_claim_of_a_dead_publisher_does_not_block_those_that_are_open(home: Path) -> None:
     with anyio.fail_after(120):
         async with opened(home) as library:

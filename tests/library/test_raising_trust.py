@@ -70,6 +70,7 @@ async def test_the_steps_of_raising_are_those_that_are_written_down(home: Path) 
     assert tuple(done) == RAISE_STEPS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("step", RAISE_STEPS)
 async def test_a_kill_at_any_step_leaves_the_version_as_it_was_or_raised(home: Path, step: str) -> None:
     with anyio.fail_after(120):
@@ -94,6 +95,7 @@ async def assert_whole(library: Library, home: Path, *, raised: bool) -> None:
     assert [place.name for place in found(home, "generated_tools/slugify/*")] == ["v1"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("step", ["laid aside", "replaced", "in place", "row written"])
 async def test_who_reads_after_a_kill_puts_the_version_right_and_does_not_quarantine_it(
     home: Path, step: str
@@ -129,6 +131,7 @@ async def test_a_disk_that_refuses_in_the_middle_leaves_the_version_as_it_was(ho
         await assert_whole(library, home, raised=True)
 
 
+@pytest.mark.process
 async def test_of_two_processes_raising_at_once_one_wins_and_the_other_is_told(home: Path) -> None:
     with anyio.fail_after(120):
         async with opened(home) as library:

@@ -97,6 +97,7 @@ def test_equal_tools_stand_in_the_order_of_their_names() -> None:
     assert [hit.name for hit in by_words] == [hit.name for hit in by_meaning] == ["a", "b", "c"]
 
 
+@pytest.mark.process
 def test_the_ranking_is_the_same_whatever_the_seed_of_hashes() -> None:
     code = (
         "from tests.library.test_ranking import *\n"

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import pytest
 
 from alita_mcp.library.library import Library
 from tests.library.factory import opened, simple
 from tests.library.processes import ROOT, finish, start
+
+pytestmark = pytest.mark.process
 
 WRITERS, ROUNDS = 4, 6
 

@@ -131,6 +131,7 @@ def test_use_and_evidence_leave_the_tables_alone(catalogue: Catalogue) -> None:
             assert last is not before
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("step", ["row written", "committed"])
 async def test_a_publisher_that_is_killed_leaves_a_tool_that_is_found_or_none(home: Path, step: str) -> None:
     assert step in PUBLISH_STEPS
