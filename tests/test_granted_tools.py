@@ -24,7 +24,7 @@ from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, NeedsApproval
 from alita_mcp.synthesis.request import read_request
-from alita_mcp.values import StoredVersion
+from alita_mcp.values import Lock, StoredVersion
 from alita_mcp.verification.rehearsal import value_of
 
 LONG_S = 300
@@ -77,7 +77,10 @@ async def silent(_stage: str) -> None:
 async def opened(
     settings: Settings, sandbox: Sandbox, grants: dict[str, Any], model: ScriptedModel | None = None
 ) -> AsyncIterator[App]:
-    """The whole application with a grants file, a workspace and a secret; it closes the sandbox."""
+    """The whole application with a grants file, a workspace and a secret; it closes the sandbox.
+
+    Its starter tools count as proved in this kind of sandbox: test_starter_tools.py runs their gates there.
+    """
     folder = settings.home.parent
     (folder / "files").mkdir(exist_ok=True)
     (folder / "grants.json").write_text(json.dumps(grants), encoding="utf-8")
@@ -92,6 +95,8 @@ async def opened(
     )
     with anyio.fail_after(LONG_S):
         async with open_app(set_up, admit=admit, sandbox=sandbox, model=model) as app:
+            for entry in list(app.library.entries()):
+                await app.library.raise_evidence(entry.name, 1, sandbox.kind, Lock())
             yield app
 
 

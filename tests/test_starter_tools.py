@@ -58,13 +58,7 @@ def named(folder: Path) -> str:
     return f"{folder.parent.name}-{folder.name}"
 
 
-@pytest.fixture(
-    params=[
-        "monty",
-        pytest.param("docker", marks=pytest.mark.docker),
-        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-    ]
-)
+@pytest.fixture
 async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Sandbox]:
     if request.param == "docker":
         request.getfixturevalue("docker_engine")
@@ -83,6 +77,15 @@ def test_six_compute_and_five_ask_for_grants() -> None:
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)
+@pytest.mark.parametrize(
+    "sandbox",
+    [
+        "monty",
+        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.exhaustive]),
+        pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    ],
+    indirect=True,
+)
 async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
     stored = stored_in(folder)
     pure = stored.manifest.grants.is_pure
