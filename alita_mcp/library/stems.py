@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import cache, lru_cache
+from functools import lru_cache
 
 VERSION = 1
 """Raised when the same text gives other stems: every library is then indexed anew."""
@@ -57,13 +57,7 @@ def _plain(letter: str) -> str:
 
 @lru_cache(maxsize=8_192)
 def _stem(word: str) -> str:
-    return word if word.isdigit() else str(_english()().stemWord(word))
+    from Stemmer import Stemmer
 
-
-@cache
-def _english() -> type:
-    """The stemmer's class: one that is at work cannot be shared by threads, and making one costs nothing."""
-    from snowballstemmer.english_stemmer import EnglishStemmer
-
-    found: type = EnglishStemmer
-    return found
+    # one of its own for each word: threads cannot share one, and making it costs nothing
+    return word if word.isdigit() else str(Stemmer("english", 0).stemWord(word))
