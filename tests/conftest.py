@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import coverage
 import pytest
 
+from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.seam import ProbeReport, Sandbox
@@ -77,14 +79,38 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable)
 
 
+@pytest.fixture(autouse=True)
+def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage takes half as long again, so it follows only tests with the mark `measured` into their processes."""
+    measuring = coverage.Coverage.current()
+    if measuring is not None and request.node.get_closest_marker("measured"):
+        monkeypatch.setenv("COVERAGE_PROCESS_START", str(measuring.config.config_file))
+        monkeypatch.setenv("COVERAGE_FILE", str(request.config.rootpath / ".coverage"))
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.fixture(scope="session")
+def stocked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the starter tools, to be copied: that is faster than to publish them for each test."""
+    home = tmp_path_factory.mktemp("stocked") / "home"
+
+    async def stock() -> None:
+        async with open_library(Settings(home=home)):
+            pass
+
+    with ThreadPoolExecutor(1) as elsewhere:  # a loop may be running in this thread
+        elsewhere.submit(anyio.run, stock).result(120)
+    return home
+
+
 @pytest.fixture
 def settings(home: Path) -> Settings:
-    return Settings(home=home)
+    """An answer of `synthesize_tool` is waited for, however slow the machine."""
+    return Settings(home=home, answer_within_s=600)
 
 
 def skip_or_fail(engine: str, reason: str) -> None:

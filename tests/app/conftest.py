@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,11 @@ def adder(name: str = "add", *, deterministic: bool = True, **more: Any) -> Acce
             "report": made.report.model_copy(update={"deterministic": deterministic}),
         }
     )
+
+
+@pytest.fixture
+def home(tmp_path: Path, stocked: Path) -> Path:
+    return shutil.copytree(stocked, tmp_path / "home")
 
 
 @pytest.fixture

@@ -53,10 +53,11 @@ def ran(*words: str) -> dict[str, Any]:
 
 @pytest.mark.process
 def test_each_size_is_measured_in_a_server_process_that_finds_what_another_one_publishes(
-    files: list[str],
+    files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = ran(*files, "--stdio", "--sizes", "5,9")
-    assert list(found) == ["5", "9"]
+    monkeypatch.setattr(starting, "STARTS", 1)
+    found = ran(*files, "--stdio", "--sizes", "5")
+    assert list(found) == ["5"]
     for figures in found.values():
         of_process = {"list_cpu_s", "list_cpu_ratio", "list_mb", "searched_cpu_s", "searched_mb"}
         start = {"list_s", "list_ratio", "publish_ms", "call_ms"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -32,6 +33,11 @@ class Said:
 
 
 Alita = Callable[..., Said]
+
+
+@pytest.fixture
+def home(tmp_path: Path, stocked: Path) -> Path:
+    return shutil.copytree(stocked, tmp_path / "home")
 
 
 @pytest.fixture

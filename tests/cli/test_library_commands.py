@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from alita_mcp.cli.main import main
 from tests.cli.conftest import Alita, Said
 
 DOUBLE = '''
@@ -45,11 +48,27 @@ def request_file(tmp_path: Path) -> Path:
     return written(tmp_path / "request.json", REQUEST)
 
 
-@pytest.fixture
-def made(alita: Alita, request_file: Path) -> Said:
-    said = alita("synthesize", str(request_file), "--json")
+@pytest.fixture(scope="module")
+def doubled(stocked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
+    """A home in which the tool `double` was made, and what was said then."""
+    folder = tmp_path_factory.mktemp("doubled")
+    home = shutil.copytree(stocked, folder / "home")
+    file = written(folder / "request.json", REQUEST)
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
+        patched.setenv("ALITA_HOME", str(home))
+        patched.setenv("ALITA_SANDBOX", "monty")
+        status = main(["synthesize", str(file), "--json"])
+    said = Said(status, out.getvalue(), err.getvalue())
     assert said.status == 0, said
-    return said
+    return home, said
+
+
+@pytest.fixture
+def made(doubled: tuple[Path, Said], home: Path) -> Said:
+    """What was said when the tool `double` in this test's library was made."""
+    shutil.copytree(doubled[0], home, dirs_exist_ok=True)
+    return doubled[1]
 
 
 def written(path: Path, document: Any) -> Path:
@@ -391,6 +410,7 @@ def test_doctor_finds_the_embedded_sandbox_and_the_library(alita: Alita, home: P
 
 
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:
+    shutil.rmtree(home)
     home.write_text("a file where the library should be", encoding="utf-8")
     said = alita("doctor")
     assert said.status == 7
@@ -398,6 +418,7 @@ def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) ->
 
 
 def test_a_library_that_cannot_be_opened_is_status_seven(alita: Alita, home: Path) -> None:
+    shutil.rmtree(home)
     home.write_text("a file where the library should be", encoding="utf-8")
     said = alita("list")
     assert (said.status, said.out) == (7, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
 
 
 def test_help_and_version_need_no_library(process: Alita, home: Path) -> None:
+    shutil.rmtree(home)
     assert process("--version").out == f"alita {__version__}\n"
     said = process("--help")
     assert said.status == 0

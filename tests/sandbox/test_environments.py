@@ -25,6 +25,8 @@ from alita_mcp.values import Lock
 from tests.sandbox.package_index import Index, sdist, serving, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
+pytestmark = pytest.mark.measured
+
 HASH = "0" * 64
 
 

@@ -1,6 +1,6 @@
 """Every hostile program on every back end: its end, an unharmed host, a worker usable or replaced, no traces.
 
-In containers, where each program costs about a second, `make test` takes a sample; `make test-all` takes all of them.
+On an engine each program costs about a second: `make test` takes a sample there, `make test-all` all of them.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ def test_there_are_many_programs_and_each_has_a_name_of_its_own() -> None:
 
 
 def attack(kind: str, program: Hostile) -> ParameterSet:
-    """A program on an engine; in containers those outside the sample are left to the whole suite."""
-    left_out = kind == "docker" and program.name not in SAMPLE
-    marks = [pytest.mark.exhaustive] if left_out else []
+    """A program on an engine; those outside the sample are left to the whole suite."""
+    marks = [] if program.name in SAMPLE else [pytest.mark.exhaustive]
     return pytest.param(
         kind, program, marks=[getattr(pytest.mark, kind), *marks], id=f"{kind}-{program.name}"
     )

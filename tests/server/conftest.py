@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,6 +28,11 @@ def node_tools(pytestconfig: pytest.Config) -> NodeTools:
     except NoNode as missing:
         skip_or_fail("node", str(missing))
         raise
+
+
+@pytest.fixture
+def home(tmp_path: Path, stocked: Path) -> Path:
+    return shutil.copytree(stocked, tmp_path / "home")
 
 
 @pytest.fixture(params=[ERAS[0], pytest.param(ERAS[1], marks=pytest.mark.slow)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -51,6 +52,7 @@ def test_nothing_heavy_is_imported_for_the_server_or_its_app() -> None:
 
 
 async def test_a_greeting_waits_for_no_library(settings: Settings, era: str) -> None:
+    shutil.rmtree(settings.home)
     never = anyio.Event()
 
     @asynccontextmanager
@@ -72,7 +74,7 @@ async def test_settings_alone_are_enough(settings: Settings, era: str) -> None:
 async def test_a_library_that_cannot_be_opened_is_said_in_every_call_and_tried_again(
     settings: Settings, era: str
 ) -> None:
-    settings.home.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(settings.home)
     settings.home.write_text("a file where the library should be")
 
     async with connected(build_server(settings), era) as client:

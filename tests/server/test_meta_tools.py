@@ -274,6 +274,7 @@ async def test_a_cancelled_task_cancels_its_synthesis(build: Build) -> None:
     server = build(sandbox=sandbox, settings={"answer_within_s": 0.5})
     async with connected(server, "modern", extensions=[advertise(EXTENSION)]) as client:
         task = await raw(client, "tools/call", name="synthesize_tool", arguments=SLOW)
+        await sandbox.running.wait()
         await raw(client, "tasks/cancel", taskId=task["taskId"])
         await sandbox.ended.wait()
         assert (await raw(client, "tasks/get", taskId=task["taskId"]))["status"] == "cancelled"

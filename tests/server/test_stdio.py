@@ -17,6 +17,7 @@ from tests.server.processes import ENTRY, INITIALIZE, PATIENCE_S, TINY, Peer, en
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.measured,
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and descriptors"),
 ]
 STDIO = (sys.executable, str(TINY), "stdio")

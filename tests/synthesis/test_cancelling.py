@@ -130,7 +130,7 @@ async def test_a_cancelled_job_says_so_to_who_asks_later(settings: Settings) -> 
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("sandbox", ["monty", "bubblewrap"])
+@pytest.mark.parametrize("sandbox", ["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def test_killed_in_the_middle_it_leaves_a_whole_library_and_no_process(
     home: Path, sandbox: str, request: pytest.FixtureRequest
 ) -> None:

@@ -11,8 +11,9 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -191,7 +192,16 @@ async def test_the_same_failure_twice_in_a_row_draws_a_fresh_candidate(bench: Op
     assert len(drawn) == 2
 
 
-async def test_an_endless_loop_is_told_apart_and_mended(bench: OpenBench) -> None:
+async def test_an_endless_loop_is_told_apart_and_mended(
+    bench: OpenBench, sandbox: MontySandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = sandbox.run
+
+    async def run_shortly(job: Job, broker: Broker | None = None) -> RunResult:
+        limits = job.limits.model_copy(update={"wall_seconds": 3.0, "cpu_seconds": 3.0})
+        return await run(job.model_copy(update={"limits": limits}), broker)
+
+    monkeypatch.setattr(sandbox, "run", run_shortly)
     script = Script(candidates=[SLOW], repairs=lambda _: LOOPED)
     async with bench(script) as made:
         outcome = await made.make(mode="quick")

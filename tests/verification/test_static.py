@@ -221,6 +221,7 @@ async def test_words_are_no_secrets() -> None:
     assert await failures(draft(code=code + SHOUT)) == []
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     "code",
     [
