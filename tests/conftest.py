@@ -8,6 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.seam import ProbeReport, Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.verification import input_source
+from tests import warm_inputs
 
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
@@ -91,6 +95,26 @@ def coverage_of_processes(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
+
+
+@pytest.fixture(scope="session")
+def inputs_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a process forks the program that draws inputs; a short path, as sockets have it."""
+    with tempfile.TemporaryDirectory(prefix="inputs-") as folder:
+        door = f"{folder}/door"
+        command = [sys.executable, "-I", warm_inputs.__file__, door, str(input_source._PROGRAM)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forking:
+            assert forking.stdout is not None
+            assert forking.stdout.readline() == b"ready\n"
+            yield door
+            forking.communicate()
+
+
+@pytest.fixture(autouse=sys.platform == "linux")
+def warm(inputs_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gates in this process draw inputs without an import of hypothesis, half of what a small synthesis costs."""
+    monkeypatch.setenv(warm_inputs.DOOR, inputs_door)
+    monkeypatch.setattr(input_source, "_PROGRAM", warm_inputs.__file__)
 
 
 @pytest.fixture(scope="session")

@@ -72,6 +72,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read_arguments(["text=@image"], SCHEMA, tmp_path)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.text(min_size=1), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)

@@ -8,6 +8,8 @@ from tests.cli.conftest import Alita
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import PLAIN, ROOT, WISH, Script
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.cli.conftest import Alita
 
+pytestmark = pytest.mark.slow
+
 BAD = "tests.sandbox.bad_back_ends:Refusing"
 
 

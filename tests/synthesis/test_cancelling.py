@@ -29,6 +29,8 @@ from tests.living import alive
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import PLAIN, SLOW, WISH, Script, kind_of
 
+pytestmark = pytest.mark.slow
+
 STAGES = (
     "search", "spec", "tests", "code", "static", "matrix", "examples", "determinism", "duplicates", "publish",
 )  # fmt: skip

@@ -17,6 +17,8 @@ from alita_mcp.verification.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.synthesis.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 300
 SCHEMA = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
 RESULT = {"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]}

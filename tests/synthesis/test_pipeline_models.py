@@ -13,6 +13,8 @@ from tests.models.openai_server import ORDERS, Fails, Reply, Request, Resets, Sa
 from tests.synthesis.authors import GOOD, LOOPED, PLAIN, SPEC, WISH, Script, coded, kind_of
 from tests.synthesis.bench import OpenBench
 
+pytestmark = pytest.mark.slow
+
 
 class Interrupted(Script):
     """The script, with other replies to the first requests of a kind."""

@@ -207,6 +207,7 @@ async def test_results_that_the_output_does_not_show_do_not_count(bench: OpenBen
     assert script.count("code") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["print(nothing_of_that_name)\n", "while True:\n    x = 1\n"])
 async def test_a_script_that_does_not_run_is_refused_before_any_model_is_asked(
     bench: OpenBench, code: str

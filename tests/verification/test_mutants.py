@@ -153,6 +153,7 @@ def test_the_text_that_is_shown_is_short() -> None:
         assert max(len(mutant.was), len(mutant.now)) < 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -144,6 +144,7 @@ async def test_several_kinds_of_failures_are_told_apart_and_at_most_three_are_to
     assert len(await failures(tool("(x: int) -> int", *lines, "return x"), monty)) == 3
 
 
+@pytest.mark.slow
 async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: MontySandbox) -> None:
     candidate = tool(
         "(x: int) -> int",
@@ -159,6 +160,7 @@ async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: Mon
     assert 3 < check.case["x"] < 9
 
 
+@pytest.mark.slow
 async def test_a_loop_beyond_what_the_examples_show_caps_the_trust(monty: MontySandbox) -> None:
     candidate = tool(
         "(x: int) -> int",

@@ -117,6 +117,7 @@ async def test_the_clock_makes_a_tool_rejected(clock: str, sandbox: MontySandbox
     assert check.stage == "determinism"
 
 
+@pytest.mark.slow
 async def test_endless_code_runs_into_its_limit(sandbox: MontySandbox) -> None:
     limits = Limits(wall_seconds=1, cpu_seconds=1)
     inside = numbers("def probe(n: int) -> int:\n    while True:\n        n += 1\n    return n")
