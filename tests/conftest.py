@@ -60,14 +60,17 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.addaudithook(refuse)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a hook of its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests by their fixtures; those of one engine share a process, one after the other."""
+    """Marks tests by their fixtures; those of one engine share a process, as do those that import litellm."""
     for item in items:
         for fixture in NEEDS.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker(NEEDS[fixture])
-        engine = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
-        if engine and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(engine))
+        group = next((mark for mark in SHARED if item.get_closest_marker(mark)), None)
+        if not group and not item.get_closest_marker("process"):
+            group = "litellm" if hasattr(getattr(item, "module", None), "openai_server") else None
+        if group and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture

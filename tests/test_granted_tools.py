@@ -196,10 +196,11 @@ async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settin
         assert called.count("csv_query") == 3
 
 
-async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settings, sandbox: Sandbox) -> None:
+@pytest.mark.bubblewrap
+async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settings, bubblewrap: None) -> None:
     narrow = settings.model_copy(update={"max_workers": 1})
     grants = {"sum_and_double": {"tools": ["csv_query", "calculate"]}}
-    async with opened(narrow, type(sandbox)(narrow), grants) as app:
+    async with opened(narrow, BubblewrapSandbox(narrow), grants) as app:
         assert isinstance(await app.synthesize(read_request(COMPOSE), silent), Created)
         sums: dict[int, Any] = {}
 

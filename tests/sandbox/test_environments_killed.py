@@ -185,6 +185,7 @@ def docker(*words: str) -> None:
 
 
 @pytest.mark.docker
+@pytest.mark.exhaustive
 class TestKilledInDocker(InDocker, KilledBuilders):
     """Volumes, and the containers that fill them."""
 

@@ -81,7 +81,13 @@ def private_engine(tmp_path_factory: pytest.TempPathFactory, docker_engine: None
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGTERM, id="stopped", marks=pytest.mark.exhaustive),
+        pytest.param(signal.SIGKILL, id="killed"),
+    ],
+)
 async def test_an_engine_that_goes_away_in_the_middle_of_a_call_and_comes_back(
     private_engine: PrivateEngine, settings: Settings, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:

@@ -6,7 +6,6 @@ For tools from this repository and for rehearsals; never give it what a stranger
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -24,11 +23,7 @@ from alita_mcp.sandbox.runner import grants
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
 from alita_mcp.sandbox.serving import in_words
-
-FORKED = multiprocessing.get_context("forkserver")
-"""Its processes are forked from one that has imported what tools use, so that each starts in milliseconds."""
-
-FORKED.set_forkserver_preload([__name__, "urllib.request"])
+from tests.forked import FORKED
 
 
 def work(line: Connection, job: dict[str, Any], variables: dict[str, str]) -> None:
