@@ -27,6 +27,8 @@ from alita_mcp.synthesis.request import read_request
 from alita_mcp.values import Lock, StoredVersion
 from alita_mcp.verification.rehearsal import value_of
 
+pytestmark = pytest.mark.no_cover
+
 LONG_S = 300
 HERE = frozenset({"127.0.0.1"})
 SECRET = "hunter2-hunter2"

@@ -20,7 +20,7 @@ from alita_mcp.synthesis.request import read_request
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH, WRONG, Script, suite_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 WAIT_S = 300
 Make = Callable[[Script], AbstractAsyncContextManager[App]]

@@ -66,6 +66,7 @@ def ranked(query: str, known: Corpus, names: list[str] | None = None) -> Ranking
     return rank(plain_tokens(query), list(TOOLS) if names is None else names, known)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("query", STRANGE, ids=range(len(STRANGE)))
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_no_need_and_no_size_of_library_breaks_the_ranking(query: str, size: int) -> None:

@@ -59,7 +59,7 @@ class ConfinedContract(SandboxContract):
             with anyio.move_on_after(delay):
                 job = Job(code="def f():\n    while True:\n        pass\n", function="f", arguments={})
                 await sandbox.run(job)
-            assert left(os.getpid()) == []
+            await nothing_left(left, os.getpid())
 
     async def test_a_host_process_that_is_killed_leaves_nothing_running(
         self, sandbox: Sandbox, left: Leftovers, tmp_path: Path

@@ -12,7 +12,7 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Gate, Job, RunResult
 from alita_mcp.values import Grants, Limits
-from tests.sandbox.leftovers import Leftovers
+from tests.sandbox.leftovers import Leftovers, nothing_left
 
 WAIT_SECONDS = 120
 COUNTS = """
@@ -163,7 +163,7 @@ class KeptContract:
         with anyio.fail_after(WAIT_SECONDS):
             with anyio.move_on_after(0.5):
                 await value(sandbox, code, seconds=600)
-            assert left(os.getpid()) == []
+            await nothing_left(left, os.getpid())
         assert sandbox.figures().idle == 0
 
     async def test_hundreds_of_calls_leave_no_process(self, sandbox: IsolatedSandbox) -> None:

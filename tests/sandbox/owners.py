@@ -7,7 +7,7 @@ from collections.abc import Collection
 import psutil
 
 
-def owners_below(before: Collection[psutil.Process] = ()) -> set[int]:
+def owners_below(before: Collection[psutil.Process]) -> set[int]:
     """Real and effective user ids of all processes that this one started, directly or not, but for `before`."""
     found: set[int] = set()
     for process in set(psutil.Process().children(recursive=True)).difference(before):

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
@@ -59,8 +60,9 @@ class TestBubblewrapKeeps(BubblewrapFixtures, KeptContract):
 
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_its_processes_are_nobodys_outside(self, sandbox: BubblewrapSandbox) -> None:
+        before = set(psutil.Process().children(recursive=True))
         async with sandbox.open_worker(Limits()):
-            owners = owners_below()
+            owners = owners_below(before)
             expected = USER if os.geteuid() == 0 else os.geteuid()
             assert expected in owners
             assert 0 not in owners

@@ -39,6 +39,8 @@ from tests.sandbox.leftovers import (
 )
 from tests.sandbox.owners import owners_below
 
+pytestmark = pytest.mark.no_cover
+
 CONFINED: dict[str, Callable[[Settings], Sandbox]] = {
     "docker": DockerSandbox,
     "bubblewrap": BubblewrapSandbox,

@@ -20,6 +20,8 @@ from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
 from tests.sandbox.hostile_packages import HOSTILE_PACKAGES, LOOK, HostilePackage
 from tests.sandbox.package_index import Index, serving, wheel
 
+pytestmark = pytest.mark.no_cover
+
 WAIT_SECONDS = 300
 
 

@@ -17,7 +17,6 @@ from tests.server.processes import ENTRY, INITIALIZE, PATIENCE_S, TINY, Peer, en
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.measured,
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and descriptors"),
 ]
 STDIO = (sys.executable, str(TINY), "stdio")
@@ -31,6 +30,7 @@ async def waiting_call(peer: Peer) -> psutil.Process:
     return psutil.Process(int((await peer.says("sandbox")).split()[1]))
 
 
+@pytest.mark.measured
 async def test_nothing_that_a_library_a_tool_a_child_or_c_code_prints_reaches_the_client(
     tmp_path: Path,
 ) -> None:
@@ -118,6 +118,7 @@ def test_a_client_that_stops_reading_is_a_client_that_is_gone(tmp_path: Path) ->
     assert "Traceback" not in said
 
 
+@pytest.mark.measured
 async def test_a_clean_up_that_hangs_does_not_keep_the_process(tmp_path: Path) -> None:
     async with started(STDIO, environment() | {"TINY_SLOW_CLEANUP": "1"}, tmp_path) as peer:
         sandbox = await waiting_call(peer)
@@ -177,6 +178,7 @@ def test_a_server_started_with_closed_descriptors_ends_cleanly(closed: str) -> N
     assert b"Traceback" not in ran.stderr
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     ("words", "status", "out", "err"),
     [
@@ -197,6 +199,7 @@ def test_words_on_the_command_line_are_answered_without_serving(
     assert bool(ran.stdout) == bool(out)
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     ("setting", "variable"),
     [
@@ -217,6 +220,7 @@ def test_bad_settings_end_the_start_with_status_2_and_name_the_variable(
     assert "Traceback" not in ran.stderr.decode()
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize(
     ("broken", "status", "words", "traceback"),
     [
