@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
+import anyio.to_thread
 
 from alita_mcp.values import Check
 from alita_mcp.verification.findings import failed
@@ -21,21 +21,25 @@ PROGRAM = Path(__file__).with_name("lint_program.py")
 async def lint_checks(code: str, program: Path = PROGRAM) -> list[Check]:
     """What pyflakes calls an error, found in a process of its own; where it cannot be asked the trust is lowered."""
     try:
-        with anyio.fail_after(
-            WITHIN_S, shield=True
-        ):  # cut in half, a start would leave a process that nobody knows
-            answer = await anyio.run_process(
-                [sys.executable, "-I", str(program)],
-                input=code.encode(),
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
+        answer = await anyio.to_thread.run_sync(_asked, code, program)
         found = json.loads(answer.stdout)
-    except TimeoutError:
+    except subprocess.TimeoutExpired:
         return [_not_linted(f"it did not answer within {WITHIN_S:g} s")]
     except (OSError, ValueError) as failure:
         return [_not_linted(str(failure))]
     return [_finding(each) for each in found]
+
+
+def _asked(code: str, program: Path) -> subprocess.CompletedProcess[bytes]:
+    """In a thread, which is patient with a program that ends before it has read the code."""
+    return subprocess.run(
+        [sys.executable, "-I", str(program)],
+        input=code.encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=WITHIN_S,
+        check=False,
+    )
 
 
 def _finding(found: dict[str, Any]) -> Check:

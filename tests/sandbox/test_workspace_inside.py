@@ -6,16 +6,12 @@ The audit hook of `alita_tool` cannot be taken away again, and mode 000 means no
 from __future__ import annotations
 
 import json
-import traceback
-from contextlib import redirect_stdout
-from io import StringIO
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.forked import FORKED
+from tests.forked import printed
 
 ROOT = Path(__file__).resolve().parents[2]
 PRELUDE = """
@@ -72,26 +68,7 @@ print(json.dumps(answer, default=str))
 
 def inside(program: str, grant: str = "write") -> Any:
     words = f"SOURCE, GRANT, PROGRAM = {str(ROOT)!r}, {grant!r}, {program!r}\n"
-    ours, theirs = FORKED.Pipe()
-    process = FORKED.Process(target=run, args=(theirs, words + PRELUDE))
-    process.start()
-    theirs.close()
-    assert ours.poll(60)
-    said, failure = ours.recv()
-    process.join()
-    assert not failure, failure
-    return json.loads(said)
-
-
-def run(line: Connection, program: str) -> None:
-    """In a process of its own: what the program prints, and how it failed."""
-    failure = ""
-    with redirect_stdout(StringIO()) as said:
-        try:
-            exec(program, {"__name__": "inside"})
-        except BaseException:  # noqa: BLE001 - told to the test
-            failure = traceback.format_exc()
-    line.send((said.getvalue(), failure))
+    return json.loads(printed(words + PRELUDE))
 
 
 HELLO = {"a.txt": "hello", "sub": None, "sub/b.txt": "b", "sub/c.txt": "c", "table.csv": "x,y\n1,2\n"}

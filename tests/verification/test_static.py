@@ -242,10 +242,11 @@ async def test_the_linters_errors_are_refused(code: str) -> None:
 
 
 async def test_without_a_working_linter_the_trust_is_lowered_and_the_report_says_so() -> None:
-    (check,) = await lint_checks(SHOUT, Path("/nowhere/lint_program.py"))
-    assert not check.passed
-    assert not check.hard
-    assert "pyflakes could not read the code" in check.message
+    for code in (SHOUT, SHOUT + "# more than a pipe holds" * 100_000):
+        (check,) = await lint_checks(code, Path("/nowhere/lint_program.py"))
+        assert not check.passed
+        assert not check.hard
+        assert "pyflakes could not read the code" in check.message
 
 
 async def test_code_too_deep_for_the_linter_lowers_the_trust_and_leaves_the_server_alone() -> None:
