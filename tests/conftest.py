@@ -101,7 +101,7 @@ def home(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def inputs_door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def inputs_door() -> Iterator[str]:
     """Where a process forks the program that draws inputs; a short path, as sockets have it."""
     with tempfile.TemporaryDirectory(prefix="inputs-") as folder:
         door = f"{folder}/door"

@@ -57,9 +57,8 @@ def run(code: object, line: socket.socket) -> None:
         os.close(stream)
     os.fchdir(streams[2])
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(
-        line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC
-    )  # its end is a fatal signal
+    # the end of this line is a fatal signal
+    fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
     try:
         exec(code, {"__name__": "__main__", "__file__": __file__})  # type: ignore[call-overload]
     finally:

@@ -180,10 +180,27 @@ async def test_an_old_client_that_subscribed_hears_of_the_catalogue(server: Dual
     assert updated == [CATALOGUE_URI]
 
 
-async def test_subscriptions_of_one_connection_are_bounded(server: DualEraServer) -> None:
-    async with connected(server, "legacy") as client:
-        for number in range(MAX_SUBSCRIPTIONS + 5):
+async def test_a_subscription_beyond_the_bound_of_a_connection_is_not_heard_until_there_is_room(
+    server: DualEraServer,
+) -> None:
+    heard = anyio.Event()
+
+    async def listen(message: object) -> None:
+        if isinstance(message, types.ResourceUpdatedNotification):
+            heard.set()
+
+    async with connected(server, "legacy", message_handler=listen) as client:
+        for number in range(MAX_SUBSCRIPTIONS):
             await subscribe(client, f"alita://runs/{number}")
+        await subscribe(client, CATALOGUE_URI)
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        await client.list_tools()
+        assert not heard.is_set()
+        params = types.UnsubscribeRequestParams(uri="alita://runs/0")
+        await client.session.send_request(types.UnsubscribeRequest(params=params), types.EmptyResult)
+        await subscribe(client, CATALOGUE_URI)
+        await succeeded(client, "manage_tool", action="disable", name="vowel_share")
+        await heard.wait()
 
 
 async def subscribe(client: Client, uri: str) -> None:
