@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
 
 from alita_mcp.app.proving import Proving
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.result_cache import ResultCache, call_key
 from alita_mcp.sandbox.broker.doors import MAX_CHAIN
@@ -109,7 +111,8 @@ class Calls:
         """
         await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
-        validate_arguments(stored.manifest.input_schema, arguments)
+        fits = partial(validate_arguments, stored.manifest.input_schema, arguments)
+        await off_loop(fits, large=is_large(arguments))
         call = _Call(stored, arguments)
         with self._blamed(call):
             kept = await self._kept(call)
@@ -137,12 +140,12 @@ class Calls:
         )
         result = await sandbox.run(job, call.broker)
         if call.broker is not None:
-            result = call.broker.cleaned(result)
-        wrong = _misfit(manifest, result)
+            result = await off_loop(partial(call.broker.cleaned, result), large=is_large(result.value))
+        wrong = await _misfit(manifest, result)
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         if result.ok and self._results is not None and self._may_be_kept(manifest):
-            self._results.keep(_key(call), manifest.name, result)
+            await self._results.keep(_key(call), manifest.name, result)
         return result
 
     async def _prove_called(self, manifest: Manifest, chain: tuple[str, ...]) -> None:
@@ -170,7 +173,7 @@ class Calls:
             return None
         call.sandbox = kind
         result = await self._results.find(_key(call))
-        return result if result is not None and _misfit(manifest, result) is None else None
+        return result if result is not None and await _misfit(manifest, result) is None else None
 
     def _may_be_kept(self, manifest: Manifest) -> bool:
         return manifest.deterministic and manifest.grants.is_pure and self._library.caches(manifest.name)
@@ -208,9 +211,12 @@ def _key(call: _Call) -> bytes:
     return call_key(call.stored.manifest.digest, call.sandbox, call.arguments)
 
 
-def _misfit(manifest: Manifest, result: RunResult) -> str | None:
+async def _misfit(manifest: Manifest, result: RunResult) -> str | None:
     """What is wrong with a value that the code returned; None when it fits, or there is none."""
-    return validate_result(manifest.output_schema, _delivered(manifest, result.value)) if result.ok else None
+    if not result.ok:
+        return None
+    fits = partial(validate_result, manifest.output_schema, _delivered(manifest, result.value))
+    return await off_loop(fits, large=is_large(result.value))
 
 
 def _delivered(manifest: Manifest, value: Any) -> Any:

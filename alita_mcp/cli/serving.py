@@ -84,6 +84,8 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
 
 async def doctor(options: argparse.Namespace, output: Output) -> int:
     """Tries each sandbox in earnest and opens the library; the exit status is that of the first thing missing."""
+    from alita_mcp.event_loop import LoopLag
+    from alita_mcp.library.background import background
     from alita_mcp.sandbox.choose import probe_all
 
     settings = read_settings()
@@ -93,11 +95,15 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         return await examine(options.sandbox, settings, output, offline=options.offline)
     if options.offline:
         raise UsageError("--offline goes with --sandbox.")
+    lag = LoopLag()
     with output.progress("doctor") as on_stage:
-        await on_stage("sandboxes")
-        reports = await probe_all(settings)
-        await on_stage("library")
-        library = await _library_findings(settings)
+        async with background() as tasks:
+            tasks.start_soon(lag.watch, 0.02)
+            await on_stage("sandboxes")
+            reports = await probe_all(settings)
+            await on_stage("library")
+            library = await _library_findings(settings)
+            tasks.cancel_scope.cancel()
     chosen = _chosen(settings, reports)
     findings: dict[str, Any] = {
         "alita": __version__,
@@ -108,6 +114,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
+        "event_loop": {"worst_lag_s": round(lag.worst_s, 3)},
     }
     output.result(findings, "\n".join(_lines(findings, reports)))
     if chosen is None:
@@ -154,4 +161,6 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
         )
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
+    lag = findings["event_loop"]["worst_lag_s"]
+    lines.append(f"  event loop at most {lag * 1000:.0f} ms late while this was found out")
     return lines

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.library.background import background
 from alita_mcp.library.result_rows import ResultRows, Row, Spoiled
 from alita_mcp.sandbox.seam import RunResult
@@ -84,14 +86,14 @@ class ResultCache:
         if len(self._used) < WAITING_USES:
             self._used[key] = now
             self._wanted.set()
-        return _restored(value)
+        return await off_loop(partial(_restored, value), large=len(value) > LARGE_BYTES)
 
-    def keep(self, key: bytes, tool: str, result: RunResult) -> None:
+    async def keep(self, key: bytes, tool: str, result: RunResult) -> None:
         """Keeps what a call gave: from now on for this process, a moment later for all. Not when it is too large."""
         waiting = sum(len(row.value) for row in self._waiting.values())
         room = min(self._max_bytes // LARGEST_SHARE, WAITING_BYTES - waiting)
         try:
-            value = encode_strict(result.model_dump(include=_KEPT), room)
+            value = await off_loop(partial(_encoded, result, room), large=is_large(result.value))
         except NotJson:
             return
         self._waiting[key] = Row(key, tool, value, _mark(key, value), self._clock())
@@ -233,6 +235,10 @@ async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache | N
 def _mark(key: bytes, value: bytes) -> bytes:
     """Ties a value to its call, so that a flipped bit or a value moved to another row is no hit."""
     return hashlib.sha256(key + value).digest()[:16]
+
+
+def _encoded(result: RunResult, room: int) -> bytes:
+    return encode_strict(result.model_dump(include=_KEPT), room)
 
 
 def _restored(value: bytes) -> RunResult | None:

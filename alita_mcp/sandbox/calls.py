@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import anyio
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.sandbox.frames import Frame, Kind
 from alita_mcp.sandbox.proxy import PROXY_VARIABLES
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, RunStatus
@@ -195,7 +197,8 @@ async def _result(worker: Worker, outcome: Outcome, limits: Limits) -> RunResult
     value, status, message = None, head.status, head.message
     if status == "ok":
         try:
-            value = _value(bytes(outcome.result), limits)
+            read = partial(_value, bytes(outcome.result), limits)
+            value = await off_loop(read, large=len(outcome.result) > LARGE_BYTES)
         except NotJson as problem:
             status, message = "bad_result", str(problem)
     return RunResult(

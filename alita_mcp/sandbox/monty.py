@@ -15,6 +15,7 @@ from anyio import from_thread
 from anyio.lowlevel import current_token
 
 from alita_mcp.errors import SandboxError, SandboxRefused
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.sandbox.monty_call import ANOTHER_SANDBOX, Ending, Output, World
 from alita_mcp.sandbox.monty_guard import Guard
 from alita_mcp.sandbox.monty_harness import ARGUMENTS, FIELDS, SHAPES, call_program
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pydantic_monty import AsyncMonty, AsyncMontySession, ResourceLimits
 
 MAX_ARGUMENTS_BYTES = 64 << 20
+_SHORT_CODE = 2_000
 GRACE_SECONDS = 1.0
 """How long after its time the interpreter may take to notice, before its process is killed."""
 CALLS_PER_WORKER = 200
@@ -70,8 +72,9 @@ class MontySandbox:
             raise SandboxRefused(_NO_GRANTS, hint=ANOTHER_SANDBOX)
         if job.environment is not None:
             raise SandboxRefused(_NO_PACKAGES, hint=ANOTHER_SANDBOX)
-        _check_arguments(job.arguments)
-        source = read_source(job.code)
+        checking = partial(_check_arguments, job.arguments)
+        await off_loop(checking, large=is_large(job.arguments))
+        source = await off_loop(partial(read_source, job.code), large=len(job.code) > _SHORT_CODE)
         if isinstance(source, Broken):
             return _broken(source)
         if "alita_tool" in source.modules:
@@ -184,7 +187,8 @@ class _Call:
             self._job.limits.result_bytes,
             is_async=self._job.function in self._source.coroutines,
         )
-        return self._ending.of_value(await self._feed(program, inputs))
+        answer = await self._feed(program, inputs)
+        return await off_loop(partial(self._ending.of_value, answer), large=is_large(answer))
 
     async def _feed(self, code: str, inputs: dict[str, Any]) -> Any:
         from pydantic_monty import NOT_HANDLED

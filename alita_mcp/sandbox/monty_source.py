@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import symtable
 import typing
 import warnings
 from functools import lru_cache
@@ -48,12 +49,12 @@ class Source(NamedTuple):
 
 @lru_cache(maxsize=64)
 def read_source(code: str) -> Source | Broken:
-    """Parses and compiles the code, which executes nothing of it."""
+    """Parses the code, which neither compiles nor executes anything of it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(code)
-            compile(tree, "tool.py", "exec", dont_inherit=True)
+            symtable.symtable(code, "tool.py", "exec")
             return _read(code, tree)
     except SyntaxError as error:
         return Broken(type(error).__name__, error.msg, error.lineno)

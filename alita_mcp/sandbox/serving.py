@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
 from alita_mcp.errors import AlitaError, SandboxError
+from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.egress import STREAM_KINDS, Egress
 from alita_mcp.sandbox.frames import MAX_PAYLOAD, Frame, Kind
 from alita_mcp.sandbox.gate import NoHosts
@@ -82,9 +84,10 @@ class Serving:
         if self.limit_reached:
             return _error("RuntimeError", self.limit_reached)
         try:
-            door, words = read_question(payload)
+            read = partial(read_question, payload)
+            door, words = await off_loop(read, large=len(payload) > LARGE_BYTES)
             value = await self._broker.answer(door, words)
-            return b'{"ok":%s}' % encode_strict(value, MAX_PAYLOAD - _OVERHEAD)
+            return await off_loop(partial(_answer, value), large=is_large(value))
         except NotJson as problem:
             return _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
         except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
@@ -138,6 +141,10 @@ def in_words(problem: Exception) -> tuple[str, str]:
     if type(problem).__name__ in ERRORS:
         return type(problem).__name__, str(problem)
     return "RuntimeError", f"the host failed with {type(problem).__name__}"
+
+
+def _answer(value: Any) -> bytes:
+    return b'{"ok":%s}' % encode_strict(value, MAX_PAYLOAD - _OVERHEAD)
 
 
 def _error(name: str, message: str) -> bytes:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.failures import answered
 from alita_mcp.server.listing import page_of
@@ -81,7 +83,9 @@ class Dispatcher:
         if found is None:
             raise self._unknown(params.name, app)
         source, tool = found
-        arguments = self._checked_arguments(tool, params.arguments or {})
+        given = params.arguments or {}
+        checking = partial(_checked_arguments, tool, given)
+        arguments = await off_loop(checking, large=is_large(given))
         result = await source.call(
             ToolCall(
                 name=tool.name, arguments=arguments, ctx=ctx, params=params,
@@ -89,7 +93,7 @@ class Dispatcher:
             )
         )  # fmt: skip
         if isinstance(result, types.CallToolResult):
-            return await checked(result, tool.output_schema, app)
+            return await checked(result, app)
         return result
 
     def _find(self, name: str) -> tuple[ToolSource, types.Tool] | None:
@@ -98,13 +102,6 @@ class Dispatcher:
             if tool is not None:
                 return source, tool
         return None
-
-    def _checked_arguments(self, tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
-        _check_text(given)
-        arguments = repaired(tool.name, given)
-        schema: Schema = tool.input_schema
-        validate_arguments(schema, arguments)
-        return arguments
 
     def _unknown(self, name: str, app: App) -> AlitaError:
         try:
@@ -121,6 +118,14 @@ class Dispatcher:
             + "search_capabilities finds tools by what they do; run_tool calls any of them by name.",
             nearest=near,
         )
+
+
+def _checked_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
+    _check_text(given)
+    arguments = repaired(tool.name, given)
+    schema: Schema = tool.input_schema
+    validate_arguments(schema, arguments)
+    return arguments
 
 
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:

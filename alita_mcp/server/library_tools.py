@@ -48,7 +48,9 @@ class LibraryTools:
 
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Runs the current version."""
-        return delivered(await call.app.run(call.name, call.arguments, asker=asker_of(call.ctx)))
+        return await delivered(
+            await call.app.run(call.name, call.arguments, asker=asker_of(call.ctx)), call.app
+        )
 
     def _definition(self, manifest: Manifest) -> types.Tool:
         """Made once for each version and what is proved of it: it is asked for at every call."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of
 from alita_mcp.server.definitions import META_DEFINITIONS
-from alita_mcp.server.results import checked, delivered
+from alita_mcp.server.results import delivered
 from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
@@ -122,7 +124,7 @@ async def _run(call: ToolCall) -> ToolAnswer:
     run = await call.app.run(
         arguments["name"], arguments.get("arguments", {}), arguments.get("version"), asker=asker_of(call.ctx)
     )
-    return await checked(delivered(run), run.manifest.output_schema, call.app)
+    return await delivered(run, call.app)
 
 
 async def _inspect(call: ToolCall) -> ToolAnswer:
@@ -152,7 +154,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
     elif job_id is not None:
         job, rounds = call.app.jobs.find(job_id), 0
     else:
-        request = read_request(asked)
+        request = await off_loop(partial(read_request, asked), large=is_large(asked) or "code" in asked)
         if isinstance(request, Rejected):
             return _outcome_answer(call, request)
         job, rounds = call.app.begin(request, desk_for(call)), 0

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.event_loop import LoopLag
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -108,6 +109,7 @@ class SharedApp:
         try:
             async with anyio.create_task_group() as self._tasks:
                 self._tasks.start_soon(self._announcer.run)
+                self._tasks.start_soon(LoopLag().watch)
                 try:
                     yield self
                     await self._guests_gone()

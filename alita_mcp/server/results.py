@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
 import mcp_types as types
 
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than, printable
 from alita_mcp.verification.arguments import validate_result
 
@@ -22,8 +25,16 @@ KEPT_IN_TEXT = 4_000
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
-def delivered(run: RunAnswer) -> types.CallToolResult:
-    """One run as its caller gets it, the same through `run_tool` and through a direct call; `checked` comes after."""
+async def delivered(run: RunAnswer, app: App) -> types.CallToolResult:
+    """One run as its caller gets it, the same through `run_tool` and through a direct call.
+
+    That its value fits the output schema was seen when it ran.
+    """
+    result = await off_loop(partial(_in_both_forms, run), large=is_large(run.result.value))
+    return await checked(result, app, run.manifest.output_schema)
+
+
+def _in_both_forms(run: RunAnswer) -> types.CallToolResult:
     if not run.result.ok:
         failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits))
         return failed.model_copy(update={"meta": _marks(run)})
@@ -58,26 +69,33 @@ def _failure_text(name: str, result: RunResult, limits: Limits) -> str:
     return printable("\n".join(lines), MAX_ERROR_TEXT)
 
 
-async def checked(result: types.CallToolResult, schema: Schema | None, app: App) -> types.CallToolResult:
-    """A result that every client can take: it fits its output schema, is valid UTF-8 and not too large."""
-    if is_deeper_than(result.structured_content, MAX_DEPTH):
-        return error("The result is nested too deeply.")
-    if not result.is_error and schema is not None:
-        wrong = validate_result(schema, result.structured_content)
-        if wrong is not None:
-            return error(f"The result does not fit the tool's output schema: {printable(wrong, 1_000)}")
-    try:
-        size = _size(result)
-    except UnicodeEncodeError:
-        return error("The result holds half of a surrogate pair, which JSON text cannot carry.")
-    except ValueError:
-        return error("The result is not JSON: it holds a number that is not finite.")
+async def checked(
+    result: types.CallToolResult, app: App, schema: Schema | None = None
+) -> types.CallToolResult:
+    """A result that every client can take: it is not nested too deeply, valid UTF-8 and not too large.
+
+    `schema` is what the part of a large result has to fit too.
+    """
+    size = await off_loop(partial(_size, result), large=is_large(result.structured_content))
+    if isinstance(size, str):
+        return error(size)
     limit = app.settings.max_result_bytes
     return result if size <= limit else await _cut(result, schema, size, app)
 
 
-def _size(result: types.CallToolResult) -> int:
-    """Bytes of the larger of the two forms in which a result travels."""
+def _size(result: types.CallToolResult) -> int | str:
+    """Bytes of the larger of the two forms in which a result travels; or why it cannot."""
+    if is_deeper_than(result.structured_content, MAX_DEPTH):
+        return "The result is nested too deeply."
+    try:
+        return _bytes_of(result)
+    except UnicodeEncodeError:
+        return "The result holds half of a surrogate pair, which JSON text cannot carry."
+    except ValueError:
+        return "The result is not JSON: it holds a number that is not finite."
+
+
+def _bytes_of(result: types.CallToolResult) -> int:
     dumped = result.model_dump(by_alias=True, mode="python", exclude_none=True)
     forms = (dumped.get("structuredContent"), dumped["content"])
     return max(len(json.dumps(form, ensure_ascii=False, allow_nan=False).encode()) for form in forms)
@@ -94,26 +112,26 @@ async def _cut(
     limit = app.settings.max_result_bytes
     text = next((block.text for block in result.content if isinstance(block, types.TextContent)), "")
     note = f"The result has {size:,} bytes, {limit:,} may be sent. The whole is at {uri}. It begins:\n"
-    part = _beginning(result.structured_content, limit // 2)
-    fits = part is None or schema is None or validate_result(schema, part) is None
+    part = await anyio.to_thread.run_sync(_beginning, result.structured_content, schema, limit // 2)
+    fits = part is not None or result.structured_content is None
     return types.CallToolResult(
         content=[
             types.TextContent(text=note + text[: min(KEPT_IN_TEXT, limit // 8)]),
             types.ResourceLink(uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=size),
         ],
-        structured_content=part if fits else None,
+        structured_content=part,
         is_error=result.is_error or not fits,
         _meta={**(result.meta or {}), "alita/cut": True},
     )
 
 
-def _beginning(value: Any, limit: int) -> Any:
-    """The value with its texts and lists cut so far that it fits; None when that is not enough."""
+def _beginning(value: Any, schema: Schema | None, limit: int) -> Any:
+    """The value with its texts and lists cut so far that it is small; None when that is not enough, or misfits."""
     kept = limit
-    while kept:
+    while kept and value is not None:
         part = _shortened(value, kept)
         if len(json.dumps(part, ensure_ascii=False).encode()) <= limit:
-            return part
+            return part if schema is None or validate_result(schema, part) is None else None
         kept //= 4
     return None
 

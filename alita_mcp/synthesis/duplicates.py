@@ -108,7 +108,7 @@ async def _compare(
     found = await pair.look_at([example.arguments for example in examples])
     if found.is_over:
         return found
-    constants = constants_in(draft.code, known.code)
+    constants = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
     await pair.look_at(await inputs_for(wanted, examples, _seed(draft, known), constants))
     return await pair.confirm()
 

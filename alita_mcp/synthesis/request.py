@@ -12,6 +12,8 @@ from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Example, Value
+from alita_mcp.verification.findings import ContractError
+from alita_mcp.verification.source import parse_code
 
 MAX_TEXT = 64_000
 """Longest code, in characters."""
@@ -64,8 +66,8 @@ def _unreadable(invalid: ValidationError) -> Rejected:
 def _taken_from_code(request: SynthesisRequest) -> dict[str, str]:
     """Name and description from the code where the request leaves them out and the code says them plainly."""
     try:
-        module = ast.parse(request.code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        module = parse_code(request.code)
+    except ContractError:
         return {}
     functions = [
         node

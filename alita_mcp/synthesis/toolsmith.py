@@ -102,10 +102,10 @@ class Toolsmith:
         return outcome
 
     async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
-        plain = is_script(request)
+        plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, on_stage)
-        if models is not None and _is_wish(request):
+        if models is not None and (plain or request.description.strip()):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()

@@ -1,34 +1,31 @@
-"""Arguments and results against a tool's schemas: one message that names every problem and where it is."""
+"""Arguments and results against a tool's schemas: one message that names the problems and where they are."""
 
 from __future__ import annotations
 
 import difflib
 import json
-import math
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from heapq import nsmallest
+from typing import Any
+
+from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, core_schema
 
 from alita_mcp.errors import InvalidArguments
+from alita_mcp.event_loop import is_large
 from alita_mcp.values import Schema
 from alita_mcp.verification.findings import encodable, is_unicode
 
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
-    from jsonschema.protocols import Validator
-
 MAX_PROBLEMS = 5
-MAX_ERRORS = 100
-"""An array of a million wrong items is not read to its end."""
 
+_KINDS = {"list_type": "is not an array", "dict_type": "is not an object"}
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
-_KINDS = {
-    "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
-    "array": "an array", "object": "an object", "null": "null",
-}  # fmt: skip
+_KEYWORDS = frozenset({
+    "type", "description", "default", "title", "properties", "required", "additionalProperties", "items", "enum",
+    "minimum", "maximum", "minLength", "maxLength",
+})  # fmt: skip
 
 
 def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> None:
@@ -60,59 +57,132 @@ def delivered(value: Any, *, wraps_result: bool) -> Any:
 
 
 def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[str]:
-    validator = _validator(json.dumps(schema), strict_integers)
+    """Problems in words; of a large value only the first in each list, for a million would be written down."""
+    problems = _unknown_names(schema, instance)
     try:
-        errors = list(islice(validator.iter_errors(instance), MAX_ERRORS))
-    except (RecursionError, ValueError):  # the library prints what it refuses
-        return ["something is nested too deeply, or a number has thousands of digits"]
-    errors.sort(key=lambda error: error.json_path)
-    problems = [message for error in errors[:MAX_PROBLEMS] for message in _messages(error)]
-    if len(errors) > MAX_PROBLEMS:
-        problems.append("and more")
-    return list(dict.fromkeys(problems))
+        _validator(json.dumps(schema), strict_integers, fail_fast=is_large(instance)).validate_python(
+            instance
+        )
+    except ValidationError as refused:
+        try:
+            problems += sorted(_message(error) for error in refused.errors(include_url=False))
+        except (RecursionError, ValueError):  # Python does not print every number
+            return ["something is nested too deeply, or a number has thousands of digits"]
+    return problems[:MAX_PROBLEMS] + ["and more"] * (len(problems) > MAX_PROBLEMS)
 
 
-@lru_cache(maxsize=256)
-def _validator(schema_text: str, strict_integers: bool) -> Validator:
-    from jsonschema import Draft202012Validator, validators
+def _unknown_names(schema: Schema, instance: Any) -> list[str]:
+    """Of the root, which alone is closed; a few of what may be a hundred thousand."""
+    if schema.get("additionalProperties") is not False or not isinstance(instance, dict):
+        return []
+    known = list(schema.get("properties", {}))
+    return [_unknown(str(name), known) for name in nsmallest(MAX_PROBLEMS + 1, instance.keys() - known)]
 
-    def is_integer(_checker: object, value: object) -> bool:
-        if isinstance(value, float) and not strict_integers:
-            return value.is_integer()
-        return isinstance(value, int) and not isinstance(value, bool)
 
-    def is_number(_checker: object, value: object) -> bool:
-        if isinstance(value, float):
-            return math.isfinite(value)
-        return isinstance(value, int) and not isinstance(value, bool)
+@lru_cache(maxsize=512)
+def _validator(schema_text: str, strict_integers: bool, *, fail_fast: bool) -> SchemaValidator:
+    return SchemaValidator(_Reader(strict_integers, fail_fast).read(json.loads(schema_text)))
 
-    checker = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": is_integer, "number": is_number})
-    validator: Validator = validators.extend(Draft202012Validator, type_checker=checker)(
-        json.loads(schema_text)
+
+class _Reader:
+    """Makes validators of the part of JSON Schema that tools are described in."""
+
+    def __init__(self, strict_integers: bool, fail_fast: bool) -> None:
+        self._strict_integers = strict_integers
+        self._fail_fast = fail_fast
+
+    def read(self, schema: Schema) -> core_schema.CoreSchema:
+        """The validator of one node; a node without `type` takes anything.
+
+        Raises:
+            ValueError: a keyword that no tool's schema has.
+        """
+        if unknown := schema.keys() - _KEYWORDS:
+            raise ValueError(f"no schema of a tool has {', '.join(sorted(unknown))}")
+        if "enum" in schema:
+            values = schema["enum"]
+            return _named(core_schema.literal_schema(values), f"one of {json.dumps(values)[:300]}")
+        readers = {
+            "string": _string, "boolean": _boolean, "integer": self._integer, "number": _number,
+            "array": self._array, "object": self._object,
+        }  # fmt: skip
+        return readers[schema["type"]](schema) if "type" in schema else core_schema.any_schema()
+
+    def _array(self, schema: Schema) -> core_schema.CoreSchema:
+        items = self.read(schema.get("items", {}))
+        return core_schema.list_schema(items, strict=True, fail_fast=self._fail_fast)
+
+    def _integer(self, schema: Schema) -> core_schema.CoreSchema:
+        least, most = schema.get("minimum"), schema.get("maximum")
+        bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
+        whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
+        if not self._strict_integers:
+            integral = core_schema.no_info_after_validator_function(_integral, _real())
+            whole = core_schema.union_schema([whole, integral], mode="left_to_right")
+        return _named(whole, f"an integer{bounds}")
+
+    def _object(self, schema: Schema) -> core_schema.CoreSchema:
+        nodes, required = schema.get("properties", {}), schema.get("required", [])
+        fields = {
+            name: core_schema.typed_dict_field(self.read(nodes.get(name, {})), required=name in required)
+            for name in dict.fromkeys([*nodes, *required])
+        }
+        more = schema.get("additionalProperties", True)
+        if isinstance(more, dict) and not fields:
+            keys = core_schema.str_schema(strict=True)
+            return core_schema.dict_schema(keys, self.read(more), strict=True, fail_fast=self._fail_fast)
+        extras = self.read(more) if isinstance(more, dict) else None
+        return core_schema.typed_dict_schema(
+            fields, strict=True, extra_behavior="allow", extras_schema=extras
+        )
+
+
+def _string(schema: Schema) -> core_schema.CoreSchema:
+    shortest, longest = schema.get("minLength"), schema.get("maxLength")
+    bounds = f" of {shortest or 0} to {longest} characters" if longest is not None else ""
+    text = core_schema.str_schema(strict=True, min_length=shortest, max_length=longest)
+    return _named(text, f"a string{bounds}")
+
+
+def _boolean(_schema: Schema) -> core_schema.CoreSchema:
+    return _named(core_schema.bool_schema(strict=True), "true or false")
+
+
+def _number(_schema: Schema) -> core_schema.CoreSchema:
+    whole = core_schema.int_schema(strict=True)
+    return _named(core_schema.union_schema([_real(), whole], mode="left_to_right"), "a number")
+
+
+def _real() -> core_schema.CoreSchema:
+    return core_schema.float_schema(strict=True, allow_inf_nan=False)
+
+
+def _integral(value: float) -> float:
+    if value.is_integer():
+        return value
+    raise ValueError
+
+
+def _named(schema: core_schema.CoreSchema, what: str) -> core_schema.CoreSchema:
+    return core_schema.custom_error_schema(
+        schema, custom_error_type="kind", custom_error_message=f"is not {what}"
     )
-    return validator
 
 
-def _messages(error: ValidationError) -> Iterable[str]:
-    """One error in words; jsonschema's own message repeats the whole instance, however large."""
-    path = error.json_path.removeprefix("$").removeprefix(".")
-    where = f"{path}: " if path else ""
-    got = _shown(error.instance)
-    match error.validator:
-        case "required":
-            missing = sorted(set(error.validator_value) - error.instance.keys())
-            return [f"{where}{name!r} is missing" for name in missing[:MAX_PROBLEMS]]
-        case "additionalProperties" if error.validator_value is False:
-            known = list(error.schema.get("properties", {}))
-            unknown = sorted(str(name) for name in error.instance.keys() - set(known))
-            return [f"{where}{_unknown(name, known)}" for name in unknown[:MAX_PROBLEMS]]
-        case "type":
-            kind = _KINDS.get(str(error.validator_value), str(error.validator_value))
-            leave_out = "; leave it out instead" if error.instance is None and path else ""
-            return [f"{where}{got} is not {kind}{leave_out}"]
-        case "enum":
-            return [f"{where}{got} is not one of {json.dumps(error.validator_value)[:300]}"]
-    return [f"{where}{got} does not fit {error.validator}"]
+def _message(error: ErrorDetails) -> str:
+    """One problem in words; the library's own repeats the whole value, however large."""
+    if error["type"] == "missing":
+        *parents, name = error["loc"]
+        return f"{_where(parents)}{name!r} is missing"
+    problem = _KINDS.get(error["type"], error["msg"])
+    leave_out = "; leave it out instead" if error["input"] is None and error["loc"] else ""
+    return f"{_where(error['loc'])}{_shown(error['input'])} {problem}{leave_out}"
+
+
+def _where(path: Sequence[int | str]) -> str:
+    """A place as `rows[1].id: `; the root has no name."""
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step[:100]}" for step in path)
+    return f"{steps.removeprefix('.')}: " if steps else ""
 
 
 def _unknown(name: str, known: list[str]) -> str:

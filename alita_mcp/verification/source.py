@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import io
 import platform
+import re
 import symtable
+import threading
 import tokenize
 import warnings
 from collections.abc import Callable
@@ -17,7 +19,12 @@ from alita_mcp.verification.wording import HIDDEN
 T = TypeVar("T")
 
 MAX_CODE_BYTES = 64 << 10
+MAX_WORDS = 16_000
+"""Names, numbers and signs: what 64 kB of ordinary code have. The parser stops all threads while it reads."""
+_WORD = re.compile(r"\w+|[^\w\s]")
 _UTF_8 = {"utf-8", "utf8"}
+_QUIET = threading.Lock()
+"""Filters of warnings are the whole process's."""
 MAX_DEPTH = 200
 """Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
 
@@ -55,7 +62,7 @@ def excerpt(node: ast.AST, limit: int = 60) -> str:
 
 def _understood(read: Callable[[], T], what: str) -> T:
     try:
-        with warnings.catch_warnings():
+        with _QUIET, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes warn; under -W error they would not parse
             return read()
     except SyntaxError as broken:
@@ -78,6 +85,11 @@ def _check_text(code: str) -> None:
     if len(encoded) > MAX_CODE_BYTES:
         raise refusal(
             f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}",
+            "Make the tool smaller: one capability per tool, large tables as a package.",
+        )
+    if len(_WORD.findall(code)) > MAX_WORDS:
+        raise refusal(
+            f"the code has more than {MAX_WORDS:,} names, numbers and signs",
             "Make the tool smaller: one capability per tool, large tables as a package.",
         )
     if hidden := HIDDEN.search(code):

@@ -1,0 +1,57 @@
+"""What is large goes to a thread, and a loop that was held is noticed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.event_loop import SMALL_PARTS, LoopLag, is_large, off_loop
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "large"),
+    [
+        ({"a": [1, 2, {"b": None}]}, False),
+        ("x" * 100_000, False),
+        ("x" * 1_000_000, True),
+        ([0] * (SMALL_PARTS + 1), True),
+        ({str(n): n for n in range(SMALL_PARTS + 1)}, True),
+        ([[0] * 10] * (SMALL_PARTS // 10), True),
+        (nested(SMALL_PARTS // 2), False),
+        (nested(100_000), True),
+    ],
+)
+def test_large_is_what_takes_long_to_walk(value: Any, large: bool) -> None:
+    assert is_large(value) is large
+
+
+async def test_only_large_work_takes_a_thread() -> None:
+    here = threading.get_ident()
+    assert await off_loop(threading.get_ident, large=False) == here
+    assert await off_loop(threading.get_ident, large=True) != here
+
+
+async def test_a_loop_that_was_held_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    lag = LoopLag()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lag.watch, 0.01)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(2):
+            time.sleep(LoopLag.TOLD_FROM_S + 0.1)  # noqa: ASYNC251 - the fault that it looks for
+            await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
+    assert lag.worst_s >= LoopLag.TOLD_FROM_S
+    assert [record.levelname for record in caplog.records if "nobody was answered" in record.message] == [
+        "WARNING"
+    ]
