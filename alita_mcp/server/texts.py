@@ -43,9 +43,9 @@ def _created(outcome: Answer) -> str:
 
 
 def _told_apart(outcome: Answer) -> str:
-    """How it differs from a tool that sounds alike."""
+    """How it stands to a tool that sounds alike."""
     lines = outcome.get("differs")
-    return f"Not the same as {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
+    return f"Beside {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
 
 
 def _to_verify(outcome: Answer) -> str:

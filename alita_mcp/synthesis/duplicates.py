@@ -11,11 +11,12 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search_text import likeness, words_of
+from alita_mcp.library.trust import is_lower
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
 from alita_mcp.synthesis.telling_inputs import constants_in
-from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
+from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.outcomes import ShownRange
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -33,7 +34,7 @@ class Compared:
 
     serving: Exists | None = None
     similar: tuple[Lookalike, ...] = ()
-    """Tools that sound alike, can be called alike and do something else."""
+    """Tools that sound alike and can be called alike: what they do otherwise, or on what thinner evidence the same."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Proved:
 
     draft: Draft
     verdict: Verdict
+    trust: Trust
+    """The last word on it, which agreement among candidates may lower."""
 
     @property
     def schemas(self) -> tuple[Schema, Schema]:
@@ -54,6 +57,8 @@ class Proved:
 async def compared(proved: Proved, names: Sequence[str], library: Library, rehearsal: Rehearsal) -> Compared:
     """Runs a draft beside each of the tools called `names`; the first that behaves the same serves already.
 
+    One that does the same on thinner evidence than the draft has does not: it would keep the better tool out.
+
     A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
     grants are compared in rehearsal only, and only with tools that ask for the same.
     """
@@ -63,9 +68,12 @@ async def compared(proved: Proved, names: Sequence[str], library: Library, rehea
             if name == proved.draft.name:
                 continue
             try:
-                found = await _beside(proved, await library.read(name), library, rehearsal)
+                known = await library.read(name)
+                found = await _beside(proved, known, library, rehearsal)
             except AlitaError:
                 continue
+            if isinstance(found, Exists) and is_lower(known.manifest.trust, than=proved.trust):
+                found = _on_thin_evidence(known, found)
             if isinstance(found, Exists):
                 return Compared(found)
             similar += [found] if found else []
@@ -111,6 +119,14 @@ async def _compare(
     constants = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
     await pair.look_at(await inputs_for(wanted, examples, _seed(draft, known), constants))
     return await pair.confirm()
+
+
+def _on_thin_evidence(known: StoredVersion, found: Exists) -> Lookalike:
+    name, trust = known.manifest.name, known.manifest.trust
+    differs = (
+        f"{name} gives the {found.why}, but is only {trust}: send this code again as {name} with update=true"
+    )
+    return Lookalike(name=name, version=found.version, differs=f"{differs}, or disable it")
 
 
 def _lookalike(draft: Draft, known: StoredVersion, found: Comparison) -> Lookalike | None:

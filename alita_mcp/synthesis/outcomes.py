@@ -9,12 +9,12 @@ from alita_mcp.values import Check, Stage, Value
 
 
 class Lookalike(Value):
-    """Another tool that sounds like a new one, can be called like it, and does something else."""
+    """Another tool that sounds like a new one, can be called like it, and is not it."""
 
     name: str
     version: int
     differs: str
-    """One input on which the two differ, and what each of them gives."""
+    """One input on which the two differ and what each of them gives; or that it does the same on thinner evidence."""
 
 
 class Created(Value):
@@ -37,9 +37,9 @@ class Created(Value):
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
     similar: tuple[str, ...] = ()
-    """Its own name and those of tools that sound like it and do something else; empty where there are none."""
+    """Its own name and those of tools that sound like it and are not it; empty where there are none."""
     differs: tuple[str, ...] = ()
-    """For each of those others one input that shows the difference."""
+    """For each of those others, why."""
 
 
 class Exists(Value):

@@ -197,13 +197,13 @@ class Toolsmith:
             return rejection(failure)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
+        report = await amend(verdict) if amend is not None else verdict.report
         beside = Compared()
         if not follows:
             await on_stage("duplicates")
-            beside = await self._beside(Proved(draft, verdict))
+            beside = await self._beside(Proved(draft, verdict, report.trust))
             if beside.serving is not None:
                 return beside.serving
-        report = await amend(verdict) if amend is not None else verdict.report
         accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
         return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
 
