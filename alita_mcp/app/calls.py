@@ -145,7 +145,7 @@ class Calls:
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         if result.ok and self._results is not None and self._may_be_kept(manifest):
-            await self._results.keep(_key(call), manifest.name, result)
+            self._results.keep(_key(call), manifest.name, result)
         return result
 
     async def _prove_called(self, manifest: Manifest, chain: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ from alita_mcp.library.trust import is_lower
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
-from alita_mcp.synthesis.telling_inputs import constants_in
+from alita_mcp.synthesis.telling_inputs import constants_apart, constants_in
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.outcomes import ShownRange
@@ -95,7 +95,7 @@ async def _beside(
             where = "" if draft.grants.is_pure else " in rehearsal"
             why = f"same results on {found.alike} inputs{where}{renamed(way)}"
             return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
-        difference = difference or _lookalike(draft, known, found)
+        difference = difference or _perhaps_same(known, found) or _lookalike(draft, known, found)
     return difference
 
 
@@ -116,9 +116,23 @@ async def _compare(
     found = await pair.look_at([example.arguments for example in examples])
     if found.is_over:
         return found
-    constants = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    await pair.look_at(await inputs_for(wanted, examples, _seed(draft, known), constants))
+    seed = _seed(draft, known)
+    both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
+    found = await pair.look_at(await inputs_for(wanted, examples, seed, both))
+    if found.may_be_same:  # where the programs differ, if anywhere, is where only one of them names something
+        apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
+        await pair.look_at(await inputs_for(wanted, examples, seed + 1, apart))
     return await pair.confirm()
+
+
+def _perhaps_same(known: StoredVersion, found: Comparison) -> Lookalike | None:
+    """What is told of a tool that agrees wherever both have a result, while only one has for much of the rest."""
+    if not found.may_be_same:
+        return None
+    name, alone = known.manifest.name, [each for each in found.seen if each.kind == "one refused"]
+    where = f"on {len(alone)} others one of the two has none, as with {brief(alone[0].arguments)}"
+    differs = f"{name} is perhaps the same: equal results on {found.alike} inputs, but {where}"
+    return Lookalike(name=name, version=known.manifest.version, differs=differs)
 
 
 def _on_thin_evidence(known: StoredVersion, found: Exists) -> Lookalike:

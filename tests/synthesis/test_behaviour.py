@@ -259,3 +259,19 @@ async def test_agreement_by_chance_is_worth_nothing() -> None:
     assert (await looked(alone, whole=True)).score == 0.0
     same, _ = both(rarely, rarely)
     assert (await looked(same)).score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("refuses", "is_same", "may_be_same"),
+    [(0, True, True), (2, True, True), (6, False, True), (30, False, False)],
+)
+async def test_two_of_which_one_refuses_much_are_the_same_only_perhaps(
+    refuses: int, is_same: bool, may_be_same: bool
+) -> None:
+    def picky(job: Job) -> RunResult:
+        return refused(job) if job.arguments["number"] < refuses else value(job)
+
+    beside, _ = both(value, picky, shown=False)
+    found = await beside.look_at([{"number": number} for number in range(60)])
+
+    assert (found.is_same, found.may_be_same) == (is_same, may_be_same)
