@@ -87,7 +87,9 @@ def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
         "64:ff9b::7f00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::1",
         "2002:7f00:1::", "2002:808:808::", "2001:0:1::1",
         "2001:db8::1", "fe80::1", "fe80::1%eth0", "2606:4700::1%1", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1",
-        "100::1", "3fff::1",
+        "100::1", "3fff::1", "5f00::1", "4000::1",
+        "192.31.196.1", "192.52.193.1", "192.175.48.1", "2620:4f:8000::1",
+        "2001:1::1", "2001:3::1", "2001:4:112::1", "2001:20::1", "2001:30::1",
         "", "localhost", "2130706433", "127.1", "0x7f000001",
     ],
 )  # fmt: skip
@@ -96,7 +98,7 @@ def test_addresses_that_are_not_public_are_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a"]
+    "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a", "2001:200::1"]
 )
 def test_public_addresses_are_fine(address: str) -> None:
     assert address_problem(address) == ""
