@@ -64,6 +64,33 @@ def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(patter
         read_pattern(pattern)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "github.io", "s3.amazonaws.com", "vercel.app", "pages.dev", "googleapis.com", "GitHub.io.",
+        "amazonaws.com", "core.windows.net", "kobe.jp",  # above names under which anybody may have one
+        "a.kobe.jp", "anything.ck", "r.appspot.com", "eu-west.r.appspot.com",  # under wildcards of the list
+        "xn--55qx5d.cn", "xn--j6w193g", "uk", "ac.uk", "gov.au", "internal",
+    ],
+)  # fmt: skip
+def test_a_wildcard_over_a_public_suffix_stands_for_names_of_everybody(name: str) -> None:
+    assert read_pattern(name).host == name.lower().removesuffix(".")
+    for wildcard in (f"*.{name}", f"*.{name}:8443"):
+        with pytest.raises(UsageError, match="everybody"):
+            read_pattern(wildcard)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "github.com", "me.github.io", "bucket.s3.amazonaws.com", "example.co.uk", "www.ck", "city.kobe.jp",
+        "xn--bcher-kva.example", "api.internal", "wikipedia.org", "xn--55qx5d.xn--55qx5d.cn", "xn--99999.org",
+    ],
+)  # fmt: skip
+def test_a_wildcard_over_a_registered_name_can_be_granted(name: str) -> None:
+    assert read_pattern(f"*.{name}").covers(f"api.{name}", 443)
+
+
 @given(st.text(alphabet="01279.x-abf", min_size=1, max_size=20))
 def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
     try:
