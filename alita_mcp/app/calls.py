@@ -144,7 +144,8 @@ class Calls:
         wrong = await _misfit(manifest, result)
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
-        if result.ok and self._results is not None and self._may_be_kept(manifest):
+        # what another tool passes on may hold its secrets, which never reach a disk
+        if result.ok and self._results is not None and not chain and self._may_be_kept(manifest):
             self._results.keep(_key(call), manifest.name, result)
         return result
 

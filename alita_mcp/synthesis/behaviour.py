@@ -21,7 +21,7 @@ from alita_mcp.verification.findings import brief, encodable
 from alita_mcp.verification.input_source import NoInputs, input_source
 from alita_mcp.verification.matrix import outcome_word
 from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, SECOND_SEED, outcome_in_words
+from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, outcome_in_words
 
 Arguments = dict[str, Any]
 Kind = Literal["alike", "different", "refused", "one refused", "one lost", "lost"]
@@ -71,7 +71,7 @@ class Party:
         }
         changed: dict[str, Any] = {"arguments": own, "limits": limits.model_copy(update=quick)}
         if again:
-            changed |= {"hash_seed": SECOND_SEED, "clock_offset_s": SECOND_CLOCK_OFFSET_S}
+            changed["clock_offset_s"] = SECOND_CLOCK_OFFSET_S
         return self.job.model_copy(update=changed)
 
 
