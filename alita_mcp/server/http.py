@@ -23,6 +23,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.server.connections import (
+    ACCEPTED_AT_ONCE,
+    MAX_STRANGERS,
+    MAX_UNACCEPTED,
+    ConnectionLimits,
+    bounded,
+    raise_descriptor_limit,
+)
 from alita_mcp.server.ending import ending_signal, leaving_at_latest
 from alita_mcp.server.replay import ResumableSessions
 from alita_mcp.server.tokens import BearerDoor, token_for
@@ -54,6 +62,7 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     allowed_hosts: tuple[str, ...] = (),
     server: Server[Any] | None = None,
     pages: Sequence[Route] = (),
+    limits: ConnectionLimits | None = None,
     until: Callable[[str], Awaitable[int]] = until_signal,
 ) -> int:
     """Serves for as long as `until` runs, which is told the URL; returns the exit status that it gives.
@@ -66,17 +75,21 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     token = token_for(settings, host)
+    limits = limits or ConnectionLimits(strangers=min(MAX_STRANGERS, raise_descriptor_limit() // 4))
     listener = _listen(host, port)
     with listener:
         server = server or _built(settings)
         security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
         sessions = _sessions(server, security)
         requests = OpenRequests(_routes(sessions, pages, security))
-        web = _Web(requests if token is None else BearerDoor(requests, token))
+        web = _Web(BearerDoor(requests, token), limits)
         with ExitStack() as deadline:
             async with sessions.run(), anyio.create_task_group() as tasks:
                 tasks.start_soon(web.serve, [listener])
                 await web.wait_until_started()
+                listener.listen(
+                    MAX_UNACCEPTED
+                )  # what uvicorn calls backlog is also how many it accepts at once
                 status = await until(_url(listener))
                 deadline.enter_context(leaving_at_latest(status))
                 _close_listen_streams(server)
@@ -152,10 +165,12 @@ class _Response:
 class _Web(uvicorn.Server):
     """uvicorn without its signal handlers, which would end the process by the signal itself."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, limits: ConnectionLimits) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
+                http=bounded(limits),
+                backlog=ACCEPTED_AT_ONCE,
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -246,7 +261,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on port {port}: there is none of that number.")
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=256)
+        return socket.create_server((host, port), family=family)
     except OSError as refused:
         raise UsageError(
             f"Cannot listen on {host!r} port {port}: {refused}.", hint="Choose another address or port."

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any, NamedTuple
 
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
+from mcp.server.streamable_http import (
+    EventCallback,
+    EventMessage,
+    EventStore,
+    StreamableHTTPServerTransport,
+)
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 
@@ -54,7 +61,7 @@ class RecentEvents(EventStore):
 
 
 class ResumableSessions(StreamableHTTPSessionManager):
-    """Session manager whose every session has a store of its own.
+    """Session manager whose every session has a store of its own, and where abandoned ones make room for new ones.
 
     The SDK names streams by request id, which repeats between sessions: with one shared store a client could
     be sent another client's messages.
@@ -68,3 +75,18 @@ class ResumableSessions(StreamableHTTPSessionManager):
     @event_store.setter
     def event_store(self, _given: Any) -> None:
         """What the constructor was given does not matter."""
+
+    def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
+        if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
+            self._end_longest_idle()
+        return super()._admit_session(requestor)
+
+    def _end_longest_idle(self) -> None:
+        """Ends the session whose last request ended first; none while all are in use."""
+        scopes = {name: session.idle_scope for name, session in self._server_instances.items()}
+        idle = {name: scope for name, scope in scopes.items() if scope and scope.deadline < math.inf}
+        if idle:
+            oldest = min(idle, key=lambda name: idle[name].deadline)
+            del self._server_instances[oldest]
+            self._session_owners.pop(oldest, None)
+            idle[oldest].cancel()

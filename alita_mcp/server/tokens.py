@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
+from alita_mcp.server.connections import admit
 from alita_mcp.settings import Settings
 
 OPEN_PATHS = frozenset({"/healthz"})
@@ -43,13 +44,17 @@ def token_for(settings: Settings, host: str) -> str | None:
 class BearerDoor:
     """ASGI middleware: answers 401 unless the request carries the token; compares in constant time."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        """Asks for `token`; for none where it is None."""
         self._app = app
-        self._expected = _digest(token.encode())
+        self._expected = None if token is None else _digest(token.encode())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets open paths and requests with the token through."""
-        if scope["path"] in OPEN_PATHS or self._carries_token(scope):
+        """Lets open paths and requests with the token through; the latter make their connection a known one."""
+        if scope["path"] in OPEN_PATHS:
+            await self._app(scope, receive, send)
+        elif self._carries_token(scope):
+            admit(scope)
             await self._app(scope, receive, send)
         else:
             refusal = JSONResponse(
@@ -63,6 +68,8 @@ class BearerDoor:
             await refusal(scope, receive, send)
 
     def _carries_token(self, scope: Scope) -> bool:
+        if self._expected is None:
+            return True
         sent: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(sent) != 1:
             return False

@@ -1,0 +1,230 @@
+"""What clients without a token, slow ones, and those that never come back can take from the others: nothing."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import httpx
+import psutil
+import pytest
+
+from alita_mcp.server.connections import ConnectionLimits
+from alita_mcp.server.http import MAX_SESSIONS, ResumableSessions
+from alita_mcp.settings import Settings
+from tests.server.processes import PATIENCE_S, TINY, environment, started
+from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token
+from tests.server.tiny_server import build_server
+
+FLOOD = 1_100
+HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+WITH_TOKEN = f"Authorization: Bearer {TOKEN}\r\n".encode()
+HALF_A_BODY = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n%sContent-Length: 1000\r\n\r\n{"
+HASTE = ConnectionLimits(head_s=0.3, body_s=0.3)
+BEARER = {"authorization": f"Bearer {TOKEN}"}
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="descriptor limits are POSIX")
+
+
+@pytest.fixture
+def many_descriptors() -> Iterator[None]:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 < hard < FLOOD + 500:
+        pytest.skip(f"only {hard} descriptors may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, FLOOD + 500), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def limited(descriptors: str) -> tuple[str, ...]:
+    """The tiny server under a limit of its own, as `ulimit` takes it."""
+    return ("sh", "-c", f'ulimit {descriptors}; exec "$@"', "sh", sys.executable, str(TINY), "http")
+
+
+async def seconds_of(url: str) -> float:
+    """How long one answer takes over a new connection."""
+    begun = time.monotonic()
+    answer = await posted(url, **BEARER)
+    assert answer.status_code == 200
+    return time.monotonic() - begun
+
+
+def address(url: str) -> tuple[str, int]:
+    return "127.0.0.1", int(url.split(":")[2].split("/", maxsplit=1)[0])
+
+
+async def half_open(url: str, said: bytes) -> anyio.abc.SocketStream:
+    stream = await anyio.connect_tcp(*address(url))
+    await stream.send(said)
+    return stream
+
+
+async def is_cut(stream: anyio.abc.SocketStream) -> bytes:
+    """What the server still said before it let go."""
+    heard = b""
+    try:
+        while True:
+            heard += await stream.receive()
+    except (anyio.EndOfStream, anyio.BrokenResourceError):
+        return heard
+
+
+async def trickled(stream: anyio.abc.SocketStream) -> None:
+    """Goes on byte by byte, until the other side has had enough."""
+    try:
+        while True:
+            await stream.send(b"x")
+            await anyio.sleep(0.05)
+    except anyio.BrokenResourceError:
+        return
+
+
+@posix
+@pytest.mark.process
+@pytest.mark.parametrize("descriptors", ["-n 512", "-S -n 1024"])
+async def test_half_open_connections_do_not_keep_a_client_with_the_token_waiting(
+    tmp_path: Path, many_descriptors: None, descriptors: str
+) -> None:
+    async with started(limited(descriptors), environment(token=TOKEN), tmp_path) as peer:
+        url = (await peer.says("serving MCP at")).split()[-1]
+        before = max([await seconds_of(url) for _ in range(3)])
+        with ExitStack() as flood:
+            for _ in range(FLOOD):
+                stranger = flood.enter_context(socket.create_connection(address(url)))
+                stranger.sendall(HALF_A_HEAD)
+            during = [await seconds_of(url) for _ in range(3)]
+        assert max(during) < 2 + 20 * before
+        assert "Traceback" not in peer.stderr
+        assert "out of system resource" not in peer.stderr
+
+
+@posix
+@pytest.mark.process
+@pytest.mark.skipif(not hasattr(psutil.Process, "rlimit"), reason="psutil tells limits on Linux only")
+async def test_a_server_may_have_as_many_descriptors_as_the_system_lets_it(tmp_path: Path) -> None:
+    async with started(limited("-S -n 300; ulimit -H -n 900"), environment(), tmp_path) as peer:
+        await peer.says("serving MCP at")
+        assert psutil.Process(peer.pid).rlimit(psutil.RLIMIT_NOFILE) == (900, 900)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"\r\n",
+        HALF_A_HEAD,
+        HALF_A_BODY % b"",
+        HALF_A_BODY % WITH_TOKEN,
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /heal",
+    ],
+    ids=["nothing", "a blank line", "a head", "a body without a token", "a body", "a second head"],
+)
+@pytest.mark.parametrize("trickles", [False, True])
+async def test_who_does_not_finish_a_request_in_time_is_let_go(
+    settings: Settings, said: bytes, trickles: bool
+) -> None:
+    async with listening(with_token(settings), limits=HASTE) as url:
+        async with await half_open(url, said or b"") as stream, anyio.create_task_group() as tasks:
+            if trickles:
+                tasks.start_soon(trickled, stream)
+            await is_cut(stream)
+            tasks.cancel_scope.cancel()
+        assert (await posted(url, **BEARER)).status_code == 200
+
+
+async def test_an_answer_may_take_longer_than_a_request(settings: Settings) -> None:
+    import mcp_types
+    from mcp.server.lowlevel import Server
+
+    async def call(_context: object, _params: Any) -> mcp_types.CallToolResult:
+        await anyio.sleep(5 * HASTE.head_s)
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(type="text", text="at last")])
+
+    server: Server[Any] = Server("slow", version="1", on_call_tool=call)
+    limited = listening(settings, server=server, limits=HASTE)
+    async with limited as url, httpx.AsyncClient(timeout=PATIENCE_S) as http:
+        session = await opened_session(http, url)
+        asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "x", "arguments": {}}}
+        assert "at last" in (await http.post(url, json=asked, headers=session)).text
+
+
+async def test_the_oldest_connection_without_a_token_makes_room_and_none_with_it(settings: Settings) -> None:
+    few = ConnectionLimits(strangers=3)
+    async with listening(with_token(settings), limits=few) as url, httpx.AsyncClient() as http:
+        stream_of_events = http.stream("GET", url, headers=await opened(http, url))
+        async with stream_of_events as standing:
+            strangers = [await half_open(url, HALF_A_HEAD) for _ in range(5)]
+            assert [await is_cut(stream) for stream in strangers[:2]] == [b"", b""]
+            for stream in strangers[2:]:
+                await stream.send(b"x\r\n\r\n")
+                assert b" 401 " in await stream.receive()
+            assert standing.status_code == 200
+            assert (await http.get(url.replace("/mcp", "/healthz"))).status_code == 200
+            for stream in strangers:
+                await stream.aclose()
+
+
+async def test_a_health_check_makes_nobody_known(settings: Settings) -> None:
+    async with (
+        listening(with_token(settings), limits=ConnectionLimits(strangers=1)) as url,
+        await half_open(url, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as first,
+    ):
+        assert b" 200 " in await first.receive()
+        async with await half_open(url, HALF_A_HEAD):
+            await is_cut(first)
+
+
+async def test_without_a_token_who_asked_completely_is_known(settings: Settings) -> None:
+    async with (
+        listening(settings, limits=ConnectionLimits(strangers=1)) as url,
+        httpx.AsyncClient(timeout=PATIENCE_S) as http,
+    ):
+        session = await opened_session(http, url)
+        async with http.stream("GET", url, headers=session) as standing:
+            for _ in range(3):
+                async with await half_open(url, HALF_A_HEAD):
+                    pass
+            assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
+            assert standing.status_code == 200
+
+
+async def opened(http: httpx.AsyncClient, url: str) -> dict[str, str]:
+    """The headers of a session that the token opened."""
+    http.headers.update(BEARER)
+    return await opened_session(http, url)
+
+
+# --- sessions ------------------------------------------------------------------------------------------------
+
+
+async def test_abandoned_sessions_make_room_the_longest_idle_one_first(settings: Settings) -> None:
+    ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    async with listening(settings) as url, httpx.AsyncClient(timeout=PATIENCE_S) as http:
+        held, oldest, used = [await opened_session(http, url) for _ in range(3)]
+        async with http.stream("GET", url, headers=held):
+            for _ in range(MAX_SESSIONS - 3):
+                assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
+            assert (await http.post(url, json=ping, headers=used)).status_code == 200
+            assert (await http.post(url, json=POST, headers=HEADERS)).status_code == 200
+            found = [
+                (await http.post(url, json=ping, headers=session)).status_code
+                for session in (oldest, used, held)
+            ]
+    assert found == [404, 200, 200]
+
+
+async def test_sessions_that_are_all_in_use_are_not_ended_for_a_new_one(settings: Settings) -> None:
+    """The manager itself, with room for one."""
+    sessions = ResumableSessions(build_server(settings), max_sessions=1)
+    async with sessions.run():
+        assert sessions._admit_session(None) is not None
+        assert sessions._admit_session(None) is None
