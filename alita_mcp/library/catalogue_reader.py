@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import VersionRow
-from alita_mcp.library.catalogue_schema import CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
-from alita_mcp.values import CatalogueEntry, Manifest, ToolState
+from alita_mcp.library.catalogue_rows import Approval, VersionRow
+from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
+from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
 
 BUSY_SECONDS = 10.0
 KEPT_ENTRIES = 1_024
@@ -145,19 +145,33 @@ class CatalogueReader:
         )
         return {row["sandbox"]: row["lock"] for row in self._rows(query, name=name, version=version)}
 
+    def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
+        """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
+        lock = self.evidence(name, version).get(sandbox_kind)
+        return Lock.model_validate_json(lock) if lock else None
+
     def version_row(self, name: str, version: int) -> VersionRow | None:
         """The seal of a published version, and why it is quarantined if it is."""
         query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
 
-    def is_approved(self, name: str, digest: str) -> bool:
-        """Whether a person approved what this version asks for."""
-        return bool(
-            self._rows(
-                "SELECT 1 FROM approval WHERE name = :name AND digest = :digest", name=name, digest=digest
-            )
-        )
+    def approval(self, name: str, digest: str) -> Approval | None:
+        """What a person granted of that which a version asks for; None: nothing."""
+        rows = self._rows(APPROVAL, name=name, digest=digest)
+        if not rows:
+            return None
+        part = rows[0]["part"]
+        return Approval(Grants.model_validate_json(part) if part else None)
+
+    def approved_last(self, name: str) -> str | None:
+        """The digest of a tool that was approved last; None where none is."""
+        query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
+        return next(iter(self._names(query, name=name)), None)
+
+    def approved_in_part(self) -> list[str]:
+        """Names of the tools of which a person approved a part of what they ask for."""
+        return self._names("SELECT DISTINCT name FROM approval_part")
 
     def is_cached(self, name: str) -> bool:
         """Whether results of a tool may be kept."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from alita_mcp.values import Value
+from alita_mcp.values import Grants, Value
+
+By = Literal["person", "client", "policy"]
+"""Who asks for a change: a person at the command line, a client's model, or `ALITA_POLICY`."""
 
 
 class JournalRow(Value):
@@ -25,6 +28,14 @@ class Claim(Value):
     name: str
     version: int
     owner: str
+
+
+@dataclass(frozen=True)
+class Approval:
+    """That a person granted what one digest asks for."""
+
+    part: Grants | None = None
+    """What of it; None: all."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable, write_folder
-from alita_mcp.library.files import VERSION_FILES, Folder, ToolFiles, seal_of
+from alita_mcp.library.files import VERSION_FILES, Folder, ToolFiles, seal_of, written_example
+from alita_mcp.library.trust import is_lower
+from alita_mcp.values import StoredVersion
 
 RAISE_STEPS = (
     "claimed",
@@ -89,6 +91,28 @@ def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) 
         sync_folder(files.root)
     except OSError as error:
         raise unreadable(place, error) from error
+
+
+def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
+    """Refuses files that are not the same tool with as much proved about it, or more.
+
+    Raises:
+        LibraryError: they are not; the message says how they differ.
+    """
+    name = f"{known.manifest.name} v{known.manifest.version}"
+    evidence = {"trust", "deterministic", "digest"}
+    if (
+        raised.code != known.code
+        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
+    ):
+        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
+    if is_lower(raised.manifest.trust, known.manifest.trust):
+        raise LibraryError(
+            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
+            hint="Publish a new version if the tool is wrong.",
+        )
+    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
+        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
 
 
 def _seal_in(folder: Path) -> str:

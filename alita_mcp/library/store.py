@@ -22,7 +22,7 @@ from alita_mcp.errors import (
 )
 from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
-from alita_mcp.library.catalogue_rows import Claim
+from alita_mcp.library.catalogue_rows import Approval, By, Claim
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.files import (
     Folder,
@@ -33,12 +33,11 @@ from alita_mcp.library.files import (
     seal_of,
     unpack,
     versions_under,
-    written_example,
 )
 from alita_mcp.library.locks import Owner, held
+from alita_mcp.library.naming import decided
 from alita_mcp.library.permits import Permits
-from alita_mcp.library.replacing import Exchange, put_right
-from alita_mcp.library.trust import is_lower
+from alita_mcp.library.replacing import Exchange, put_right, refuse_other_or_less
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -60,7 +59,7 @@ class Store:
             LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
             UsageError: the grants file does not fit.
         """
-        self.permits = Permits(grants_file, self._is_approved)
+        self.permits = Permits(grants_file, self._approval)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -90,6 +89,7 @@ class Store:
             self._purge()
             self._drop_old_index()
             self._install(starters)
+            self.permits.bind_with(self.catalogue.bound)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
@@ -117,7 +117,9 @@ class Store:
         self._owner.close()
 
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
-        """Makes an accepted version the current one of its tool.
+        """Gives a tool an accepted version; it becomes the current one where `Catalogue.publish` says so.
+
+        One that asks for what nobody granted waits: it is kept, and the current version stays.
 
         Raises:
             NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
@@ -142,7 +144,7 @@ class Store:
         """
         name, version = known.manifest.name, known.manifest.version
         files = pack(accepted, version, known.manifest.created_at)
-        _refuse_other_or_less(unpack(files, name, version), known)
+        refuse_other_or_less(unpack(files, name, version), known)
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim, known.manifest.digest)
         exchange = Exchange(self.files, name, version, self._on_step)
@@ -177,12 +179,12 @@ class Store:
             raise quarantined(name, version, row.quarantined)
         return self._check(name, version, row.seal)
 
-    def enable(self, name: str, version: int) -> None:
+    def enable(self, name: str, version: int, by: By) -> None:
         """Brings a disabled, deleted or quarantined tool back, once its current version is proved unchanged.
 
         Raises:
             ToolQuarantined: it is not what was verified.
-            ToolUnavailable: it was deleted too long ago.
+            ToolUnavailable: it was deleted too long ago; or a person decided it, and a client asks.
         """
         row = self.reader.version_row(name, version)
         if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
@@ -190,7 +192,8 @@ class Store:
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
             )
         self._check(name, version, row.seal)
-        self.catalogue.change("enabled", name, version)
+        if not self.catalogue.change("enabled", name, version, by=by):
+            raise decided(name)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
@@ -233,8 +236,13 @@ class Store:
                 with held(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
 
-    def _is_approved(self, name: str, digest: str) -> bool:
-        return self.reader.is_approved(name, digest)
+    def _is_filed(self, name: str) -> bool:
+        """Whether the grants file names the current version of a tool, that one and no other."""
+        entry = self.reader.entry(name)
+        return entry is not None and self.permits.is_bound(entry.manifest)
+
+    def _approval(self, name: str, digest: str) -> Approval | None:
+        return self.reader.approval(name, digest)
 
     def _lives(self, claim: Claim) -> bool:
         return self._owner.is_alive(claim.owner)
@@ -309,7 +317,10 @@ class Store:
 
     def _enter(self, name: str, version: int, files: Folder, event: str) -> Manifest:
         stored = unpack(files, name, version)
-        self.catalogue.publish(stored.manifest, seal_of(files), stored.report.sandbox, event)
+        granted = self.permits.of(stored.manifest) is not None and not self._is_filed(name)
+        self.catalogue.publish(
+            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted
+        )
         return stored.manifest
 
     @contextmanager
@@ -324,23 +335,6 @@ def _proved(root: Path, name: str, version: int) -> Folder:
     files = read_version_folder(root / name / f"v{version}", name, version)
     unpack(files, name, version)
     return files
-
-
-def _refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
-    name = f"{known.manifest.name} v{known.manifest.version}"
-    evidence = {"trust", "deterministic", "digest"}
-    if (
-        raised.code != known.code
-        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
-    ):
-        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
-    if is_lower(raised.manifest.trust, known.manifest.trust):
-        raise LibraryError(
-            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
-            hint="Publish a new version if the tool is wrong.",
-        )
-    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
-        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
 
 
 def _tombstone_limit() -> str:

@@ -78,7 +78,12 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
             "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
             "network": _said(_STRINGS, "Host names"),
-            "update": _said(_BOOLEAN, "New version of a tool that exists"),
+            "update": _said(_BOOLEAN, "New version of a tool that exists; its tests must still hold"),
+            "breaks": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Arguments of the tests that no longer hold",
+            },
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
             "job_id": _said(_STRING, "Asks for the outcome of a job under way"),
         },
@@ -137,7 +142,6 @@ def definition_of(manifest: Manifest) -> types.Tool:
         _meta={
             "alita/trust": manifest.trust,
             "alita/version": manifest.version,
-            "alita/digest": manifest.digest,
         },
     )
 

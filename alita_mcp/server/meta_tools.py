@@ -34,7 +34,7 @@ STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
-    "synthesize_tool": ("tests", "use_when", "packages", "network"),
+    "synthesize_tool": ("tests", "use_when", "packages", "network", "breaks"),
 }
 """Fields that models like to send as JSON text."""
 _NEXT = {
@@ -176,7 +176,7 @@ def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        optional = {"similar", "differs"}
+        optional = {"similar", "differs", "breaks"}
         structured = {
             field: value
             for field, value in structured.items()

@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[str, str, Callable[[StoredVersion, tuple[str, ...]], str]
     "manifest": (
         JSON,
         "Schemas and permissions",
-        lambda stored, _: stored.manifest.model_dump_json(indent=1),
+        lambda stored, _: stored.manifest.model_dump_json(indent=1, exclude={"digest"}),
     ),
     "report": (
         JSON,

@@ -34,12 +34,26 @@ def outcome_text(outcome: Answer) -> str:
 
 
 def _created(outcome: Answer) -> str:
+    if outcome.get("kept"):
+        made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
+        return f"{made}, but {outcome['kept']}. {_broken(outcome)}{_to_verify(outcome)}".strip()
     how = "directly by its name or through" if outcome["call"] == "direct" else "now through"
-    return (
+    return _broken(outcome) + (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
         f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
         + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
     )
+
+
+def _broken(outcome: Answer) -> str:
+    """What an update gave up, the first case in full."""
+    cases = outcome.get("breaks")
+    if not cases:
+        return ""
+    first = clipped(as_json(cases[0]["arguments"]), 60)
+    now = f"{clipped(as_json(cases[0]['expected']), 30)} is now {clipped(as_json(cases[0]['got']), 30)}"
+    more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"No longer holds, as declared: {first}: {now}{more}. "
 
 
 def _told_apart(outcome: Answer) -> str:
@@ -83,7 +97,9 @@ def _working(outcome: Answer) -> str:
 
 def _needs_approval(outcome: Answer) -> str:
     asked = clipped(", ".join(outcome["grants"]), 120)
-    return f"{outcome['tool']} v{outcome['version']} passed and is kept. It needs {asked}. {outcome['how']}"
+    kept = f" {outcome['kept'].partition(':')[0]}." if outcome.get("kept") else ""
+    passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
+    return f"{passed} It needs {asked}. {_broken(outcome)}{outcome['how']}"
 
 
 _OUTCOMES = {

@@ -173,4 +173,4 @@ def _seed(draft: Draft, known: StoredVersion) -> int:
 def lock_of(known: StoredVersion, library: Library, rehearsal: Rehearsal) -> Lock:
     """The packages that a tool has in this kind of sandbox."""
     manifest = known.manifest
-    return library.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
+    return library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.modes import Mode
@@ -39,6 +39,8 @@ class SynthesisRequest(Value):
     tools: tuple[str, ...] = Field(default=(), max_length=20)
     secrets: tuple[str, ...] = Field(default=(), max_length=20)
     update: bool = False
+    breaks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=200)
+    """Arguments of those examples of the replaced version that are not to hold any longer."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
 
