@@ -73,7 +73,7 @@ async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(
             "There is no terminal to ask on, so the digest of the version has to be named.",
-            hint=f"Look at `alita show {name} --version {manifest.version}`, then: alita approve {name} DIGEST",
+            hint=f"Look at `alita show {name} {manifest.version}`, then: alita approve {name} DIGEST",
         )
     before = await _approved_last(name, library)
     output.note(f"{name} v{manifest.version}  {manifest.digest}")

@@ -50,7 +50,7 @@ async def version_to_approve(library: Versions, name: str, digest: str | None = 
     if found is None:
         raise ToolNotFound(
             f"No version of {name} has the digest {digest}.",
-            hint=f"`alita show {name} --version N` shows the digest of each version.",
+            hint=f"`alita show {name} VERSION` shows the digest of each version.",
         )
     if not may_hold_grants(found.manifest):
         raise too_thin(found)
