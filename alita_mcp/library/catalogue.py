@@ -139,20 +139,25 @@ class Catalogue:
         with self._transaction() as db:
             db.execute("DELETE FROM claim WHERE name = ? AND owner = ?", (claim.name, claim.owner))
 
-    def publish(self, manifest: Manifest, seal: str, sandbox: str, event: str = "published") -> None:
+    def publish(
+        self, manifest: Manifest, seal: str, sandbox: str, event: str = "published", made_by: str = ""
+    ) -> None:
         """Enters a version whose files are in place, in one transaction that also ends its claim.
 
         It becomes the current one, unless the event is `raised`: then it is there and gets other evidence.
         """
-        self.publish_all([(manifest, seal, sandbox)], event)
+        self.publish_all([(manifest, seal, sandbox)], event, made_by)
 
-    def publish_all(self, versions: Iterable[tuple[Manifest, str, str]], event: str = "published") -> None:
+    def publish_all(
+        self, versions: Iterable[tuple[Manifest, str, str]], event: str = "published", made_by: str = ""
+    ) -> None:
         """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
             for manifest, seal, sandbox in versions:
                 values = {
                     "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
                     "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+                    "made_by": made_by, "event": event,
                 }  # fmt: skip
                 for statement in RAISE if event == "raised" else PUBLISH:
                     db.execute(statement, values)

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import VersionRow
+from alita_mcp.library.catalogue_rows import Origin, VersionRow
 from alita_mcp.library.catalogue_schema import CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
 from alita_mcp.values import CatalogueEntry, Manifest, ToolState
 
@@ -110,10 +110,18 @@ class CatalogueReader:
                     found[name] = entry
         return found
 
-    def candidates(self, most: int, newest: int, *, verified_only: bool, filed: Iterable[str]) -> list[str]:
+    def candidates(
+        self,
+        most: int,
+        newest: int,
+        *,
+        verified_only: bool,
+        filed: Iterable[str],
+        reviewed_only: bool = False,
+    ) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
         values = {"most": most, "newest": newest, "least": int(verified_only), "filed": json.dumps([*filed])}
-        return self._names(CANDIDATES, **values)
+        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
@@ -150,6 +158,15 @@ class CatalogueReader:
         query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
+
+    def origin(self, name: str, version: int) -> Origin:
+        """Who made a version, and whether a person reviewed exactly what is there; nobody, for what is unknown."""
+        query = (
+            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            " WHERE name = :name AND version = :version"
+        )
+        rows = self._rows(query, name=name, version=version)
+        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
 
     def is_approved(self, name: str, digest: str) -> bool:
         """Whether a person approved what this version asks for."""

@@ -27,6 +27,14 @@ class Claim(Value):
     owner: str
 
 
+class Origin(Value):
+    """Where a version comes from, and whether a person looked at it as it is now."""
+
+    made_by: str = ""
+    """What the client called itself; empty where it is not known."""
+    reviewed: bool = False
+
+
 @dataclass(frozen=True)
 class VersionRow:
     """What the catalogue holds against a version's files."""

@@ -71,10 +71,16 @@ class Library:
         """All tools but the deleted ones, the oldest first; each is read when it is asked for."""
         return self.tools.entries()
 
-    def promotable(self, at_most: int, *, verified_only: bool) -> tuple[CatalogueEntry, ...]:
+    def promotable(
+        self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
+    ) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
         names = self.tools.candidates(
-            at_most, newcomers(at_most), verified_only=verified_only, filed=self.permits.filed()
+            at_most,
+            newcomers(at_most),
+            verified_only=verified_only,
+            reviewed_only=reviewed_only,
+            filed=self.permits.filed(),
         )
         return tuple(self.tools.some(names).values())
 
@@ -182,6 +188,12 @@ class Library:
         if not may_hold_grants(self.entry(name).manifest):
             raise too_thin(await self.read(name))
         return await self._alter("approved", name)
+
+    async def review(self, name: str, version: int, digest: str) -> bool:
+        """A person has read a version; False when it is not the one of that digest (any more)."""
+        return await self._change(
+            partial(self._store.catalogue.change, digest=digest), "reviewed", name, version
+        )
 
     async def revoke(self, name: str) -> CatalogueEntry:
         """A person takes all grants of a tool back."""

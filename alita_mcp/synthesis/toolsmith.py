@@ -143,16 +143,22 @@ class Toolsmith:
         known = await same_tool(draft, self._library, update=request.update)
         if known is not None:
             return await self._resubmitted(draft, known, on_stage)
-        return await self.submit(draft, on_stage, update=request.update)
+        return await self.submit(draft, on_stage, update=request.update, made_by=request.made_by)
 
     async def submit(
-        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+        self,
+        draft: Draft,
+        on_stage: OnStage,
+        *,
+        update: bool,
+        amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
         """A draft through all gates and into the library; `amend` has the last word on the report."""
         standing = self.standing(draft.name, update=update)
         if isinstance(standing, Exists | Rejected):
             return standing
-        return await self._prove_and_publish(draft, standing, on_stage, amend)
+        return await self._prove_and_publish(draft, standing, on_stage, amend, made_by)
 
     async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: OnStage) -> Outcome:
         """More examples for the tool that is there; once it is verified, what it asks for can be granted."""
@@ -187,7 +193,7 @@ class Toolsmith:
         )
 
     async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None
+        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None, made_by: str
     ) -> Outcome:
         if follows and await self._is_current(draft):
             return Exists(tool=draft.name, version=follows, why="this is the current version, word for word")
@@ -204,7 +210,9 @@ class Toolsmith:
             if beside.serving is not None:
                 return beside.serving
         report = await amend(verdict) if amend is not None else verdict.report
-        accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
+        accepted = AcceptedVersion(
+            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+        )
         return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
 
     async def _beside(self, proved: Proved) -> Compared:

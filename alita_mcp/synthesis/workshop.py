@@ -28,7 +28,13 @@ class Submission(Protocol):
         ...
 
     async def submit(
-        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+        self,
+        draft: Draft,
+        on_stage: OnStage,
+        *,
+        update: bool,
+        amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
         """A draft through all gates and into the library."""
         ...
