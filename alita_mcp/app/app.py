@@ -64,7 +64,11 @@ class App:
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
-        promotable = self.library.promotable(self.settings.promoted, verified_only=self._verified_only)
+        promotable = self.library.promotable(
+            self.settings.promoted,
+            verified_only=self._verified_only,
+            reviewed_only=self.settings.review == "list",
+        )
         return self._promotion.choose(promotable)
 
     async def search(self, query: str, limit: int = 5, *, asker: str = "") -> SearchAnswer:

@@ -22,6 +22,7 @@ from alita_mcp.cli import (
     installing,
     keeping,
     making,
+    reviewing,
     running,
     serving,
     solving,
@@ -82,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, finding, running, making, keeping, approving,
-        caching, environments, solving, benching,
+        reviewing, caching, environments, solving, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

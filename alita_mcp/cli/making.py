@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from alita_mcp.models.recorded import Exchanges
 
 MAX_FILE_BYTES = 64 << 20
+COMMAND_LINE = "the command line"
+"""Who made a tool that came in through `alita`."""
 
 
 def add_commands(family: Family) -> None:
@@ -119,7 +121,7 @@ async def _make_all(
 async def _make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
     with output.progress(str(raw.get("name") or "synthesize")[:60]) as on_stage:
-        outcome = await app.synthesize(read_request(raw), on_stage)
+        outcome = await app.synthesize(read_request(raw, COMMAND_LINE), on_stage)
         while isinstance(outcome, Working):
             outcome = await app.resume(outcome.job_id, on_stage)
     return outcome

@@ -149,13 +149,14 @@ class Catalogue:
         event: str = "published",
         *,
         takes_over: bool = True,
+        made_by: str = "",
     ) -> None:
         """Enters a version whose files are in place, in one transaction that also ends its claim.
 
         It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
         the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
         """
-        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over)
+        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
 
     def publish_all(
         self,
@@ -163,6 +164,7 @@ class Catalogue:
         event: str = "published",
         *,
         takes_over: bool = True,
+        made_by: str = "",
     ) -> None:
         """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
@@ -171,6 +173,7 @@ class Catalogue:
                     "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
                     "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
                     "takes_over": takes_over, "verified": manifest.trust == "verified",
+                    "made_by": made_by, "event": event,
                 }  # fmt: skip
                 for statement in RAISE if event == "raised" else PUBLISH:
                     db.execute(statement, values)

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import Approval, VersionRow
+from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow
 from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
 from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
 
@@ -110,10 +110,18 @@ class CatalogueReader:
                     found[name] = entry
         return found
 
-    def candidates(self, most: int, newest: int, *, verified_only: bool, filed: Iterable[str]) -> list[str]:
+    def candidates(
+        self,
+        most: int,
+        newest: int,
+        *,
+        verified_only: bool,
+        filed: Iterable[str],
+        reviewed_only: bool = False,
+    ) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
         values = {"most": most, "newest": newest, "least": int(verified_only), "filed": json.dumps([*filed])}
-        return self._names(CANDIDATES, **values)
+        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
@@ -172,6 +180,15 @@ class CatalogueReader:
     def approved_in_part(self) -> list[str]:
         """Names of the tools of which a person approved a part of what they ask for."""
         return self._names("SELECT DISTINCT name FROM approval_part")
+
+    def origin(self, name: str, version: int) -> Origin:
+        """Who made a version, and whether a person reviewed exactly what is there; nobody, for what is unknown."""
+        query = (
+            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            " WHERE name = :name AND version = :version"
+        )
+        rows = self._rows(query, name=name, version=version)
+        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
 
     def is_cached(self, name: str) -> bool:
         """Whether results of a tool may be kept."""

@@ -30,6 +30,14 @@ class Claim(Value):
     owner: str
 
 
+class Origin(Value):
+    """Where a version comes from, and whether a person looked at it as it is now."""
+
+    made_by: str = ""
+    """What the client called itself; empty where it is not known."""
+    reviewed: bool = False
+
+
 @dataclass(frozen=True)
 class Approval:
     """That a person granted what one digest asks for."""

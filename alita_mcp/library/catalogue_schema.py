@@ -99,6 +99,21 @@ ADDED_TABLES = (
         PRIMARY KEY (name, line)
     )
     """,
+    """
+    CREATE TABLE IF NOT EXISTS origin (
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        made_by TEXT NOT NULL,
+        reviewed TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (name, version),
+        FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
+    )
+    """,
+    """
+    INSERT OR IGNORE INTO origin
+    SELECT v.name, v.version, '', v.digest FROM journal j JOIN version v ON v.name = j.name AND v.version = j.version
+    WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
+    """,
 )
 """Of a later alita; an earlier one of the same format does not miss it."""
 
@@ -180,6 +195,14 @@ CHANGES: dict[str, tuple[str, ...]] = {
         AND id NOT IN (SELECT id FROM wording WHERE name = :name AND from_use ORDER BY id DESC LIMIT 8)
         """,
     ),
+    "reviewed": (
+        """
+        INSERT INTO origin SELECT name, version, '', digest FROM version
+        WHERE name = :name AND version = :version AND digest = :digest
+        ON CONFLICT (name, version) DO UPDATE SET reviewed = excluded.reviewed
+        """,
+        "UPDATE listing_changes SET number = number + 1",
+    ),
     "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
     "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }
@@ -196,6 +219,7 @@ PUBLISH = (
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
     "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
     "DELETE FROM claim WHERE name = :name",
 )
 

@@ -70,10 +70,17 @@ class Library:
         """All tools but the deleted ones, the oldest first; each is read when it is asked for."""
         return self.tools.entries()
 
-    def promotable(self, at_most: int, *, verified_only: bool) -> tuple[CatalogueEntry, ...]:
+    def promotable(
+        self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
+    ) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.permits.filed(), *self.tools.approved_in_part())
-        names = self.tools.candidates(at_most, newcomers(at_most), verified_only=verified_only, filed=filed)
+        names = self.tools.candidates(
+            at_most,
+            newcomers(at_most),
+            verified_only=verified_only,
+            reviewed_only=reviewed_only,
+            filed=(*self.permits.filed(), *self.tools.approved_in_part()),
+        )
         return tuple(self.tools.some(names).values())
 
     def entry(self, name: str) -> CatalogueEntry:
@@ -187,6 +194,12 @@ class Library:
         if by == "person" and entry.manifest.digest != manifest.digest:
             raise naming.not_as_seen(name)
         return entry
+
+    async def review(self, name: str, version: int, digest: str) -> bool:
+        """A person has read a version; False when it is not the one of that digest (any more)."""
+        return await self._change(
+            partial(self._store.catalogue.change, digest=digest), "reviewed", name, version
+        )
 
     async def revoke(self, name: str) -> CatalogueEntry:
         """A person takes all grants of a tool back."""

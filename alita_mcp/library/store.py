@@ -132,7 +132,7 @@ class Store:
                 f"{name!r} was rejected by its gates and is not published.", hint="Mend it first."
             )
         files = pack(accepted, expected + 1)
-        return self._place(name, expected + 1, files, "published")
+        return self._place(name, expected + 1, files, "published", accepted.made_by)
 
     def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
         """Gives a published version other examples and the report of them; all else of it stays as it is.
@@ -303,23 +303,23 @@ class Store:
                     self._place(name, version, _proved(starters, name, version), "starter installed")
         self.catalogue.record("starter tools installed", None, None, {})
 
-    def _place(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+    def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         """Claims a version, puts its files in place and makes it the current one; all or nothing."""
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim)
         try:
             self._on_step("claimed")
             self.files.store(name, version, files)
-            return self._enter(name, version, files, event)
+            return self._enter(name, version, files, event, made_by)
         except BaseException:
             self._abandon(claim)
             raise
 
-    def _enter(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+    def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         stored = unpack(files, name, version)
         granted = self.permits.of(stored.manifest) is not None and not self._is_filed(name)
         self.catalogue.publish(
-            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted
+            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
         )
         return stored.manifest
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import mcp_types as types
 
+from alita_mcp.library.catalogue_rows import Origin
 from alita_mcp.server.answers import clipped
+from alita_mcp.server.unreviewed import plain_manifest
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.wording import MAX_DESCRIPTION
 
@@ -124,8 +126,13 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
 )
 
 
-def definition_of(manifest: Manifest) -> types.Tool:
-    """A published tool as a tool of its own; the annotations follow from its grants, not from its author."""
+def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types.Tool:
+    """A published tool as a tool of its own; the annotations follow from its grants, not from its author.
+
+    `unreviewed` says who made it, where nobody looked at it: then next to nothing of what it says of itself is told.
+    """
+    if unreviewed is not None:
+        manifest = plain_manifest(manifest, unreviewed)
     title, description = manifest.name.replace("_", " ").capitalize(), manifest.description
     if manifest.trust != "verified":
         title, description = (
@@ -142,6 +149,7 @@ def definition_of(manifest: Manifest) -> types.Tool:
         _meta={
             "alita/trust": manifest.trust,
             "alita/version": manifest.version,
+            **({"alita/reviewed": False} if unreviewed else {}),
         },
     )
 

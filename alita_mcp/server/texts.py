@@ -129,6 +129,8 @@ def card_text(card: Answer) -> str:
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
     text = "\n".join([clipped(head + takes, MAX_TEXT), *_evidence_lines(card)])
+    if "unreviewed" in card:
+        return f"{text}\n\n{card['unreviewed']}"
     if "source" not in card:
         return text
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"

@@ -43,12 +43,14 @@ class SynthesisRequest(Value):
     """Arguments of those examples of the replaced version that are not to hold any longer."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
+    made_by: str = Field(default="", exclude=True)
+    """What the client calls itself; never taken from its arguments."""
 
 
-def read_request(raw: Mapping[str, Any]) -> SynthesisRequest | Rejected:
-    """Reads a request; anything that does not fit comes back as a rejection naming the field."""
+def read_request(raw: Mapping[str, Any], made_by: str = "") -> SynthesisRequest | Rejected:
+    """Reads a request of a client; anything that does not fit comes back as a rejection naming the field."""
     try:
-        request = SynthesisRequest.model_validate(dict(raw))
+        request = SynthesisRequest.model_validate({**raw, "made_by": made_by})
     except ValidationError as invalid:
         return _unreadable(invalid)
     if not request.code.strip():

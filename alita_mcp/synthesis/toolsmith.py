@@ -144,7 +144,9 @@ class Toolsmith:
         known = await same_tool(draft, self._library, update=request.update)
         if known is not None:
             return await self._resubmitted(draft, known, on_stage)
-        return await self.submit(draft, on_stage, update=request.update, breaks=request.breaks)
+        return await self.submit(
+            draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
+        )
 
     async def submit(
         self,
@@ -154,6 +156,7 @@ class Toolsmith:
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
         amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
         """A draft through all gates and into the library; `amend` has the last word on the report.
 
@@ -168,7 +171,7 @@ class Toolsmith:
             carried = await self._carried(draft, breaks, on_stage)
         if isinstance(carried, Rejected):
             return carried
-        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend)
+        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
         return broken_told(outcome, carried.broken)
 
     async def _carried(
@@ -219,7 +222,7 @@ class Toolsmith:
         )
 
     async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None
+        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None, made_by: str
     ) -> Outcome:
         if follows and (same := await self._same_draft(draft, follows)):
             return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")
@@ -236,7 +239,9 @@ class Toolsmith:
             beside = await self._beside(Proved(draft, verdict, report.trust))
             if beside.serving is not None:
                 return beside.serving
-        accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
+        accepted = AcceptedVersion(
+            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+        )
         return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
 
     async def _beside(self, proved: Proved) -> Compared:

@@ -35,6 +35,7 @@ class Submission(Protocol):
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
         amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
         """A draft through all gates and into the library; `breaks` as `SynthesisRequest` has them."""
         ...
