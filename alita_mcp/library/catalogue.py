@@ -142,7 +142,8 @@ class Catalogue:
     def publish(self, manifest: Manifest, seal: str, sandbox: str, event: str = "published") -> None:
         """Enters a version whose files are in place, in one transaction that also ends its claim.
 
-        It becomes the current one, unless the event is `raised`: then it is there and gets other evidence.
+        It becomes the current one, unless the event is `raised`: then it is there and gets other evidence. No kind of
+        `sandbox`, an empty one, leaves it without evidence.
         """
         self.publish_all([(manifest, seal, sandbox)], event)
 

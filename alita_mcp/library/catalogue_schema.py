@@ -133,7 +133,7 @@ PUBLISH = (
     ON CONFLICT (name) DO UPDATE SET current = :version, state = 'enabled', deleted_at = NULL
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
-    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
     "DELETE FROM claim WHERE name = :name",
 )
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable, write_folder
-from alita_mcp.library.files import VERSION_FILES, Folder, ToolFiles, seal_of
+from alita_mcp.library.files import VERSION_FILES, Folder, ToolFiles, seal_of, written_example
+from alita_mcp.library.trust import is_lower
+from alita_mcp.values import StoredVersion
 
 RAISE_STEPS = (
     "claimed",
@@ -97,3 +99,25 @@ def _seal_in(folder: Path) -> str:
         return seal_of(read_folder(folder, VERSION_FILES))
     except LibraryError:
         return ""
+
+
+def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
+    """Lets only the same version with as much evidence, or more, take a version's place.
+
+    Raises:
+        LibraryError: it is another tool, or less is proved than before.
+    """
+    name = f"{known.manifest.name} v{known.manifest.version}"
+    evidence = {"trust", "deterministic", "digest"}
+    if (
+        raised.code != known.code
+        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
+    ):
+        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
+    if is_lower(raised.manifest.trust, known.manifest.trust):
+        raise LibraryError(
+            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
+            hint="Publish a new version if the tool is wrong.",
+        )
+    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
+        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")

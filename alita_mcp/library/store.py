@@ -24,6 +24,7 @@ from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue_rows import Claim
 from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.exposure import refuse_exposed_home
 from alita_mcp.library.files import (
     Folder,
     ToolFiles,
@@ -33,12 +34,11 @@ from alita_mcp.library.files import (
     seal_of,
     unpack,
     versions_under,
-    written_example,
 )
 from alita_mcp.library.locks import Owner, held
 from alita_mcp.library.permits import Permits
-from alita_mcp.library.replacing import Exchange, put_right
-from alita_mcp.library.trust import is_lower
+from alita_mcp.library.replacing import Exchange, put_right, refuse_other_or_less
+from alita_mcp.library.trust import unproven
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -57,7 +57,7 @@ class Store:
         """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
 
         Raises:
-            LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
+            LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
             UsageError: the grants file does not fit.
         """
         self.permits = Permits(grants_file, self._is_approved)
@@ -66,6 +66,7 @@ class Store:
         self._on_step = on_step
         try:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            refuse_exposed_home(home)
             (home / "generated_tools").mkdir(exist_ok=True)
             with held(self._lock, OPEN_TIMEOUT_S):
                 self._owner = Owner(home / "owners")
@@ -142,7 +143,7 @@ class Store:
         """
         name, version = known.manifest.name, known.manifest.version
         files = pack(accepted, version, known.manifest.created_at)
-        _refuse_other_or_less(unpack(files, name, version), known)
+        refuse_other_or_less(unpack(files, name, version), known)
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim, known.manifest.digest)
         exchange = Exchange(self.files, name, version, self._on_step)
@@ -194,9 +195,10 @@ class Store:
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
-            return self.files.read(name, version, seal)
+            stored = self.files.read(name, version, seal)
         except ToolQuarantined:
-            return self._look_again(name, version, seal)
+            stored = self._look_again(name, version, seal)
+        return stored if self.reader.evidence(name, version) else unproven(stored)
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """Whether a version is damaged: looked at while nobody can be replacing it."""
@@ -273,14 +275,15 @@ class Store:
             self.catalogue.purge(name)
 
     def _adopt(self) -> None:
-        """Enters the versions that a lost catalogue left behind, if their files prove themselves."""
+        """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
         known = self.catalogue.published()
         for name, version in versions_under(self.files.root):
             if (name, version) in known:
                 continue
             with self._refusal_journalled(name, version):
                 files = _proved(self.files.root, name, version)
-                self._enter(name, version, files, "adopted")
+                manifest = unproven(unpack(files, name, version)).manifest
+                self.catalogue.publish(manifest, seal_of(files), sandbox="", event="adopted")
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""
@@ -324,23 +327,6 @@ def _proved(root: Path, name: str, version: int) -> Folder:
     files = read_version_folder(root / name / f"v{version}", name, version)
     unpack(files, name, version)
     return files
-
-
-def _refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
-    name = f"{known.manifest.name} v{known.manifest.version}"
-    evidence = {"trust", "deterministic", "digest"}
-    if (
-        raised.code != known.code
-        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
-    ):
-        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
-    if is_lower(raised.manifest.trust, known.manifest.trust):
-        raise LibraryError(
-            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
-            hint="Publish a new version if the tool is wrong.",
-        )
-    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
-        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
 
 
 def _tombstone_limit() -> str:
