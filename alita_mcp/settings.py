@@ -82,6 +82,9 @@ class Settings(BaseSettings):
     """How many tools are listed as first-class tools."""
     promote: Literal["all", "verified"] = "all"
     """`verified` lists only tools with that trust."""
+    review: Literal["off", "describe", "list"] | None = None
+    """What clients see of a tool that no person has reviewed. `describe`: its first sentence and plain names, marked;
+    `list`: the same, and it is not listed; `off`: all of it. Unset: `describe` over HTTP, `off` over stdio."""
     learn: bool = True
     """Whether a search becomes one of the requests by which a tool is found, when the client then calls that tool."""
     policy: Literal["auto", "ask", "locked"] = "ask"

@@ -293,6 +293,8 @@ class AcceptedVersion(Value):
     contract: ToolContract
     lock: Lock
     report: VerificationReport
+    made_by: str = ""
+    """What the client that asked for it calls itself."""
 
 
 class StoredVersion(Value):

@@ -79,6 +79,7 @@ def listed(library: Library) -> set[str]:
         ({"fetch": {"model": 1}}, "model", "boolean"),
         ({"fetch": {"workspace": "admin"}}, "workspace", "'none', 'read' or 'write'"),
         ({"fetch": {"digest": "sha256:abc"}}, "digest", "pattern"),
+        ({"fetch": {"any_version": True, "digest": f"sha256:{64 * '0'}"}}, "fetch", "not for both"),
         ({"fetch": {"shell": True}}, "shell", "not permitted"),
         ({"fetch": None}, "fetch", "object"),
         ({"Fetch!": {}}, "Fetch!", "no tool's name"),
@@ -324,7 +325,10 @@ async def test_the_line_that_the_message_proposes_is_a_grants_file_that_grants_i
         ) as library:
             manifest = await library.publish(simple("fetch_rates", grants=asked), expected_version=0)
         line = json.loads(how_to_grant(manifest).partition("as in ")[2].rstrip("."))
-        granted = GrantsFile(write_json(tmp_path / "grants.json", line)).granted_to(manifest)
+        filed = GrantsFile(write_json(tmp_path / "grants.json", line))
+        assert filed.granted_to(manifest) is None
+        filed.bind_with(lambda _name, _line, digest=manifest.digest: digest)  # type: ignore[misc]
+        granted = filed.granted_to(manifest)
         assert granted is not None
         assert in_force(asked, approved=False, filed=granted) is not None
 
@@ -351,7 +355,8 @@ async def test_changes_of_the_file_are_noticed_without_a_restart_and_announced(
 async def test_a_file_that_is_spoiled_later_grants_nothing_and_the_message_says_so(
     home: Path, tmp_path: Path
 ) -> None:
-    path = write_json(tmp_path / "grants.json", {"fetch_rates": WIDE.model_dump(mode="json")})
+    line = {**WIDE.model_dump(mode="json"), "any_version": True}
+    path = write_json(tmp_path / "grants.json", {"fetch_rates": line})
     async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
         await library.publish(simple("fetch_rates", grants=WIDE), expected_version=0)
         await library.publish(simple("ask_model", grants=Grants(model=True)), expected_version=0)
@@ -369,12 +374,15 @@ async def test_a_file_that_is_spoiled_later_grants_nothing_and_the_message_says_
 async def test_a_new_version_that_asks_for_more_is_not_covered_and_one_that_asks_for_less_is(
     home: Path, tmp_path: Path
 ) -> None:
-    path = write_json(tmp_path / "grants.json", {"fetch_rates": {"network": ["*.example.org"]}})
+    line = {"network": ["*.example.org"], "any_version": True}
+    path = write_json(tmp_path / "grants.json", {"fetch_rates": line})
     narrow, wider = Grants(network=("api.example.org",)), Grants(network=("api.example.org",), model=True)
     async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
         first = await library.publish(simple("fetch_rates", grants=narrow), expected_version=0)
         assert library.entry("fetch_rates").callable_now
         second = await library.publish(simple("fetch_rates", grants=wider), expected_version=1)
+        assert library.entry("fetch_rates").manifest == first
+        await library.rollback("fetch_rates", 2)
         with pytest.raises(ToolUnavailable, match="model"):
             await library.callable_entry("fetch_rates")
         assert library.permits.of(first) == narrow
@@ -392,7 +400,62 @@ async def test_a_digest_binds_a_grant_to_one_version(home: Path, tmp_path: Path)
         second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
         assert second.digest != first.digest
         assert library.permits.of(second) is None
-        assert not library.entry("ask_model").callable_now
+        assert library.entry("ask_model").manifest == first
+        assert not (await library.rollback("ask_model", 2)).callable_now
+
+
+async def test_a_line_without_a_digest_is_for_the_version_that_was_current_when_it_was_first_read(
+    home: Path, tmp_path: Path
+) -> None:
+    asked, path = Grants(model=True), write_json(tmp_path / "grants.json", {})
+    settings = Settings(home=home, grants_file=path)
+    async with open_library(settings, starters=no_starters) as library:
+        first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
+        write_json(path, {"ask_model": {"model": True}})
+        assert library.permits.of(first) == asked
+        second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
+        assert library.permits.of(second) is None
+        assert library.entry("ask_model").manifest == first
+        await library.rollback("ask_model", 2)
+    async with open_library(settings, starters=no_starters) as library:
+        assert library.permits.of(second) is None
+        assert library.permits.of(first) == asked
+        write_json(path, {"ask_model": {"model": True, "workspace": "read"}})
+        assert library.permits.of(second) == asked
+        assert [row.detail["digest"] for row in library.journal(9, "grants line bound")] == [
+            second.digest,
+            first.digest,
+        ]
+
+
+async def test_a_line_for_a_name_that_does_not_exist_yet_grants_nothing_to_what_comes(
+    home: Path, tmp_path: Path
+) -> None:
+    asked, path = Grants(model=True), write_json(tmp_path / "grants.json", {"ask_model": {"model": True}})
+    settings = Settings(home=home, grants_file=path)
+    async with open_library(settings, starters=no_starters) as library:
+        first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
+        assert library.permits.of(first) is None
+    async with open_library(settings, starters=no_starters) as library:
+        assert library.permits.of(first) is None
+        write_json(path, {"ask_model": {"model": True, "any_version": True}})
+        assert library.permits.of(first) == asked
+
+
+async def test_no_update_and_no_rollback_by_a_client_replaces_what_the_grants_file_names(
+    home: Path, tmp_path: Path
+) -> None:
+    path = write_json(tmp_path / "grants.json", {})
+    async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
+        await library.publish(simple("ask_model"), expected_version=0)
+        await library.publish(simple("ask_model", answer="o", grants=Grants(model=True)), expected_version=1)
+        second = await library.rollback("ask_model", 2)
+        write_json(path, {"ask_model": {"model": True}})
+        assert library.entry("ask_model").callable_now
+        with pytest.raises(ToolUnavailable, match="a line of the grants file names"):
+            await library.rollback("ask_model", 1, by="client")
+        await library.publish(simple("ask_model", answer="pure"), expected_version=2)
+        assert library.entry("ask_model").manifest == second.manifest
 
 
 async def test_approval_of_the_current_version_does_not_let_another_one_run(settings: Settings) -> None:

@@ -13,7 +13,7 @@ from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import Learning, open_learning
-from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -64,7 +64,11 @@ class App:
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
-        promotable = self.library.promotable(self.settings.promoted, verified_only=self._verified_only)
+        promotable = self.library.promotable(
+            self.settings.promoted,
+            verified_only=self._verified_only,
+            reviewed_only=self.settings.review == "list",
+        )
         return self._promotion.choose(promotable)
 
     async def search(self, query: str, limit: int = 5, *, asker: str = "") -> SearchAnswer:
@@ -143,13 +147,16 @@ class App:
         return solution
 
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
-        """One version's evidence card: manifest, state, versions, report; if asked, code and tests."""
+        """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
+
+        The digest is left out: a person who approves a version without a terminal says it.
+        """
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
         kinds = self.library.evidence(name, stored.manifest.version)
         card: dict[str, Any] = {
-            "manifest": stored.manifest.model_dump(mode="json"),
+            "manifest": stored.manifest.model_dump(mode="json", exclude={"digest"}),
             "state": entry.state,
             "pinned": entry.pinned,
             "versions": list(entry.versions),
@@ -167,7 +174,15 @@ class App:
         return card
 
     async def manage(self, action: ManageAction, name: str, version: int | None = None) -> dict[str, Any]:
-        """Pins, rolls back, enables, disables, deletes or exports a tool; what stands afterwards."""
+        """Pins, rolls back, enables, disables, deletes or exports a tool for a client; what stands afterwards.
+
+        Raises:
+            ToolUnavailable: nothing may be changed here, or a person decided otherwise.
+        """
+        if self.settings.policy == "locked":
+            raise ToolUnavailable(
+                "This server changes no tools: ALITA_POLICY is locked.", hint="A person can, with `alita`."
+            )
         if version is not None and action not in ("rollback", "export"):
             raise UsageError(f"{action!r} takes no version.", hint="Only rollback and export do.")
         if action == "export":
@@ -176,10 +191,10 @@ class App:
         change: dict[str, Callable[[], Awaitable[CatalogueEntry]]] = {
             "pin": lambda: self.library.pin(name),
             "unpin": lambda: self.library.unpin(name),
-            "rollback": lambda: self.library.rollback(name, version),
-            "enable": lambda: self.library.enable(name),
-            "disable": lambda: self.library.disable(name),
-            "delete": lambda: self.library.delete(name),
+            "rollback": lambda: self.library.rollback(name, version, by="client"),
+            "enable": lambda: self.library.enable(name, by="client"),
+            "disable": lambda: self.library.disable(name, by="client"),
+            "delete": lambda: self.library.delete(name, by="client"),
         }
         entry = await change[action]()
         return {

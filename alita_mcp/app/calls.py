@@ -15,6 +15,7 @@ from alita_mcp.app.proving import Proving
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
+from alita_mcp.library.naming import superseded
 from alita_mcp.library.result_cache import ResultCache, call_key
 from alita_mcp.sandbox.broker.doors import MAX_CHAIN
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
@@ -104,14 +105,18 @@ class Calls:
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
-            ToolUnavailable: disabled, deleted, quarantined, not approved, or not proved in this sandbox.
+            ToolUnavailable: disabled, deleted, quarantined, not approved, not proved in this sandbox, or a version
+                with grants that is not the current one.
             InvalidArguments: the arguments do not fit the input schema.
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
         await self._proving.prove_unproven(name, version, len(chain))
-        await self._library.callable_entry(name)
+        entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
+        manifest = stored.manifest
+        if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
+            raise superseded(name, manifest.version, entry.manifest.version)
         fits = partial(validate_arguments, stored.manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
         call = _Call(stored, arguments)
@@ -145,8 +150,9 @@ class Calls:
         wrong = await _misfit(manifest, result)
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
-        if result.ok and self._results is not None and self._may_be_kept(manifest):
-            await self._results.keep(_key(call), manifest.name, result)
+        # what another tool passes on may hold its secrets, which never reach a disk
+        if result.ok and self._results is not None and not chain and self._may_be_kept(manifest):
+            self._results.keep(_key(call), manifest.name, result)
         return result
 
     async def _prove_called(self, manifest: Manifest, chain: tuple[str, ...]) -> None:
@@ -178,7 +184,11 @@ class Calls:
         return result if result is not None and await _misfit(manifest, result) is None else None
 
     def _may_be_kept(self, manifest: Manifest) -> bool:
-        return manifest.deterministic and manifest.grants.is_pure and self._library.caches(manifest.name)
+        return (
+            manifest.deterministic
+            and manifest.grants.is_pure
+            and self._library.tools.is_cached(manifest.name)
+        )
 
     @contextmanager
     def _blamed(self, call: _Call) -> Iterator[None]:

@@ -104,7 +104,8 @@ class Proving:
     async def environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
         """The packages that a version was proved with in this kind of sandbox; None when it needs none."""
         manifest = stored.manifest
-        lock = self._library.lock_in(manifest.name, manifest.version, sandbox.kind) or stored.lock
+        own = self._library.tools.lock_in(manifest.name, manifest.version, sandbox.kind)
+        lock = own or stored.lock
         if not lock.requirements:
             return None
         key = (manifest.digest, sandbox.kind)

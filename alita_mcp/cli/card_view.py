@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from alita_mcp.cli.output import columns, printable
+from alita_mcp.cli.output import columns, printable, quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,9 +38,10 @@ class Card:
 
 def plain(card: Card) -> str:
     """The card where no terminal is."""
-    lines = [f"{card.name}  {card.trust}, {card.state}", card.description, ""]
+    lines = [f"{card.name}  {card.trust}, {card.state}", quoted(card.description), ""]
     for section in card.sections:
-        body = [*section.lines, *columns(section.rows).splitlines()]
+        rows = [(label, _one_line(said)) for label, said in section.rows]
+        body = [*map(_one_line, section.lines), *columns(rows).splitlines()]
         lines += [section.heading, *(f"  {line}" for line in body)]
     return "\n".join([*lines, "", card.source] if card.source else lines)
 
@@ -52,15 +53,19 @@ def draw(card: Card, console: Console) -> None:
     head = Text.assemble(
         (printable(card.name), "bold"), "  ", (card.trust, _STYLES.get(card.trust, "")), f", {card.state}"
     )
-    console.print(head, Text(printable(card.description)), "", sep="\n")
+    console.print(head, Text(printable(quoted(card.description))), "", sep="\n")
     for section in card.sections:
         console.print(Text(section.heading, "bold"))
         for line in section.lines:
-            console.print(Text(f"  {printable(line)}"))
+            console.print(Text(f"  {printable(_one_line(line))}"))
         if section.rows:
             console.print(_table(section))
     if card.source:
         console.print(Text(f"\n{printable(card.source)}"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.splitlines())
 
 
 def _table(section: Section) -> Table:
@@ -71,5 +76,5 @@ def _table(section: Section) -> Table:
     for label, said in section.rows:
         found = next((style for word, style in _TELLING.items() if said.startswith(word)), "")
         style = _STYLES.get(said, found)
-        table.add_row(Text(f"  {label}", "dim"), Text(printable(said), style))
+        table.add_row(Text(f"  {label}", "dim"), Text(printable(_one_line(said)), style))
     return table

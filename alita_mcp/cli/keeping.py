@@ -1,4 +1,4 @@
-"""`alita pin`, `rollback`, `enable`, `delete`, `approve` and the like: what may be called, and in which version."""
+"""`alita pin`, `rollback`, `enable`, `delete`, `revoke` and the like: what may be called, and in which version."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ _ACTIONS = {
     "enable": "make a disabled, quarantined or deleted tool callable again",
     "disable": "keep a tool, but refuse to call it",
     "delete": "hide a tool; `alita enable` undoes it within 30 days",
-    "approve": "grant what the current version of a tool asks for",
     "revoke": "take a tool's grants back",
 }
 
@@ -41,10 +40,9 @@ def _command(action: str) -> Command:
                 "enable": library.enable,
                 "disable": library.disable,
                 "delete": library.delete,
-                "approve": library.approve,
                 "revoke": library.revoke,
             }
-            _tell(await changes[action](options.name), output)
+            tell(await changes[action](options.name), output)
         return 0
 
     return in_event_loop(change)
@@ -53,11 +51,12 @@ def _command(action: str) -> Command:
 async def rollback(options: argparse.Namespace, output: Output) -> int:
     """Moves the pointer; no version is lost."""
     async with opened_library() as library:
-        _tell(await library.rollback(options.name, options.version), output)
+        tell(await library.rollback(options.name, options.version), output)
     return 0
 
 
-def _tell(entry: CatalogueEntry, output: Output) -> None:
+def tell(entry: CatalogueEntry, output: Output) -> None:
+    """Prints how a tool stands after a change."""
     grants = entry.manifest.grants
     asks = not grants.is_pure
     now = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
 from alita_mcp.cli import (
+    approving,
     benching,
     caching,
     demo,
@@ -21,6 +22,7 @@ from alita_mcp.cli import (
     installing,
     keeping,
     making,
+    reviewing,
     running,
     serving,
     solving,
@@ -80,8 +82,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"alita {__version__}")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
-        demo, serving, installing, finding, running, making, keeping,
-        caching, environments, solving, benching,
+        demo, serving, installing, finding, running, making, keeping, approving,
+        reviewing, caching, environments, solving, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from alita_mcp.models.recorded import Exchanges
 
 MAX_FILE_BYTES = 64 << 20
+COMMAND_LINE = "the command line"
+"""Who made a tool that came in through `alita`."""
 
 
 def add_commands(family: Family) -> None:
     """Declares the four commands."""
     make = family.add("synthesize", in_event_loop(synthesize), "bring new tools through the gates")
-    make.add_argument(
-        "requests", nargs="?", type=Path, metavar="FILE", help="JSON or JSON Lines; - reads stdin"
-    )
+    make.add_argument("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
     make.add_argument("--name", help="the tool's name; its function is called the same")
     make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
     make.add_argument("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
@@ -40,6 +40,7 @@ def add_commands(family: Family) -> None:
     make.add_argument("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
     make.add_argument("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
     make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
+    make.add_argument("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
     make.add_argument(
         "--mode",
         choices=("quick", "standard", "thorough"),
@@ -120,7 +121,7 @@ async def _make_all(
 async def _make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
     with output.progress(str(raw.get("name") or "synthesize")[:60]) as on_stage:
-        outcome = await app.synthesize(read_request(raw), on_stage)
+        outcome = await app.synthesize(read_request(raw, COMMAND_LINE), on_stage)
         while isinstance(outcome, Working):
             outcome = await app.resume(outcome.job_id, on_stage)
     return outcome
@@ -139,7 +140,8 @@ def in_words(outcome: Outcome) -> str:
     match outcome:
         case Created():
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
-            return "\n".join([_with_line(made, outcome.to_raise_trust), *_told_apart(outcome)])
+            lines = [_with_line(made, outcome.to_raise_trust), *_update(outcome), *_told_apart(outcome)]
+            return "\n".join(lines)
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
             return _with_line(found, outcome.to_raise_trust)
@@ -147,7 +149,7 @@ def in_words(outcome: Outcome) -> str:
             return _rejection_in_words(outcome)
         case NeedsApproval():
             asked = f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}."
-            return "\n".join([asked, outcome.how, *_told_apart(outcome)])
+            return "\n".join([asked, outcome.how, *_update(outcome), *_told_apart(outcome)])
         case NeedsCode():
             return "\n".join(
                 [
@@ -158,6 +160,15 @@ def in_words(outcome: Outcome) -> str:
             )
         case _:
             return outcome.status
+
+
+def _update(outcome: Created | NeedsApproval) -> list[str]:
+    """What an update gave up, and why it is not the current version."""
+    lines = [
+        f"  breaks    {compact(each.arguments)}: was {compact(each.expected)}, is {compact(each.got)}"
+        for each in outcome.breaks
+    ]
+    return [*lines, f"  kept      {outcome.kept}"] if outcome.kept else lines
 
 
 def _told_apart(outcome: Created | NeedsApproval) -> list[str]:
@@ -179,6 +190,7 @@ def _rejection_in_words(outcome: Rejected) -> str:
     if outcome.expected is not None or outcome.got is not None:
         lines += [f"  expected  {compact(outcome.expected)}", f"  got       {compact(outcome.got)}"]
     lines += [f"  | {line}" for line in outcome.trace]
+    lines += [f"  breaks    {compact(case)}" for case in outcome.breaks]
     return "\n".join([*lines, f"  fix       {outcome.fix}"])
 
 
@@ -193,6 +205,7 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "packages": options.packages,
         "network": options.network,
         "update": options.update or None,
+        "breaks": _documents(_text(options.breaks), options.breaks) if options.breaks else None,
         "mode": options.mode,
     }
     spelt_out = {key: value for key, value in given.items() if value is not None}

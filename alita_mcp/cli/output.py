@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
+WIDTH = 76
 OnStage = Callable[[str], Awaitable[None]]
 
 _INVISIBLE = {
@@ -79,6 +81,16 @@ def _spinner(title: str) -> Iterator[Status]:
 def printable(text: str) -> str:
     """The text with control, bidirectional and zero-width characters spelt out: strangers wrote some of it."""
     return text.translate(_INVISIBLE)
+
+
+def quoted(text: str) -> str:
+    """A stranger's text, each line behind a bar and none longer than a terminal, so that none looks like ours."""
+    lines = [
+        part
+        for line in text.splitlines()
+        for part in wrap(line.expandtabs(), WIDTH, drop_whitespace=False) or [""]
+    ]
+    return "\n".join(f"  | {line}".rstrip() for line in lines)
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:

@@ -20,6 +20,8 @@ from alita_mcp.library.catalogue_reader import BUSY_SECONDS, translated
 from alita_mcp.library.catalogue_rows import Claim, JournalRow
 from alita_mcp.library.catalogue_schema import (
     ADDED_TABLES,
+    BIND,
+    BOUND,
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
@@ -139,21 +141,40 @@ class Catalogue:
         with self._transaction() as db:
             db.execute("DELETE FROM claim WHERE name = ? AND owner = ?", (claim.name, claim.owner))
 
-    def publish(self, manifest: Manifest, seal: str, sandbox: str, event: str = "published") -> None:
+    def publish(
+        self,
+        manifest: Manifest,
+        seal: str,
+        sandbox: str,
+        event: str = "published",
+        *,
+        takes_over: bool = True,
+        made_by: str = "",
+    ) -> None:
         """Enters a version whose files are in place, in one transaction that also ends its claim.
 
-        It becomes the current one, unless the event is `raised`: then it is there and gets other evidence. No kind of
-        `sandbox`, an empty one, leaves it without evidence.
+        It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
+        the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
+        No kind of `sandbox`, an empty one, leaves it without evidence.
         """
-        self.publish_all([(manifest, seal, sandbox)], event)
+        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
 
-    def publish_all(self, versions: Iterable[tuple[Manifest, str, str]], event: str = "published") -> None:
+    def publish_all(
+        self,
+        versions: Iterable[tuple[Manifest, str, str]],
+        event: str = "published",
+        *,
+        takes_over: bool = True,
+        made_by: str = "",
+    ) -> None:
         """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
             for manifest, seal, sandbox in versions:
                 values = {
                     "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
                     "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+                    "takes_over": takes_over, "verified": manifest.trust == "verified",
+                    "made_by": made_by, "event": event,
                 }  # fmt: skip
                 for statement in RAISE if event == "raised" else PUBLISH:
                     db.execute(statement, values)
@@ -163,14 +184,31 @@ class Catalogue:
         self._on_step("committed")
 
     def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
-        """Carries out one of `CHANGES` and journals it; False when it changed nothing."""
-        values = {"name": name, "version": version, "now": now(), **detail}
+        """Carries out one of `CHANGES` and journals it; False when it changed nothing.
+
+        `by` says who asks (default: a person); what a person decided, no other one changes.
+        """
+        values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
         with self._transaction() as db:
-            counts = [db.execute(statement, values).rowcount for statement in CHANGES[event]]
-            changed = counts[0] > 0
+            first, *others = CHANGES[event]
+            changed = db.execute(first, values).rowcount > 0
             if changed:
+                for statement in others:
+                    db.execute(statement, values)
                 _journal(db, event, name, version, detail)
         return changed
+
+    def bound(self, name: str, line: str) -> str:
+        """The digest that was current when this line of the grants file was read first; empty: there was none."""
+        with self._lock, translated(self.path):
+            known = self._db.execute(BOUND, {"name": name, "line": line}).fetchone()
+        if known is not None:
+            return str(known["digest"])
+        with self._transaction() as db:
+            db.execute(BIND, {"name": name, "line": line})
+            digest = str(db.execute(BOUND, {"name": name, "line": line}).fetchone()["digest"])
+            _journal(db, "grants line bound", name, None, {"digest": digest})
+        return digest
 
     def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
         """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""

@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import VersionRow
-from alita_mcp.library.catalogue_schema import CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
-from alita_mcp.values import CatalogueEntry, Manifest, ToolState
+from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow
+from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
+from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
 
 BUSY_SECONDS = 10.0
 KEPT_ENTRIES = 1_024
@@ -110,10 +110,18 @@ class CatalogueReader:
                     found[name] = entry
         return found
 
-    def candidates(self, most: int, newest: int, *, verified_only: bool, filed: Iterable[str]) -> list[str]:
+    def candidates(
+        self,
+        most: int,
+        newest: int,
+        *,
+        verified_only: bool,
+        filed: Iterable[str],
+        reviewed_only: bool = False,
+    ) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
         values = {"most": most, "newest": newest, "least": int(verified_only), "filed": json.dumps([*filed])}
-        return self._names(CANDIDATES, **values)
+        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
 
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
@@ -145,19 +153,42 @@ class CatalogueReader:
         )
         return {row["sandbox"]: row["lock"] for row in self._rows(query, name=name, version=version)}
 
+    def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
+        """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
+        lock = self.evidence(name, version).get(sandbox_kind)
+        return Lock.model_validate_json(lock) if lock else None
+
     def version_row(self, name: str, version: int) -> VersionRow | None:
         """The seal of a published version, and why it is quarantined if it is."""
         query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
         rows = self._rows(query, name=name, version=version)
         return VersionRow(*rows[0]) if rows else None
 
-    def is_approved(self, name: str, digest: str) -> bool:
-        """Whether a person approved what this version asks for."""
-        return bool(
-            self._rows(
-                "SELECT 1 FROM approval WHERE name = :name AND digest = :digest", name=name, digest=digest
-            )
+    def approval(self, name: str, digest: str) -> Approval | None:
+        """What a person granted of that which a version asks for; None: nothing."""
+        rows = self._rows(APPROVAL, name=name, digest=digest)
+        if not rows:
+            return None
+        part = rows[0]["part"]
+        return Approval(Grants.model_validate_json(part) if part else None)
+
+    def approved_last(self, name: str) -> str | None:
+        """The digest of a tool that was approved last; None where none is."""
+        query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
+        return next(iter(self._names(query, name=name)), None)
+
+    def approved_in_part(self) -> list[str]:
+        """Names of the tools of which a person approved a part of what they ask for."""
+        return self._names("SELECT DISTINCT name FROM approval_part")
+
+    def origin(self, name: str, version: int) -> Origin:
+        """Who made a version, and whether a person reviewed exactly what is there; nobody, for what is unknown."""
+        query = (
+            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            " WHERE name = :name AND version = :version"
         )
+        rows = self._rows(query, name=name, version=version)
+        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
 
     def is_cached(self, name: str) -> bool:
         """Whether results of a tool may be kept."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from alita_mcp.values import Value
+from alita_mcp.values import Grants, Value
+
+By = Literal["person", "client", "policy"]
+"""Who asks for a change: a person at the command line, a client's model, or `ALITA_POLICY`."""
 
 
 class JournalRow(Value):
@@ -25,6 +28,22 @@ class Claim(Value):
     name: str
     version: int
     owner: str
+
+
+class Origin(Value):
+    """Where a version comes from, and whether a person looked at it as it is now."""
+
+    made_by: str = ""
+    """What the client called itself; empty where it is not known."""
+    reviewed: bool = False
+
+
+@dataclass(frozen=True)
+class Approval:
+    """That a person granted what one digest asks for."""
+
+    part: Grants | None = None
+    """What of it; None: all."""
 
 
 @dataclass(frozen=True)

@@ -76,21 +76,82 @@ ADDED_TABLES = (
         UNIQUE (name, text)
     )
     """,
+    """
+    CREATE TABLE IF NOT EXISTS decided (
+        name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+        what TEXT NOT NULL CHECK (what IN ('state', 'version')),
+        PRIMARY KEY (name, what)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS approval_part (
+        name TEXT NOT NULL REFERENCES tool (name) ON DELETE CASCADE,
+        digest TEXT NOT NULL,
+        part TEXT NOT NULL,
+        PRIMARY KEY (name, digest)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS filed (
+        name TEXT NOT NULL,
+        line TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (name, line)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS origin (
+        name TEXT NOT NULL,
+        version INTEGER NOT NULL,
+        made_by TEXT NOT NULL,
+        reviewed TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (name, version),
+        FOREIGN KEY (name, version) REFERENCES version (name, version) ON DELETE CASCADE
+    )
+    """,
+    """
+    INSERT OR IGNORE INTO origin
+    SELECT v.name, v.version, '', v.digest FROM journal j JOIN version v ON v.name = j.name AND v.version = j.version
+    WHERE j.event = 'starter installed' AND json_extract(j.detail, '$.digest') = v.digest
+    """,
 )
 """Of a later alita; an earlier one of the same format does not miss it."""
+
+_OPEN = "(:by = 'person' OR NOT EXISTS (SELECT 1 FROM decided d WHERE d.name = :name AND d.what IN ({what})))"
+_STATE_OPEN = _OPEN.format(what="'state'")
+_VERSION_OPEN = _OPEN.format(what="'version'")
+_ALL_OPEN = _OPEN.format(what="'state', 'version'")
+"""Whether `:by` may change it: what a person decided, only a person undoes."""
+_STATE_DECIDED = (
+    "INSERT OR IGNORE INTO decided SELECT name, 'state' FROM tool WHERE name = :name AND :by = 'person'"
+)
+_VERSION_DECIDED = (
+    "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :by = 'person'"
+)
 
 CHANGES: dict[str, tuple[str, ...]] = {
     "pinned": ("UPDATE tool SET pinned = 1 WHERE name = :name AND state != 'deleted'",),
     "unpinned": ("UPDATE tool SET pinned = 0 WHERE name = :name AND state != 'deleted'",),
-    "disabled": ("UPDATE tool SET state = 'disabled' WHERE name = :name AND state != 'deleted'",),
+    "disabled": (
+        "UPDATE tool SET state = 'disabled' WHERE name = :name AND state != 'deleted'",
+        _STATE_DECIDED,
+    ),
     "enabled": (
-        "UPDATE tool SET state = 'enabled', deleted_at = NULL WHERE name = :name",
+        f"UPDATE tool SET state = 'enabled', deleted_at = NULL WHERE name = :name AND {_STATE_OPEN}",  # noqa: S608 - of our own words
         "UPDATE version SET quarantined = NULL WHERE name = :name AND version = :version",
+        "DELETE FROM decided WHERE name = :name AND what = 'state' AND :by = 'person'",
     ),
     "deleted": (
-        "UPDATE tool SET state = 'deleted', deleted_at = :now WHERE name = :name AND state != 'deleted'",
+        f"""
+        UPDATE tool SET state = 'deleted', deleted_at = :now
+        WHERE name = :name AND state != 'deleted' AND {_ALL_OPEN}
+        """,  # noqa: S608 - of our own words
+        _STATE_DECIDED,
     ),
-    "rolled back": ("UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'",),
+    "rolled back": (
+        f"UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted' AND {_VERSION_OPEN}",  # noqa: S608
+        _VERSION_DECIDED,
+    ),
     "quarantined": (
         "UPDATE version SET quarantined = :reason WHERE name = :name AND version = :version AND quarantined IS NULL",
     ),
@@ -101,13 +162,25 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
     ),
     "approved": (
+        f"""
+        UPDATE tool SET current = :version WHERE name = :name AND state != 'deleted'
+        AND current = coalesce(:seen, current) AND EXISTS (
+            SELECT 1 FROM version v WHERE v.name = :name AND v.version = :version AND v.digest = :digest
+        ) AND {_VERSION_OPEN}
+        """,  # noqa: S608 - of our own words
+        "DELETE FROM approval_part WHERE name = :name AND digest = :digest",
+        "INSERT INTO approval_part SELECT :name, :digest, :part WHERE :part != ''",
         """
-        INSERT OR IGNORE INTO approval
-        SELECT t.name, v.digest, :now FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
-        WHERE t.name = :name AND t.state != 'deleted'
+        INSERT INTO approval VALUES (:name, :digest, :now)
+        ON CONFLICT (name, digest) DO UPDATE SET approved_at = :now
         """,
+        _VERSION_DECIDED,
     ),
-    "revoked": ("DELETE FROM approval WHERE name = :name",),
+    "revoked": (
+        "DELETE FROM approval WHERE name = :name",
+        "DELETE FROM approval_part WHERE name = :name",
+        _VERSION_DECIDED,
+    ),
     "worded": (
         "INSERT OR IGNORE INTO wording (name, text) SELECT name, :text FROM tool WHERE name = :name",
         """
@@ -122,18 +195,31 @@ CHANGES: dict[str, tuple[str, ...]] = {
         AND id NOT IN (SELECT id FROM wording WHERE name = :name AND from_use ORDER BY id DESC LIMIT 8)
         """,
     ),
+    "reviewed": (
+        """
+        INSERT INTO origin SELECT name, version, '', digest FROM version
+        WHERE name = :name AND version = :version AND digest = :digest
+        ON CONFLICT (name, version) DO UPDATE SET reviewed = excluded.reviewed
+        """,
+        "UPDATE listing_changes SET number = number + 1",
+    ),
     "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
     "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }
-"""Event → statements; the first one says by its row count whether the change took place."""
+"""Event → statements; where the first one changes no row, the change does not take place."""
 
 PUBLISH = (
     """
     INSERT INTO tool (name, current, created_at) VALUES (:name, :version, :now)
-    ON CONFLICT (name) DO UPDATE SET current = :version, state = 'enabled', deleted_at = NULL
+    ON CONFLICT (name) DO UPDATE SET current = :version
+    WHERE :takes_over AND NOT EXISTS (SELECT 1 FROM decided d WHERE d.name = :name AND d.what = 'version')
+    AND EXISTS (
+        SELECT 1 FROM listing l WHERE l.name = :name AND (l.verified <= :verified OR l.state = 'quarantined')
+    )
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
     "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
+    "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
     "DELETE FROM claim WHERE name = :name",
 )
 
@@ -150,6 +236,20 @@ SELECT max(version), (SELECT state FROM tool WHERE name = :name),
     (SELECT digest FROM version WHERE name = :name AND version = :version AND quarantined IS NULL)
 FROM version WHERE name = :name
 """
+
+APPROVAL = """
+SELECT p.part FROM approval a LEFT JOIN approval_part p ON p.name = a.name AND p.digest = a.digest
+WHERE a.name = :name AND a.digest = :digest
+"""
+
+BOUND = "SELECT digest FROM filed WHERE name = :name AND line = :line"
+BIND = """
+INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((
+    SELECT v.digest FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
+    WHERE t.name = :name AND t.state != 'deleted'
+), '')
+"""
+"""A line of the grants file, bound once to what is current; the tool may be gone or replaced later."""
 
 COUNT_CALLS = (
     "INSERT INTO usage SELECT name, :calls, :failures, :last FROM tool WHERE name = :name"

@@ -10,13 +10,13 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
-from alita_mcp.errors import UsageError
+from alita_mcp.errors import LibraryError, UsageError
 from alita_mcp.library.exposure import exposure
 from alita_mcp.library.hosts import MAX_HOSTS, host_problem, written
 from alita_mcp.values import TOOL_NAME, Grants, Manifest
@@ -25,13 +25,23 @@ MAX_BYTES = 1 << 20
 SECRET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _HINT = 'Write {"tool_name": {"network": ["api.example.org"], "workspace": "read"}}; see the README.'
 _log = logging.getLogger(__name__)
+Bind = Callable[[str, str], str]
+"""A name and its line in, the digest that was current when the line was read first out; empty: there was none."""
 
 
 class FiledGrants(Grants):
     """What one line of the file grants."""
 
     digest: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
-    """The one version that it is for; None: every version that asks for no more."""
+    """The one version that it is for; None: the one that is current when the line is first read."""
+    any_version: bool = False
+    """Whether it is for every version that asks for no more, those of later code too."""
+
+    @model_validator(mode="after")
+    def _says_one(self) -> FiledGrants:
+        if self.any_version and self.digest is not None:
+            raise ValueError("a line is for one digest or for any_version, not for both")
+        return self
 
 
 class GrantsFile:
@@ -49,14 +59,29 @@ class GrantsFile:
         self.changes = 0
         """How often what it grants changed since it was read first."""
         self._mark = _mark_of(path)
+        self._bind: Bind | None = None
         self._granted = read_grants_file(path) if path else {}
+
+    def bind_with(self, bind: Bind) -> None:
+        """Binds the lines that name no version, these and later ones; before this they grant nothing.
+
+        Raises:
+            LibraryError: what they are bound to cannot be read or kept.
+        """
+        self._bind = bind
+        self._granted = self._bound(self._granted)
 
     def granted_to(self, manifest: Manifest) -> Grants | None:
         """What the file grants to this version; None when it does not name it."""
         filed = self._granted.get(manifest.name)
-        if filed is None or filed.digest not in (None, manifest.digest):
+        if filed is None or not (filed.any_version or filed.digest == manifest.digest):
             return None
-        return Grants.model_validate(filed.model_dump(exclude={"digest"}))
+        return Grants.model_validate(filed.model_dump(include=set(Grants.model_fields)))
+
+    def is_bound(self, manifest: Manifest) -> bool:
+        """Whether a line is for this version and no other."""
+        filed = self._granted.get(manifest.name)
+        return filed is not None and filed.digest == manifest.digest
 
     def names(self) -> Iterable[str]:
         """The tools that it names."""
@@ -73,11 +98,17 @@ class GrantsFile:
             return
         self._mark, before = mark, self._granted
         try:
-            self._granted, self.problem = read_grants_file(self.path), ""
-        except UsageError as spoiled:
+            self._granted, self.problem = self._bound(read_grants_file(self.path)), ""
+        except (UsageError, LibraryError) as spoiled:
             self._granted, self.problem = {}, spoiled.message
             _log.warning("%s Until it is mended it grants nothing.", spoiled.message)
         self.changes += self._granted != before
+
+    def _bound(self, lines: Mapping[str, FiledGrants]) -> Mapping[str, FiledGrants]:
+        """The lines, each that names no version bound to the one that was current when it was read first."""
+        if self._bind is None:
+            return lines
+        return {name: _bound(name, line, self._bind) for name, line in lines.items()}
 
 
 def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:
@@ -91,6 +122,19 @@ def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:
     if not isinstance(document, dict):
         raise _refusal(path, f"it holds {type(document).__name__}, not an object of tools")
     return {name: _entry(path, name, given) for name, given in document.items()}
+
+
+def read_grants(fields: Mapping[str, Any]) -> Grants:
+    """Grants as a person wrote them outside the file, hosts in the form in which they are kept.
+
+    Raises:
+        UsageError: one of them cannot be granted; the message names it.
+    """
+    filed = FiledGrants.model_validate(fields)
+    for field, value, wrong in _strange(filed):
+        raise UsageError(f"{field} {value[:100]!r} cannot be granted: {wrong}.")
+    granted = filed.model_copy(update={"network": tuple(map(written, filed.network))})
+    return Grants.model_validate(granted.model_dump(include=set(Grants.model_fields)))
 
 
 def _entry(path: Path, name: str, given: Any) -> FiledGrants:
@@ -107,6 +151,12 @@ def _entry(path: Path, name: str, given: Any) -> FiledGrants:
     for field, value, wrong in _strange(filed):
         raise _refusal(path, f"tool {name!r}, field {field!r}, {value[:100]!r}: {wrong}")
     return filed.model_copy(update={"network": tuple(map(written, filed.network))})
+
+
+def _bound(name: str, line: FiledGrants, bind: Bind) -> FiledGrants:
+    if line.any_version or line.digest is not None:
+        return line
+    return line.model_copy(update={"digest": bind(name, line.model_dump_json())})
 
 
 def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:

@@ -14,23 +14,22 @@ from anyio.abc import TaskGroup
 from pydantic import JsonValue
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
+from alita_mcp.library import naming
+from alita_mcp.library.approving import part_of, version_to_approve
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
-from alita_mcp.library.catalogue_rows import JournalRow
+from alita_mcp.library.catalogue_rows import By, JournalRow
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
 from alita_mcp.library.listing import ALWAYS_SHOWN, answer
 from alita_mcp.library.loaded import LoadedVersions
-from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
-from alita_mcp.library.permits import too_thin
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
 from alita_mcp.library.store import Store
-from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.settings import Settings
-from alita_mcp.values import AcceptedVersion, CatalogueEntry, Lock, Manifest, StoredVersion
+from alita_mcp.values import AcceptedVersion, CatalogueEntry, Grants, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
 THREADS = 8
@@ -71,10 +70,16 @@ class Library:
         """All tools but the deleted ones, the oldest first; each is read when it is asked for."""
         return self.tools.entries()
 
-    def promotable(self, at_most: int, *, verified_only: bool) -> tuple[CatalogueEntry, ...]:
+    def promotable(
+        self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
+    ) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
         names = self.tools.candidates(
-            at_most, newcomers(at_most), verified_only=verified_only, filed=self.permits.filed()
+            at_most,
+            newcomers(at_most),
+            verified_only=verified_only,
+            reviewed_only=reviewed_only,
+            filed=(*self.permits.filed(), *self.tools.approved_in_part()),
         )
         return tuple(self.tools.some(names).values())
 
@@ -87,9 +92,9 @@ class Library:
         """
         entry = self.tools.entry(name)
         if entry is None:
-            raise not_found(name, self.tools.names_like(name))
+            raise naming.not_found(name, self.tools.names_like(name))
         if entry.state == "deleted":
-            raise deleted(name)
+            raise naming.deleted(name)
         return entry
 
     def evidence(self, name: str, version: int) -> tuple[str, ...]:
@@ -104,7 +109,7 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = self.entry(name)
-        if unavailable := why_not_callable(entry) or self.permits.refusal(entry.manifest):
+        if unavailable := naming.why_not_callable(entry) or self.permits.refusal(entry.manifest):
             raise unavailable
         return entry
 
@@ -116,7 +121,7 @@ class Library:
             ToolUnavailable: the tool is deleted.
             ToolQuarantined: a file is not what was verified; it is journalled and will not run.
         """
-        number = existing_version(self.entry(name), version)
+        number = naming.existing_version(self.entry(name), version)
         kept, row = self._loaded.unchanged(name, number), self.tools.version_row(name, number)
         if kept is not None and row is not None and row.quarantined is None:
             return kept
@@ -140,11 +145,6 @@ class Library:
         """Gives a published version more examples and their report; raises as `Store.raise_trust`."""
         return await self._change(self._store.raise_trust, accepted, known)
 
-    def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
-        """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
-        lock = self.tools.evidence(name, version).get(sandbox_kind)
-        return Lock.model_validate_json(lock) if lock else None
-
     async def raise_evidence(self, name: str, version: int, sandbox_kind: str, lock: Lock) -> None:
         """Records that a version passed its gates under another kind of sandbox too, with these packages."""
         kept: dict[str, Any] = {
@@ -161,40 +161,58 @@ class Library:
         """Undoes `pin`."""
         return await self._alter("unpinned", name)
 
-    async def disable(self, name: str) -> CatalogueEntry:
-        """Takes a tool out of lists and calls until `enable`."""
-        return await self._alter("disabled", name)
-
-    def caches(self, name: str) -> bool:
-        """Whether results of a tool may be kept, as far as a person decides that."""
-        return self.tools.is_cached(name)
+    async def disable(self, name: str, by: By = "person") -> CatalogueEntry:
+        """Takes a tool out of lists and calls until `enable`; until a person does, where one disabled it."""
+        return await self._alter("disabled", name, by=by)
 
     async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
         """A person says whether results of a tool may be kept."""
         return await self._alter("cache on" if on else "cache off", name)
 
-    async def approve(self, name: str) -> CatalogueEntry:
-        """A person grants what the current version asks for, and only that version.
+    async def approve(
+        self,
+        name: str,
+        digest: str | None = None,
+        *,
+        part: Grants | None = None,
+        seen: int | None = None,
+        by: By = "person",
+    ) -> CatalogueEntry:
+        """Grants what one version (see `version_to_approve`) asks for, or a part, and makes that version current.
 
         Raises:
-            ToolUnavailable: it is not `verified`; the hint says what would raise its trust.
+            ToolNotFound: there is no such tool or digest.
+            ToolUnavailable: it is not `verified`; or another version than the `seen` one is current by now.
+            UsageError: the part is not one.
         """
-        if not may_hold_grants(self.entry(name).manifest):
-            raise too_thin(await self.read(name))
-        return await self._alter("approved", name)
+        manifest = (await version_to_approve(self, name, digest)).manifest
+        if manifest.grants.is_pure:
+            return self.entry(name)
+        granted = part_of(manifest.grants, part)
+        values = {"digest": manifest.digest, "part": granted.model_dump_json() if granted else ""}
+        entry = await self._alter("approved", name, manifest.version, seen=seen, by=by, **values)
+        if by == "person" and entry.manifest.digest != manifest.digest:
+            raise naming.not_as_seen(name)
+        return entry
+
+    async def review(self, name: str, version: int, digest: str) -> bool:
+        """A person has read a version; False when it is not the one of that digest (any more)."""
+        return await self._change(
+            partial(self._store.catalogue.change, digest=digest), "reviewed", name, version
+        )
 
     async def revoke(self, name: str) -> CatalogueEntry:
         """A person takes all grants of a tool back."""
         return await self._alter("revoked", name)
 
-    async def delete(self, name: str) -> CatalogueEntry:
-        """Puts up a tombstone; answers the entry as it was last known."""
-        return await self._alter("deleted", name)
+    async def delete(self, name: str, by: By = "person") -> CatalogueEntry:
+        """Puts up a tombstone; answers the entry as it was last known; raises as `rollback` where a client asks."""
+        return await self._alter("deleted", name, by=by)
 
-    async def enable(self, name: str) -> CatalogueEntry:
+    async def enable(self, name: str, by: By = "person") -> CatalogueEntry:
         """Brings a disabled, deleted or quarantined tool back; ToolNotFound, or raises as `Store.enable`."""
         entry = self.tools.entry(name) or self.entry(name)
-        await self._change(self._store.enable, name, entry.manifest.version)
+        await self._change(self._store.enable, name, entry.manifest.version, by)
         return self.entry(name)
 
     async def learn_wording(self, name: str, text: str, *, from_use: bool = False) -> None:
@@ -202,18 +220,22 @@ class Library:
         event = "learned" if from_use else "worded"
         await self._change(partial(self._store.catalogue.change, text=text), event, name)
 
-    async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
+    async def rollback(self, name: str, version: int | None = None, by: By = "person") -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
 
         Raises:
             ToolNotFound: there is no such tool or version.
+            ToolUnavailable: a client asks, and a person chose the current version; or the other asks for grants, or
+                is trusted less.
             UsageError: there is no version before the current one.
             ToolQuarantined: that version is not what was verified.
         """
         entry = self.entry(name)
-        target = version_before(entry) if version is None else version
-        await self.read(name, target)
-        return await self._alter("rolled back", name, target)
+        target = naming.version_before(entry) if version is None else version
+        stored = await self.read(name, target)
+        if by != "person" and (refusal := self.permits.not_for_clients(stored.manifest, entry)):
+            raise refusal
+        return await self._alter("rolled back", name, target, by=by)
 
     async def export(self, name: str, version: int | None = None) -> Path:
         """Writes a folder that runs anywhere without alita; answers where it is. Errors as `read`."""
@@ -306,9 +328,13 @@ class Library:
             _log.warning("%s", failure)
         self._finder.close()
 
-    async def _alter(self, event: str, name: str, version: int | None = None) -> CatalogueEntry:
+    async def _alter(
+        self, event: str, name: str, version: int | None = None, **detail: Any
+    ) -> CatalogueEntry:
         known = self.entry(name)
-        await self._change(self._store.catalogue.change, event, name, version)
+        change = partial(self._store.catalogue.change, **detail)
+        if not await self._change(change, event, name, version) and detail.get("by") == "client":
+            raise naming.decided(name)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 
     async def _change(self, work: Callable[..., T], *arguments: Any) -> T:

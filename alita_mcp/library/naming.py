@@ -29,20 +29,41 @@ def not_found(name: str, known: Iterable[str]) -> ToolNotFound:
 
 def deleted(name: str) -> ToolUnavailable:
     """The error for a tool with a tombstone."""
+    return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
+
+
+def decided(name: str) -> ToolUnavailable:
+    """The error for a client that would undo what a person decided."""
     return ToolUnavailable(
-        f"{name} was deleted.",
-        hint=f"manage_tool with action enable, or `alita enable {name}`, brings it back.",
+        f"A person decided how {name} stands, and no client undoes that.",
+        hint=f"A person can change it with `alita enable {name}`, `alita rollback {name} VERSION` or the like.",
     )
+
+
+def not_as_seen(name: str) -> ToolUnavailable:
+    """The error for an approval of what stands otherwise by now."""
+    return ToolUnavailable(
+        f"{name} is not as it was a moment ago; nothing was approved.", hint="Look at it again."
+    )
+
+
+def superseded(name: str, version: int, current: int) -> ToolUnavailable:
+    """The error for a version that was given grants and is not the current one any more."""
+    return ToolUnavailable(
+        f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
+        hint=f"Leave out the version; a person can make it current with `alita rollback {name} {version}`.",
+    )
+
+
+def _brings_back(name: str) -> str:
+    return f"`alita enable {name}` brings it back; manage_tool with action enable does where no person decided it."
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
     """The error for a tool whose state forbids calls, saying how it comes back; grants are asked of `Permits`."""
     name = entry.name
     if entry.state == "disabled":
-        return ToolUnavailable(
-            f"{name} is disabled.",
-            hint=f"manage_tool with action enable, or `alita enable {name}`, brings it back.",
-        )
+        return ToolUnavailable(f"{name} is disabled.", hint=_brings_back(name))
     if entry.state == "quarantined":
         return quarantined(name, entry.manifest.version, "a file differs from what was verified")
     return None

@@ -1,8 +1,8 @@
 """What a version asks for and what people granted: in, the grants that are in force, or what is still missing, out.
 
-Two ways to grant: the catalogue's approval, which binds to the digest, and the grants file, which names what a tool
-may have in any version that asks for no more (or in one, where it names a digest). Neither ever gives a tool more
-than it asks for; hosts that the manifest leaves open (`*`) are those that the file names, and no others.
+Two ways to grant: the catalogue's approval and the grants file. Both bind to the digest of one version; a line of the
+file says `any_version` where it is for all that ask for no more. Neither ever gives a tool more than it asks for; hosts
+that the manifest leaves open (`*`) are those that a person names, and no others.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.grants_file import GrantsFile
+from alita_mcp.library.catalogue_rows import Approval
+from alita_mcp.library.grants_file import Bind, GrantsFile
 from alita_mcp.library.hosts import ANY, covers
-from alita_mcp.library.trust import MORE_TESTS, may_hold_grants, what_would_raise
+from alita_mcp.library.trust import MORE_TESTS, is_lower, may_hold_grants, what_would_raise
 from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
 
-_WORKSPACE = ("none", "read", "write")
+WORKSPACES = ("none", "read", "write")
+"""Each holds the ones before it."""
 
 
 def in_force(asked: Grants, *, approved: bool, filed: Grants | None) -> Grants | None:
@@ -52,7 +54,7 @@ def _not_covered(asked: Grants, granted: Grants) -> list[str]:
         for host in asked.network
         if host != ANY and not any(covers(known, host) for known in granted.network)
     ]
-    if _WORKSPACE.index(asked.workspace) > _WORKSPACE.index(granted.workspace):
+    if WORKSPACES.index(asked.workspace) > WORKSPACES.index(granted.workspace):
         lacks.append(f"workspace {asked.workspace}")
     if asked.model and not granted.model:
         lacks.append("model")
@@ -70,15 +72,20 @@ def in_words(grants: Grants) -> tuple[str, ...]:
 class Permits:
     """All that people granted, by either way, as it stands now; safe to ask from several threads."""
 
-    def __init__(self, grants_file: Path | None, is_approved: Callable[[str, str], bool]) -> None:
-        """Reads the grants file; `is_approved` asks the catalogue about a tool's name and digest.
+    def __init__(self, grants_file: Path | None, approval: Callable[[str, str], Approval | None]) -> None:
+        """Reads the grants file; `approval` asks the catalogue about a tool's name and digest.
 
         Raises:
             UsageError: the file does not fit; the message names file, tool and field.
         """
         self._file = GrantsFile(grants_file)
         self._lock = threading.Lock()
-        self._is_approved = is_approved
+        self._approval = approval
+
+    def bind_with(self, bind: Bind) -> None:
+        """Binds lines of the file that name no version to the current ones; until then they grant nothing."""
+        with self._lock:
+            self._file.bind_with(bind)
 
     @property
     def mark(self) -> tuple[int, ...]:
@@ -115,6 +122,28 @@ class Permits:
             self._file.refresh()
             return self._in_force(manifest)
 
+    def not_for_clients(self, target: Manifest, entry: CatalogueEntry) -> ToolUnavailable | None:
+        """Why no client may make another version the current one; None when one may."""
+        current = entry.manifest
+        if not target.grants.is_pure:
+            why = "asks for grants"
+        elif self.is_bound(current):
+            why = f"would replace v{current.version}, which a line of the grants file names"
+        elif entry.state != "quarantined" and is_lower(target.trust, current.trust):
+            why = f"is {target.trust}, v{current.version} is {current.trust}"
+        else:
+            return None
+        return ToolUnavailable(
+            f"{target.name} v{target.version} {why}: a person decides whether it becomes the current version.",
+            hint=f"A person can make it current: `alita rollback {target.name} {target.version}`.",
+        )
+
+    def is_bound(self, manifest: Manifest) -> bool:
+        """Whether the grants file grants something to this very version, and to no other."""
+        with self._lock:
+            self._file.refresh()
+            return self._file.is_bound(manifest)
+
     def refusal(self, manifest: Manifest) -> ToolUnavailable | None:
         """Why a version may not be called, and how a person grants what it lacks; None when it may."""
         return None if self.of(manifest) is not None else self.not_granted(manifest)
@@ -125,7 +154,8 @@ class Permits:
             return _too_thin(manifest, how_to_grant(manifest))
         with self._lock:
             filed, problem = self._file.granted_to(manifest), self._file.problem
-            lacks = missing(manifest.grants, approved=self._approved(manifest), filed=filed)
+            approved = self._approval(manifest.name, manifest.digest) is not None
+            lacks = missing(manifest.grants, approved=approved, filed=filed)
         said = f" {problem}" if problem else ""
         return ToolUnavailable(
             f"{manifest.name} asks for grants that nobody approved: {', '.join(lacks)}.{said}",
@@ -135,11 +165,11 @@ class Permits:
     def _in_force(self, manifest: Manifest) -> Grants | None:
         if not may_hold_grants(manifest):
             return None
+        approval = self._approval(manifest.name, manifest.digest)
+        if approval is not None and approval.part is not None:
+            return approval.part
         filed = self._file.granted_to(manifest)
-        return in_force(manifest.grants, approved=self._approved(manifest), filed=filed)
-
-    def _approved(self, manifest: Manifest) -> bool:
-        return self._is_approved(manifest.name, manifest.digest)
+        return in_force(manifest.grants, approved=approval is not None, filed=filed)
 
 
 def too_thin(stored: StoredVersion) -> ToolUnavailable:

@@ -93,19 +93,11 @@ def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) 
         raise unreadable(place, error) from error
 
 
-def _seal_in(folder: Path) -> str:
-    """The seal of what a folder holds; empty when that is no version."""
-    try:
-        return seal_of(read_folder(folder, VERSION_FILES))
-    except LibraryError:
-        return ""
-
-
 def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
-    """Lets only the same version with as much evidence, or more, take a version's place.
+    """Refuses files that are not the same tool with as much proved about it, or more.
 
     Raises:
-        LibraryError: it is another tool, or less is proved than before.
+        LibraryError: they are not; the message says how they differ.
     """
     name = f"{known.manifest.name} v{known.manifest.version}"
     evidence = {"trust", "deterministic", "digest"}
@@ -121,3 +113,11 @@ def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
         )
     if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
         raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
+
+
+def _seal_in(folder: Path) -> str:
+    """The seal of what a folder holds; empty when that is no version."""
+    try:
+        return seal_of(read_folder(folder, VERSION_FILES))
+    except LibraryError:
+        return ""

@@ -23,11 +23,11 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.library.background import background
 from alita_mcp.library.result_rows import ResultRows, Row, Spoiled
 from alita_mcp.sandbox.seam import RunResult
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
+from alita_mcp.sandbox.strict_json import NotJson, decode_strict
 from alita_mcp.settings import Settings
 
 WRITE_AFTER_S = 0.25
@@ -88,13 +88,15 @@ class ResultCache:
             self._wanted.set()
         return await off_loop(partial(_restored, value), large=len(value) > LARGE_BYTES)
 
-    async def keep(self, key: bytes, tool: str, result: RunResult) -> None:
+    def keep(self, key: bytes, tool: str, result: RunResult) -> None:
         """Keeps what a call gave: from now on for this process, a moment later for all. Not when it is too large."""
         waiting = sum(len(row.value) for row in self._waiting.values())
         room = min(self._max_bytes // LARGEST_SHARE, WAITING_BYTES - waiting)
         try:
-            value = await off_loop(partial(_encoded, result, room), large=is_large(result.value))
-        except NotJson:
+            value = json.dumps(result.model_dump(include=_KEPT), ensure_ascii=False).encode()
+        except ValueError:  # nothing that came out of a sandbox
+            return
+        if len(value) > room:
             return
         self._waiting[key] = Row(key, tool, value, _mark(key, value), self._clock())
         self._wanted.set()
@@ -235,10 +237,6 @@ async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache | N
 def _mark(key: bytes, value: bytes) -> bytes:
     """Ties a value to its call, so that a flipped bit or a value moved to another row is no hit."""
     return hashlib.sha256(key + value).digest()[:16]
-
-
-def _encoded(result: RunResult, room: int) -> bytes:
-    return encode_strict(result.model_dump(include=_KEPT), room)
 
 
 def _restored(value: bytes) -> RunResult | None:

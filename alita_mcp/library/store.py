@@ -22,7 +22,7 @@ from alita_mcp.errors import (
 )
 from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
-from alita_mcp.library.catalogue_rows import Claim
+from alita_mcp.library.catalogue_rows import Approval, By, Claim
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.exposure import refuse_exposed_home
 from alita_mcp.library.files import (
@@ -36,6 +36,7 @@ from alita_mcp.library.files import (
     versions_under,
 )
 from alita_mcp.library.locks import Owner, held
+from alita_mcp.library.naming import decided
 from alita_mcp.library.permits import Permits
 from alita_mcp.library.replacing import Exchange, put_right, refuse_other_or_less
 from alita_mcp.library.trust import unproven
@@ -60,7 +61,7 @@ class Store:
             LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
             UsageError: the grants file does not fit.
         """
-        self.permits = Permits(grants_file, self._is_approved)
+        self.permits = Permits(grants_file, self._approval)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -91,6 +92,7 @@ class Store:
             self._purge()
             self._drop_old_index()
             self._install(starters)
+            self.permits.bind_with(self.catalogue.bound)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
@@ -118,7 +120,9 @@ class Store:
         self._owner.close()
 
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
-        """Makes an accepted version the current one of its tool.
+        """Gives a tool an accepted version; it becomes the current one where `Catalogue.publish` says so.
+
+        One that asks for what nobody granted waits: it is kept, and the current version stays.
 
         Raises:
             NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
@@ -131,7 +135,7 @@ class Store:
                 f"{name!r} was rejected by its gates and is not published.", hint="Mend it first."
             )
         files = pack(accepted, expected + 1)
-        return self._place(name, expected + 1, files, "published")
+        return self._place(name, expected + 1, files, "published", accepted.made_by)
 
     def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
         """Gives a published version other examples and the report of them; all else of it stays as it is.
@@ -178,12 +182,12 @@ class Store:
             raise quarantined(name, version, row.quarantined)
         return self._check(name, version, row.seal)
 
-    def enable(self, name: str, version: int) -> None:
+    def enable(self, name: str, version: int, by: By) -> None:
         """Brings a disabled, deleted or quarantined tool back, once its current version is proved unchanged.
 
         Raises:
             ToolQuarantined: it is not what was verified.
-            ToolUnavailable: it was deleted too long ago.
+            ToolUnavailable: it was deleted too long ago; or a person decided it, and a client asks.
         """
         row = self.reader.version_row(name, version)
         if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
@@ -191,7 +195,8 @@ class Store:
                 f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
             )
         self._check(name, version, row.seal)
-        self.catalogue.change("enabled", name, version)
+        if not self.catalogue.change("enabled", name, version, by=by):
+            raise decided(name)
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
@@ -235,8 +240,13 @@ class Store:
                 with held(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
 
-    def _is_approved(self, name: str, digest: str) -> bool:
-        return self.reader.is_approved(name, digest)
+    def _is_filed(self, name: str) -> bool:
+        """Whether the grants file names the current version of a tool, that one and no other."""
+        entry = self.reader.entry(name)
+        return entry is not None and self.permits.is_bound(entry.manifest)
+
+    def _approval(self, name: str, digest: str) -> Approval | None:
+        return self.reader.approval(name, digest)
 
     def _lives(self, claim: Claim) -> bool:
         return self._owner.is_alive(claim.owner)
@@ -298,21 +308,24 @@ class Store:
                     self._place(name, version, _proved(starters, name, version), "starter installed")
         self.catalogue.record("starter tools installed", None, None, {})
 
-    def _place(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+    def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         """Claims a version, puts its files in place and makes it the current one; all or nothing."""
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim)
         try:
             self._on_step("claimed")
             self.files.store(name, version, files)
-            return self._enter(name, version, files, event)
+            return self._enter(name, version, files, event, made_by)
         except BaseException:
             self._abandon(claim)
             raise
 
-    def _enter(self, name: str, version: int, files: Folder, event: str) -> Manifest:
+    def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         stored = unpack(files, name, version)
-        self.catalogue.publish(stored.manifest, seal_of(files), stored.report.sandbox, event)
+        granted = self.permits.of(stored.manifest) is not None and not self._is_filed(name)
+        self.catalogue.publish(
+            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
+        )
         return stored.manifest
 
     @contextmanager

@@ -161,7 +161,9 @@ def literal(value: Any) -> str:
 def _one_expression(check: str) -> str:
     """The check on one line, however its author laid it out."""
     tree = ast.parse(check.strip(), mode="eval")
-    if any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in ast.walk(tree)):
+    nodes = list(ast.walk(tree))
+    waits = any(isinstance(node, ast.comprehension) and node.is_async for node in nodes)
+    if waits or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in nodes):
         raise ValueError(f"the check {check!r} is not a plain expression")
     text = ast.unparse(tree)
     if "\n" in text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import socket
 from collections.abc import Iterable
 
@@ -11,6 +10,7 @@ import httpx
 from anyio import getaddrinfo
 
 from alita_mcp.errors import UsageError
+from alita_mcp.sandbox.public_addresses import address_problem
 
 
 async def public_address(host: str, port: int) -> str:
@@ -24,18 +24,13 @@ async def public_address(host: str, port: int) -> str:
     except OSError as unknown:
         raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
     addresses = [str(entry[4][0]) for entry in found]
-    refused = [address for address in addresses if not _is_public(address)]
+    refused = [address for address in addresses if address_problem(address)]
     if refused or not addresses:
         raise UsageError(
             f"{host!r} is at {', '.join(refused)}, which is not a public address.",
             hint="Only the public web is read.",
         )
     return addresses[0]
-
-
-def _is_public(address: str) -> bool:
-    plain = ipaddress.ip_address(address.partition("%")[0])
-    return (getattr(plain, "ipv4_mapped", None) or plain).is_global
 
 
 class PublicOnly(httpx.AsyncBaseTransport):

@@ -237,7 +237,7 @@ class _Links(HTMLParser):
 
 def _pack(file: BinaryIO, target: Path) -> None:
     """A tar that is the same for the same files; each file goes once it is packed, for want of room for both."""
-    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(fileobj=file, mode="w:", format=tarfile.PAX_FORMAT) as archive:
         for folder, folders, files in os.walk(target):
             folders.sort()
             for name in sorted([*files, *folders]):

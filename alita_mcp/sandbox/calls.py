@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.sandbox.frames import Frame, Kind
+from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.proxy import PROXY_VARIABLES
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, RunStatus
 from alita_mcp.sandbox.serving import Serving
@@ -140,7 +141,8 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
 async def _load(worker: Worker, job: Job) -> Outcome:
     """Has the code imported; where that fails, the outcome says how."""
     limits = job.limits
-    variables = {"PYTHONHASHSEED": str(job.hash_seed)}
+    seed = hash_seed(job.code, job.clock_offset_s) if job.hash_seed is None else job.hash_seed
+    variables = {"PYTHONHASHSEED": str(seed)}
     if job.grants.network:
         variables |= PROXY_VARIABLES
     options = {

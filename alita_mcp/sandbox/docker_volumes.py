@@ -169,7 +169,7 @@ def _mount(client: Any, volume: str) -> Any:
 
 def _marker() -> bytes:
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
         entry = tarfile.TarInfo(MARKER)
         entry.mode = 0o444
         archive.addfile(entry)

@@ -20,14 +20,18 @@ def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | Non
     Not `tarfile`'s own filter: Python before 3.11.4 has none, and an environment needs no links.
 
     Raises:
-        SandboxError: no tar, too many files, a link or a device, or a path that leads elsewhere.
+        SandboxError: no tar, a packed one, too many files, a link, a device, a sparse file, or a path that leads
+            elsewhere.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(tar)) as archive:
+        with tarfile.open(fileobj=io.BytesIO(tar), mode="r:") as archive:
             for number, member in enumerate(archive):
                 if number >= MAX_ENTRIES:
                     raise SandboxError(f"The environment holds more than {MAX_ENTRIES} files.")
-                yield _plain(member), archive.extractfile(member) if member.isreg() else None
+                entry = _plain(member)
+                if member.offset_data + member.size > len(tar):
+                    raise tarfile.ReadError("it ends too soon")
+                yield entry, archive.extractfile(member) if member.isreg() else None
     except (tarfile.TarError, EOFError) as broken:
         raise SandboxError(f"The environment is no tar: {broken}.") from broken
 
@@ -35,7 +39,7 @@ def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | Non
 def plain_tar(tar: bytes) -> bytes:
     """The same files as a tar of plain entries; errors as `plain_entries`."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
         for entry, content in plain_entries(tar):
             archive.addfile(entry, content)
     return buffer.getvalue()
@@ -43,7 +47,8 @@ def plain_tar(tar: bytes) -> bytes:
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
+    plain = member.isdir() or (member.isreg() and not member.issparse())  # a sparse one grows when it is read
+    if path.is_absolute() or ".." in path.parts or not plain:
         raise SandboxError(f"The environment holds {member.name!r}, which is no plain file below it.")
     entry = tarfile.TarInfo(str(path))
     entry.mtime = member.mtime

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from alita_mcp.errors import UsageError
 from alita_mcp.values import Value
@@ -10,10 +11,6 @@ from alita_mcp.values import Value
 USUAL_PORTS = frozenset({80, 443})
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_REGISTRIES = frozenset(
-    {"ac", "co", "com", "edu", "gob", "gov", "gouv", "info", "mil", "ne", "net", "or", "org"}
-)
-"""Second labels under which countries let anybody register names, as in `co.uk`."""
 
 
 class HostPattern(Value):
@@ -64,5 +61,34 @@ def is_host_name(host: str) -> bool:
 
 
 def _is_everybodys(name: str) -> bool:
+    """Whether names below this one have different owners: it is a public suffix, or stands above one."""
     labels = name.split(".")
-    return len(labels) == 1 or (len(labels) == 2 and len(labels[1]) == 2 and labels[0] in _REGISTRIES)
+    node = _public_suffixes()
+    for label in map(_letters, reversed(labels)):
+        if label == node.exception:
+            return False
+        below = node.children or {}
+        node = below.get(label) or below.get("*")
+        if node is None:
+            return len(labels) == 1
+    return True
+
+
+def _public_suffixes() -> Any:
+    """The root of the public suffix list with its private section, label by label from the right.
+
+    The list is the one that the library ships; nothing is fetched.
+    """
+    from tld.utils import MozillaTLDSourceParser, get_tld_names
+
+    return get_tld_names()[MozillaTLDSourceParser.local_path].root
+
+
+def _letters(label: str) -> str:
+    """A label as the list writes it: `xn--` decoded."""
+    if not label.startswith("xn--"):
+        return label
+    try:
+        return label[4:].encode().decode("punycode")
+    except UnicodeError:
+        return label

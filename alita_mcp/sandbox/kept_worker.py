@@ -27,7 +27,7 @@ class WorkerKey(NamedTuple):
     """Digest of it."""
     function: str = ""
     grants: Grants = Grants()
-    hash_seed: int = 0
+    hash_seed: int | None = None
     clock_offset_s: int = 0
 
 

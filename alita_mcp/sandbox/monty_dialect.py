@@ -41,11 +41,17 @@ class Frame(Protocol):
     def source_line(self) -> str | None: ...  # noqa: D102
 
 
+_MISPLACED = re.compile("outside (loop|function|async function)|not properly in loop|must be last")
+"""What CPython refuses too, though its parser does not."""
+
+
 def missing_feature(error: BaseException, frames: Sequence[Frame]) -> str | None:
     """Names what CPython has and the interpreter lacks, when that is why the code failed; else None."""
     text = str(error)
     innermost = frames[-1] if frames else None
     if isinstance(error, SyntaxError):
+        if _MISPLACED.search(text):
+            return None
         return f"this syntax ({_first_line(error)})"
     if text.startswith(_NO_GRAMMAR) and innermost is not None and innermost.function_name is None:
         return text.removeprefix(_NO_GRAMMAR)

@@ -1,4 +1,4 @@
-"""Which addresses a tool may connect to: an address as text in, the reason against it out."""
+"""Which addresses tools and the page reader may connect to: an address as text in, the reason against it out."""
 
 from __future__ import annotations
 
@@ -25,13 +25,19 @@ _CLOSED = tuple(
         "0.0.0.0/8",
         "100.64.0.0/10",  # carrier-grade NAT, and the metadata of some providers
         "192.0.0.0/24",
+        "192.31.196.0/24",  # AS112: whoever is nearest answers
+        "192.52.193.0/24",  # tunnels for multicast
         "192.88.99.0/24",  # 6to4 relays
+        "192.175.48.0/24",  # AS112
         "198.18.0.0/15",
-        "fec0::/10",  # site-local
+        "2001::/23",  # the IETF's own protocols, some of them called global
+        "2620:4f:8000::/48",  # AS112
         "3fff::/20",
     )
 )
 """Not public, whatever this Python's own tables say; they differ between releases."""
+_UNICAST = ipaddress.ip_network("2000::/3")
+"""All of IPv6 that is given out to networks."""
 
 
 def address_problem(address: str) -> str:
@@ -46,11 +52,5 @@ def address_problem(address: str) -> str:
         plain in network for network in _CLOSED if network.version == plain.version
     ):
         return "not a public address"
-    odd = (
-        plain.is_multicast
-        or plain.is_reserved
-        or plain.is_unspecified
-        or plain.is_loopback
-        or plain.is_link_local
-    )
-    return "not a public address" if odd or plain.is_private or not plain.is_global else ""
+    given_out = plain in _UNICAST if plain.version == 6 else not (plain.is_multicast or plain.is_reserved)
+    return "" if given_out and plain.is_global else "not a public address"

@@ -75,8 +75,8 @@ class Job(Value):
     arguments: dict[str, Any]
     environment: Environment | None = None
     limits: Limits = Limits()
-    hash_seed: int = Field(default=0, ge=0, le=4_294_967_295)
-    """PYTHONHASHSEED inside."""
+    hash_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
+    """PYTHONHASHSEED inside; None: one that nobody can foresee, see `hash_seeds`."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
     grants: Grants = Grants()

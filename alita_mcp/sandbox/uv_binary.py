@@ -117,7 +117,7 @@ def program_in(content: bytes, wheel: Wheel) -> bytes:
 def uv_tar(program: bytes) -> bytes:
     """The program as the files of an environment."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
+    with tarfile.open(fileobj=buffer, mode="w:") as archive:
         entry = tarfile.TarInfo(NAME_INSIDE)
         entry.size, entry.mode = len(program), 0o755
         archive.addfile(entry, io.BytesIO(program))

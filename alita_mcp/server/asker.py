@@ -21,6 +21,12 @@ def name_of_connection(ctx: Context) -> str:
     return str(connection_of(ctx).state.setdefault(_NAME, secrets.token_hex(16)))
 
 
+def name_of_client(ctx: Context) -> str:
+    """What the client calls itself, which it may choose as it likes; empty where it says nothing."""
+    params = ctx.session.client_params
+    return params.client_info.name[:MAX_NAME] if params else ""
+
+
 def asker_of(ctx: Context) -> str:
     """A name for the client: its connection, or, where each request stands alone, what it calls itself and where it is.
 

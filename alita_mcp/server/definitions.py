@@ -6,7 +6,9 @@ from typing import Any
 
 import mcp_types as types
 
+from alita_mcp.library.catalogue_rows import Origin
 from alita_mcp.server.answers import clipped
+from alita_mcp.server.unreviewed import plain_manifest
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.wording import MAX_DESCRIPTION
 
@@ -78,7 +80,12 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
             "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
             "network": _said(_STRINGS, "Host names"),
-            "update": _said(_BOOLEAN, "New version of a tool that exists"),
+            "update": _said(_BOOLEAN, "New version of a tool that exists; its tests must still hold"),
+            "breaks": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "Arguments of the tests that no longer hold",
+            },
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
             "job_id": _said(_STRING, "Asks for the outcome of a job under way"),
         },
@@ -119,8 +126,13 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
 )
 
 
-def definition_of(manifest: Manifest) -> types.Tool:
-    """A published tool as a tool of its own; the annotations follow from its grants, not from its author."""
+def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types.Tool:
+    """A published tool as a tool of its own; the annotations follow from its grants, not from its author.
+
+    `unreviewed` says who made it, where nobody looked at it: then next to nothing of what it says of itself is told.
+    """
+    if unreviewed is not None:
+        manifest = plain_manifest(manifest, unreviewed)
     title, description = manifest.name.replace("_", " ").capitalize(), manifest.description
     if manifest.trust != "verified":
         title, description = (
@@ -137,7 +149,7 @@ def definition_of(manifest: Manifest) -> types.Tool:
         _meta={
             "alita/trust": manifest.trust,
             "alita/version": manifest.version,
-            "alita/digest": manifest.digest,
+            **({"alita/reviewed": False} if unreviewed else {}),
         },
     )
 

@@ -191,7 +191,7 @@ class _Web(uvicorn.Server):
 def _built(settings: Settings) -> Server[Any]:
     from alita_mcp.server.build import build_server
 
-    return build_server(settings)
+    return build_server(settings.model_copy(update={"review": settings.review or "describe"}))
 
 
 def _sessions(server: Server[Any], security: TransportSecuritySettings) -> ResumableSessions:

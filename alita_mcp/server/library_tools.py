@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.server.asker import asker_of
 from alita_mcp.server.definitions import definition_of
-from alita_mcp.server.results import delivered
+from alita_mcp.server.results import run_and_deliver
+from alita_mcp.server.unreviewed import unreviewed
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.library.catalogue_rows import Origin
     from alita_mcp.server.sources import ToolAnswer, ToolCall
     from alita_mcp.values import Manifest
 
@@ -27,14 +28,14 @@ class LibraryTools:
 
     def __init__(self, app: Callable[[], App | None]) -> None:
         self._app = app
-        self._defined: dict[tuple[str, int, str, str], types.Tool] = {}
+        self._defined: dict[tuple[str, int, str, str, Origin | None], types.Tool] = {}
 
     def definitions(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._app()
         if app is None:
             return ()
-        return tuple(self._definition(entry.manifest) for entry in app.listed())
+        return tuple(self._definition(entry.manifest, app) for entry in app.listed())
 
     def find(self, name: str) -> types.Tool | None:
         """Any tool of the library, so that a call of an unlisted or disabled one is answered in its own terms."""
@@ -42,22 +43,21 @@ class LibraryTools:
         if app is None:
             return None
         try:
-            return self._definition(app.library.entry(name).manifest)
+            return self._definition(app.library.entry(name).manifest, app)
         except AlitaError:
             return None
 
     async def call(self, call: ToolCall) -> ToolAnswer:
         """Runs the current version."""
-        return await delivered(
-            await call.app.run(call.name, call.arguments, asker=asker_of(call.ctx)), call.app
-        )
+        return await run_and_deliver(call, call.name, call.arguments)
 
-    def _definition(self, manifest: Manifest) -> types.Tool:
+    def _definition(self, manifest: Manifest, app: App) -> types.Tool:
         """Made once for each version and what is proved of it: it is asked for at every call."""
-        key = (manifest.name, manifest.version, manifest.digest, manifest.trust)
+        origin = unreviewed(app, manifest.name, manifest.version)
+        key = (manifest.name, manifest.version, manifest.digest, manifest.trust, origin)
         known = self._defined.get(key)
         if known is None:
-            known = self._defined[key] = definition_of(manifest)
+            known = self._defined[key] = definition_of(manifest, origin)
             if len(self._defined) > MAX_DEFINED:
                 del self._defined[next(iter(self._defined))]
         return known

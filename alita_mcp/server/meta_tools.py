@@ -13,13 +13,15 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.library.signature import signature_of
 from alita_mcp.server.answers import answer, printable
-from alita_mcp.server.asker import asker_of
+from alita_mcp.server.asker import asker_of, name_of_client
 from alita_mcp.server.definitions import META_DEFINITIONS
-from alita_mcp.server.results import delivered
+from alita_mcp.server.results import run_and_deliver
 from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
+from alita_mcp.server.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.visibility import call_and_visible
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.request import read_request
@@ -34,7 +36,7 @@ STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
-    "synthesize_tool": ("tests", "use_when", "packages", "network"),
+    "synthesize_tool": ("tests", "use_when", "packages", "network", "breaks"),
 }
 """Fields that models like to send as JSON text."""
 _NEXT = {
@@ -111,9 +113,11 @@ async def _search(call: ToolCall) -> ToolAnswer:
     for hit in found.results:
         entry = call.app.library.entry(hit.name)
         way = "run_tool" if entry.callable_now else "after approval"
-        row = {**hit.model_dump(mode="json"), "call": "direct" if hit.name in listed else way}
+        told = shown(call.app, entry.manifest)
+        row = {**hit.model_dump(mode="json"), "signature": signature_of(told), "summary": told.summary}
+        row["call"] = "direct" if hit.name in listed else way
         if call.arguments.get("detail") == "schema":
-            row["input_schema"] = entry.manifest.input_schema
+            row["input_schema"] = told.input_schema
         results.append(row)
     structured = {"fit": found.fit, "total": found.total, "results": results, "next": _NEXT[found.fit]}
     return answer(structured, search_text(structured))
@@ -121,10 +125,9 @@ async def _search(call: ToolCall) -> ToolAnswer:
 
 async def _run(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
-    run = await call.app.run(
-        arguments["name"], arguments.get("arguments", {}), arguments.get("version"), asker=asker_of(call.ctx)
+    return await run_and_deliver(
+        call, arguments["name"], arguments.get("arguments", {}), arguments.get("version")
     )
-    return await delivered(run, call.app)
 
 
 async def _inspect(call: ToolCall) -> ToolAnswer:
@@ -132,6 +135,9 @@ async def _inspect(call: ToolCall) -> ToolAnswer:
     card = await call.app.inspect(
         arguments["name"], arguments.get("version"), source=arguments.get("source", False)
     )
+    origin = unreviewed(call.app, arguments["name"], card["manifest"]["version"])
+    if origin is not None:
+        card = plain_card(card, origin)
     return answer(card, card_text(card))
 
 
@@ -154,7 +160,9 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
     elif job_id is not None:
         job, rounds = call.app.jobs.find(job_id), 0
     else:
-        request = await off_loop(partial(read_request, asked), large=is_large(asked) or "code" in asked)
+        request = await off_loop(
+            partial(read_request, asked, name_of_client(call.ctx)), large=is_large(asked) or "code" in asked
+        )
         if isinstance(request, Rejected):
             return _outcome_answer(call, request)
         job, rounds = call.app.begin(request, desk_for(call)), 0
@@ -176,7 +184,7 @@ def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        optional = {"similar", "differs"}
+        optional = {"similar", "differs", "breaks"}
         structured = {
             field: value
             for field, value in structured.items()

@@ -17,12 +17,13 @@ from alita_mcp.library.evidence import report_with_evidence
 from alita_mcp.server.announce import CATALOGUE_URI
 from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
+from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 
 if TYPE_CHECKING:
-    from alita_mcp.library.library import Library
+    from alita_mcp.app import App
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import Context, ResourceSource
-    from alita_mcp.values import CatalogueEntry, StoredVersion
+    from alita_mcp.values import CatalogueEntry, Manifest, StoredVersion
 
 JSON = "application/json"
 MAX_URI = 300
@@ -47,7 +48,7 @@ PARTS: dict[str, tuple[str, str, Callable[[StoredVersion, tuple[str, ...]], str]
     "manifest": (
         JSON,
         "Schemas and permissions",
-        lambda stored, _: stored.manifest.model_dump_json(indent=1),
+        lambda stored, _: stored.manifest.model_dump_json(indent=1, exclude={"digest"}),
     ),
     "report": (
         JSON,
@@ -108,16 +109,30 @@ class LibraryResources:
         uri = str(params.uri)
         app = await self._shared.get()
         if uri == CATALOGUE_URI:
-            return _contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app.library))
+            return _contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app))
         if run := _RUN.fullmatch(uri):
             return _contents(uri, JSON, _pretty(await app.library.read_run(run["id"])))
         wanted = _VERSION.fullmatch(uri)
         if wanted is None or wanted["part"] not in PARTS:
             return None
-        mime, _, written = PARTS[wanted["part"]]
         stored = await app.library.read(wanted["name"], int(wanted["version"]))
-        kinds = app.library.evidence(stored.manifest.name, stored.manifest.version)
-        return _contents(uri, mime, written(stored, kinds))
+        return _contents(uri, *_part(app, stored, wanted["part"]))
+
+
+def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
+    """A part of a version as MIME type and text; fenced or shortened where nobody reviewed the version."""
+    mime, _, written = PARTS[part]
+    manifest = stored.manifest
+    kinds = app.library.evidence(manifest.name, manifest.version)
+    origin = unreviewed(app, manifest.name, manifest.version)
+    if origin is None:
+        return mime, written(stored, kinds)
+    if part == "manifest":
+        return mime, plain_manifest(manifest, origin).model_dump_json(indent=1)
+    if part == "report":
+        report = report_with_evidence(plain_report(stored.report), kinds)
+        return mime, _pretty({"unreviewed": mark(origin), **report})
+    return "text/plain", fenced(written(stored, kinds), origin)
 
 
 def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
@@ -133,12 +148,11 @@ def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
     ]
 
 
-def _whole_catalogue(library: Library) -> str:
-    return _pretty([_row(entry) for entry in library.entries()])
+def _whole_catalogue(app: App) -> str:
+    return _pretty([_row(entry, shown(app, entry.manifest)) for entry in app.library.entries()])
 
 
-def _row(entry: CatalogueEntry) -> dict[str, Any]:
-    manifest = entry.manifest
+def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:
     return {
         "name": entry.name,
         "version": manifest.version,

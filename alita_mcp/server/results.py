@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 import mcp_types as types
 
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than, printable
-from alita_mcp.verification.arguments import validate_result
+from alita_mcp.server.asker import asker_of
+from alita_mcp.server.unreviewed import brief, mark, plain_schema, unreviewed
+from alita_mcp.verification.arguments import validate_arguments, validate_result
 
 if TYPE_CHECKING:
     from alita_mcp.app import App, RunAnswer
+    from alita_mcp.library.catalogue_rows import Origin
     from alita_mcp.sandbox.seam import RunResult
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Limits, Schema
 
+INSPECT = "inspect_tool shows what it takes."
 MAX_ERROR_TEXT = 4_000
 MAX_TRACE = 10
 KEPT_IN_TEXT = 4_000
@@ -25,42 +31,60 @@ KEPT_IN_TEXT = 4_000
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
-async def delivered(run: RunAnswer, app: App) -> types.CallToolResult:
+async def run_and_deliver(
+    call: ToolCall, name: str, arguments: dict[str, Any], version: int | None = None
+) -> types.CallToolResult:
     """One run as its caller gets it, the same through `run_tool` and through a direct call.
 
     That its value fits the output schema was seen when it ran.
     """
-    result = await off_loop(partial(_in_both_forms, run), large=is_large(run.result.value))
+    app = call.app
+    try:
+        run = await app.run(name, arguments, version, asker=asker_of(call.ctx))
+    except InvalidArguments:
+        manifest = (await app.library.read(name, version)).manifest
+        origin = unreviewed(app, name, manifest.version)
+        if origin is None:
+            raise
+        plainly = partial(validate_arguments, plain_schema(manifest.input_schema), arguments)
+        await off_loop(plainly, large=is_large(arguments))
+        raise InvalidArguments(
+            f"{name} ({mark(origin)}): an argument is none of the choices.", hint=INSPECT
+        ) from None
+    origin = unreviewed(app, name, run.manifest.version)
+    result = await off_loop(partial(_in_both_forms, run, origin), large=is_large(run.result.value))
     return await checked(result, app, run.manifest.output_schema)
 
 
-def _in_both_forms(run: RunAnswer) -> types.CallToolResult:
+def _in_both_forms(run: RunAnswer, origin: Origin | None) -> types.CallToolResult:
+    marks = _marks(run, origin)
     if not run.result.ok:
-        failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits))
-        return failed.model_copy(update={"meta": _marks(run)})
+        failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits, origin))
+        return failed.model_copy(update={"meta": marks})
     value = run.result.value
     return types.CallToolResult(
         content=[types.TextContent(text=value if isinstance(value, str) else as_json(value))],
         structured_content=run.structured,
-        _meta=_marks(run),
+        _meta=marks,
     )
 
 
-def _marks(run: RunAnswer) -> dict[str, Any] | None:
+def _marks(run: RunAnswer, origin: Origin | None) -> dict[str, Any] | None:
     """What a caller should know of a result besides the result, which stays as the tool gave it."""
     marks: dict[str, Any] = {"alita/cached": True} if run.cached else {}
     if run.manifest.trust != "verified":
         marks["alita/trust"] = run.manifest.trust
+    if origin is not None:
+        marks["alita/reviewed"] = False
     return marks or None
 
 
-def _failure_text(name: str, result: RunResult, limits: Limits) -> str:
-    what = (
-        f"{result.error_type}: {result.message}"
-        if result.error_type
-        else f"{result.status}: {result.message}"
-    )
-    lines = [f"{name} failed with {what.removesuffix(': ')}", *result.trace[:MAX_TRACE]]
+def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin | None) -> str:
+    """Why a call failed; of a tool that nobody reviewed without the lines of its code, and its words cut short."""
+    what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
+    lines = [f"{name} failed with {what}", *result.trace[:MAX_TRACE]]
+    if origin is not None:
+        lines = [f"{name} failed ({mark(origin)}) with {brief(what)}"]
     if result.status in _LIMITED:
         lines.append(
             f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "

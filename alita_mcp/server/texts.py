@@ -34,18 +34,32 @@ def outcome_text(outcome: Answer) -> str:
 
 
 def _created(outcome: Answer) -> str:
+    if outcome.get("kept"):
+        made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
+        return f"{made}, but {outcome['kept']}. {_broken(outcome)}{_to_verify(outcome)}".strip()
     how = "directly by its name or through" if outcome["call"] == "direct" else "now through"
-    return (
+    return _broken(outcome) + (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
         f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
         + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
     )
 
 
+def _broken(outcome: Answer) -> str:
+    """What an update gave up, the first case in full."""
+    cases = outcome.get("breaks")
+    if not cases:
+        return ""
+    first = clipped(as_json(cases[0]["arguments"]), 60)
+    now = f"{clipped(as_json(cases[0]['expected']), 30)} is now {clipped(as_json(cases[0]['got']), 30)}"
+    more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"No longer holds, as declared: {first}: {now}{more}. "
+
+
 def _told_apart(outcome: Answer) -> str:
-    """How it differs from a tool that sounds alike."""
+    """How it stands to a tool that sounds alike."""
     lines = outcome.get("differs")
-    return f"Not the same as {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
+    return f"Beside {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
 
 
 def _to_verify(outcome: Answer) -> str:
@@ -83,7 +97,9 @@ def _working(outcome: Answer) -> str:
 
 def _needs_approval(outcome: Answer) -> str:
     asked = clipped(", ".join(outcome["grants"]), 120)
-    return f"{outcome['tool']} v{outcome['version']} passed and is kept. It needs {asked}. {outcome['how']}"
+    kept = f" {outcome['kept'].partition(':')[0]}." if outcome.get("kept") else ""
+    passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
+    return f"{passed} It needs {asked}. {_broken(outcome)}{outcome['how']}"
 
 
 _OUTCOMES = {
@@ -113,6 +129,8 @@ def card_text(card: Answer) -> str:
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
     text = "\n".join([clipped(head + takes, MAX_TEXT), *_evidence_lines(card)])
+    if "unreviewed" in card:
+        return f"{text}\n\n{card['unreviewed']}"
     if "source" not in card:
         return text
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"

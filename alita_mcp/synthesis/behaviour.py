@@ -21,7 +21,7 @@ from alita_mcp.verification.findings import brief, encodable
 from alita_mcp.verification.input_source import NoInputs, input_source
 from alita_mcp.verification.matrix import outcome_word
 from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, SECOND_SEED, outcome_in_words
+from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, outcome_in_words
 
 Arguments = dict[str, Any]
 Kind = Literal["alike", "different", "refused", "one refused", "one lost", "lost"]
@@ -42,8 +42,10 @@ ALL_LOST = 8
 """After so many it ends even where all is to be seen."""
 MIN_ALIKE = 8
 """Fewer equal results prove nothing, unless the tools take no more inputs than that."""
-MAX_ONE_REFUSED = 0.25
+MAX_ONE_REFUSED = 0.05
 """Of the inputs with equal results: so many more may be refused by one tool alone, beyond what examples show."""
+MAYBE_ONE_REFUSED = 0.25
+"""The same for two that are perhaps one tool; only who knows what is asked can tell."""
 LIGHTLY = 0.25
 """The weight of an input that one tool alone refuses or does not end on: perhaps nobody asks that."""
 SHOWN = 60
@@ -69,7 +71,7 @@ class Party:
         }
         changed: dict[str, Any] = {"arguments": own, "limits": limits.model_copy(update=quick)}
         if again:
-            changed |= {"hash_seed": SECOND_SEED, "clock_offset_s": SECOND_CLOCK_OFFSET_S}
+            changed["clock_offset_s"] = SECOND_CLOCK_OFFSET_S
         return self.job.model_copy(update=changed)
 
 
@@ -133,12 +135,20 @@ class Comparison:
     @property
     def is_same(self) -> bool:
         """Whether enough was seen, and all of it the same."""
+        return self._is_alike(MAX_ONE_REFUSED)
+
+    @property
+    def may_be_same(self) -> bool:
+        """Whether what was seen is the same, but one of the two has no result for much of it."""
+        return self._is_alike(MAYBE_ONE_REFUSED)
+
+    def _is_alike(self, most_refused: float) -> bool:
         if self.is_over or self.changeable or not self.alike:
             return False
         results = {each.word for each in self.seen if each.kind == "alike"}
         varied = len(results) > 1 or self.expected == 1
         enough = self.alike >= min(MIN_ALIKE, self.expected)
-        return varied and enough and self.counts["one refused"] <= self.alike * MAX_ONE_REFUSED
+        return varied and enough and self.counts["one refused"] <= max(1, self.alike * most_refused)
 
     @property
     def score(self) -> float:

@@ -11,11 +11,12 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.search_text import likeness, words_of
+from alita_mcp.library.trust import is_lower
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
-from alita_mcp.synthesis.telling_inputs import constants_in
-from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion
+from alita_mcp.synthesis.telling_inputs import constants_apart, constants_in
+from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.outcomes import ShownRange
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -33,7 +34,7 @@ class Compared:
 
     serving: Exists | None = None
     similar: tuple[Lookalike, ...] = ()
-    """Tools that sound alike, can be called alike and do something else."""
+    """Tools that sound alike and can be called alike: what they do otherwise, or on what thinner evidence the same."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Proved:
 
     draft: Draft
     verdict: Verdict
+    trust: Trust
+    """The last word on it, which agreement among candidates may lower."""
 
     @property
     def schemas(self) -> tuple[Schema, Schema]:
@@ -54,6 +57,8 @@ class Proved:
 async def compared(proved: Proved, names: Sequence[str], library: Library, rehearsal: Rehearsal) -> Compared:
     """Runs a draft beside each of the tools called `names`; the first that behaves the same serves already.
 
+    One that does the same on thinner evidence than the draft has does not: it would keep the better tool out.
+
     A tool that cannot be compared here (the sandbox lacks what it needs, or fails) counts as another one. Tools with
     grants are compared in rehearsal only, and only with tools that ask for the same.
     """
@@ -63,9 +68,12 @@ async def compared(proved: Proved, names: Sequence[str], library: Library, rehea
             if name == proved.draft.name:
                 continue
             try:
-                found = await _beside(proved, await library.read(name), library, rehearsal)
+                known = await library.read(name)
+                found = await _beside(proved, known, library, rehearsal)
             except AlitaError:
                 continue
+            if isinstance(found, Exists) and is_lower(known.manifest.trust, than=proved.trust):
+                found = _on_thin_evidence(known, found)
             if isinstance(found, Exists):
                 return Compared(found)
             similar += [found] if found else []
@@ -87,7 +95,7 @@ async def _beside(
             where = "" if draft.grants.is_pure else " in rehearsal"
             why = f"same results on {found.alike} inputs{where}{renamed(way)}"
             return Exists(tool=known.manifest.name, version=known.manifest.version, why=why)
-        difference = difference or _lookalike(draft, known, found)
+        difference = difference or _perhaps_same(known, found) or _lookalike(draft, known, found)
     return difference
 
 
@@ -108,9 +116,31 @@ async def _compare(
     found = await pair.look_at([example.arguments for example in examples])
     if found.is_over:
         return found
-    constants = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    await pair.look_at(await inputs_for(wanted, examples, _seed(draft, known), constants))
+    seed = _seed(draft, known)
+    both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
+    found = await pair.look_at(await inputs_for(wanted, examples, seed, both))
+    if found.may_be_same:  # where the programs differ, if anywhere, is where only one of them names something
+        apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
+        await pair.look_at(await inputs_for(wanted, examples, seed + 1, apart))
     return await pair.confirm()
+
+
+def _perhaps_same(known: StoredVersion, found: Comparison) -> Lookalike | None:
+    """What is told of a tool that agrees wherever both have a result, while only one has for much of the rest."""
+    if not found.may_be_same:
+        return None
+    name, alone = known.manifest.name, [each for each in found.seen if each.kind == "one refused"]
+    where = f"on {len(alone)} others one of the two has none, as with {brief(alone[0].arguments)}"
+    differs = f"{name} is perhaps the same: equal results on {found.alike} inputs, but {where}"
+    return Lookalike(name=name, version=known.manifest.version, differs=differs)
+
+
+def _on_thin_evidence(known: StoredVersion, found: Exists) -> Lookalike:
+    name, trust = known.manifest.name, known.manifest.trust
+    differs = (
+        f"{name} gives the {found.why}, but is only {trust}: send this code again as {name} with update=true"
+    )
+    return Lookalike(name=name, version=found.version, differs=f"{differs}, or disable it")
 
 
 def _lookalike(draft: Draft, known: StoredVersion, found: Comparison) -> Lookalike | None:
@@ -143,4 +173,4 @@ def _seed(draft: Draft, known: StoredVersion) -> int:
 def lock_of(known: StoredVersion, library: Library, rehearsal: Rehearsal) -> Lock:
     """The packages that a tool has in this kind of sandbox."""
     manifest = known.manifest
-    return library.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock
+    return library.tools.lock_in(manifest.name, manifest.version, rehearsal.sandbox.kind) or known.lock

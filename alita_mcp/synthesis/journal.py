@@ -15,6 +15,7 @@ from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome
 from alita_mcp.synthesis.request import SynthesisRequest
 
 EVENT = "synthesis"
+JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
 PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
 
@@ -28,7 +29,10 @@ class Ending:
 
     def note(self, outcome: Outcome) -> None:
         """Keeps what the journal says of an outcome."""
-        self.detail = outcome.model_dump(mode="json", include={"status", "stage", "reason", "trust"})
+        self.detail = outcome.model_dump(mode="json", include=JOURNALLED)
+        for optional in ("breaks", "kept"):
+            if not self.detail.get(optional):
+                self.detail.pop(optional, None)
         if isinstance(outcome, Created | Exists | NeedsApproval):
             self.tool = outcome.tool
 

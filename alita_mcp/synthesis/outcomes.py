@@ -9,12 +9,20 @@ from alita_mcp.values import Check, Stage, Value
 
 
 class Lookalike(Value):
-    """Another tool that sounds like a new one, can be called like it, and does something else."""
+    """Another tool that sounds like a new one, can be called like it, and is not it."""
 
     name: str
     version: int
     differs: str
-    """One input on which the two differ, and what each of them gives."""
+    """One input on which the two differ and what each of them gives; or that it does the same on thinner evidence."""
+
+
+class Broken(Value):
+    """An example of the replaced version that no longer holds, as the request said."""
+
+    arguments: dict[str, Any]
+    expected: Any = None
+    got: Any = None
 
 
 class Created(Value):
@@ -37,9 +45,13 @@ class Created(Value):
     to_raise_trust: str = ""
     """What evidence would make it `verified`; empty when it is."""
     similar: tuple[str, ...] = ()
-    """Its own name and those of tools that sound like it and do something else; empty where there are none."""
+    """Its own name and those of tools that sound like it and are not it; empty where there are none."""
     differs: tuple[str, ...] = ()
-    """For each of those others one input that shows the difference."""
+    """For each of those others, why."""
+    breaks: tuple[Broken, ...] = ()
+    """Examples of the version before that no longer hold."""
+    kept: str = ""
+    """Why it is not the current version; empty when it is."""
 
 
 class Exists(Value):
@@ -71,6 +83,8 @@ class Rejected(Value):
     got: Any = None
     trace: tuple[str, ...] = ()
     fix: str
+    breaks: tuple[dict[str, Any], ...] = ()
+    """Arguments of the examples of the replaced version that would no longer hold, the first of them."""
 
 
 class Working(Value):
@@ -97,7 +111,9 @@ class NeedsApproval(Value):
     to_raise_trust: str = ""
     similar: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
-    """Both as in `Created`."""
+    breaks: tuple[Broken, ...] = ()
+    kept: str = ""
+    """All as in `Created`."""
 
 
 class NeedsCode(Value):
@@ -118,6 +134,13 @@ def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
         return outcome
     names, differs = [each.name for each in others], [each.differs for each in others]
     return outcome.model_copy(update={"similar": (outcome.tool, *names), "differs": tuple(differs)})
+
+
+def broken_told(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
+    """The answer for an update with the examples that it gave up."""
+    if not broken or not isinstance(outcome, Created | NeedsApproval):
+        return outcome
+    return outcome.model_copy(update={"breaks": broken})
 
 
 def rejection(check: Check) -> Rejected:

@@ -257,7 +257,12 @@ class Pipeline:
             return amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
 
         return await self._workshop.submission.submit(
-            draft, self._on_stage, update=self._wish.update, amend=amend
+            draft,
+            self._on_stage,
+            update=self._wish.update,
+            breaks=self._wish.breaks,
+            amend=amend,
+            made_by=self._wish.made_by,
         )
 
     async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:

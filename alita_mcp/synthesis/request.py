@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.modes import Mode
@@ -39,14 +39,18 @@ class SynthesisRequest(Value):
     tools: tuple[str, ...] = Field(default=(), max_length=20)
     secrets: tuple[str, ...] = Field(default=(), max_length=20)
     update: bool = False
+    breaks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=200)
+    """Arguments of those examples of the replaced version that are not to hold any longer."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
+    made_by: str = Field(default="", exclude=True)
+    """What the client calls itself; never taken from its arguments."""
 
 
-def read_request(raw: Mapping[str, Any]) -> SynthesisRequest | Rejected:
-    """Reads a request; anything that does not fit comes back as a rejection naming the field."""
+def read_request(raw: Mapping[str, Any], made_by: str = "") -> SynthesisRequest | Rejected:
+    """Reads a request of a client; anything that does not fit comes back as a rejection naming the field."""
     try:
-        request = SynthesisRequest.model_validate(dict(raw))
+        request = SynthesisRequest.model_validate({**raw, "made_by": made_by})
     except ValidationError as invalid:
         return _unreadable(invalid)
     if not request.code.strip():

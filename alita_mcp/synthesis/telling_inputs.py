@@ -44,6 +44,13 @@ def constants_in(*codes: str) -> list[Scalar]:
     return [value for _, value in found]
 
 
+def constants_apart(one: str, other: str) -> list[Scalar]:
+    """Those that stand in one of two programs only; all of them where both have the same."""
+    here, there = constants_in(one), constants_in(other)
+    only = [value for value in (*here, *there) if (value in here) != (value in there)]
+    return only or constants_in(one, other)
+
+
 def _constants(tree: ast.AST) -> Iterator[Scalar]:
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import anyio
 import anyio.lowlevel
-from pydantic import ValidationError
 
 from alita_mcp.errors import NameTaken, SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.files import manifest_of
+from alita_mcp.library.hosts import ANY
 from alita_mcp.library.library import Library
 from alita_mcp.library.permits import how_to_grant, in_words
-from alita_mcp.library.trust import may_hold_grants, what_would_raise
+from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
-from alita_mcp.synthesis.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.grants import unfit_grants
 from alita_mcp.synthesis.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.modes import PLANS
@@ -28,21 +29,21 @@ from alita_mcp.synthesis.outcomes import (
     NeedsApproval,
     Outcome,
     Rejected,
+    broken_told,
     rejection,
     told_apart,
 )
 from alita_mcp.synthesis.pipeline import Pipeline
-from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
+from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code
+from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
 from alita_mcp.values import (
-    META_TOOLS,
-    TOOL_NAME,
     AcceptedVersion,
     CatalogueEntry,
     Draft,
@@ -143,16 +144,45 @@ class Toolsmith:
         known = await same_tool(draft, self._library, update=request.update)
         if known is not None:
             return await self._resubmitted(draft, known, on_stage)
-        return await self.submit(draft, on_stage, update=request.update)
+        return await self.submit(
+            draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
+        )
 
     async def submit(
-        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+        self,
+        draft: Draft,
+        on_stage: OnStage,
+        *,
+        update: bool,
+        breaks: Sequence[dict[str, Any]] = (),
+        amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
-        """A draft through all gates and into the library; `amend` has the last word on the report."""
+        """A draft through all gates and into the library; `amend` has the last word on the report.
+
+        An update is held to the examples of the version that it replaces, but for those that `breaks` names.
+        """
         standing = self.standing(draft.name, update=update)
         if isinstance(standing, Exists | Rejected):
             return standing
-        return await self._prove_and_publish(draft, standing, on_stage, amend)
+        carried: Carried | Rejected = Carried(draft)
+        if standing:
+            await on_stage("update")
+            carried = await self._carried(draft, breaks, on_stage)
+        if isinstance(carried, Rejected):
+            return carried
+        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
+        return broken_told(outcome, carried.broken)
+
+    async def _carried(
+        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: OnStage
+    ) -> Carried | Rejected:
+        try:
+            replaced = await self._library.read(draft.name)
+        except ToolUnavailable:
+            return Carried(draft)  # quarantined: a new version is the way out
+        rehearsal = Rehearsal(self._sandbox, self._library.read)
+        return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
 
     async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: OnStage) -> Outcome:
         """More examples for the tool that is there; once it is verified, what it asks for can be granted."""
@@ -178,6 +208,11 @@ class Toolsmith:
                 reason=f"There is no tool {name!r} to update.",
                 fix="Leave out update, or name the tool that is to get a new version.",
             )
+        if update and entry.state == "disabled":
+            reason = f"{name} is disabled; an update would not be callable."
+            return Rejected(
+                stage="policy", reason=reason, fix="Ask a person to enable it, or choose another name."
+            )
         if update:
             return max(entry.versions)
         return Exists(
@@ -187,24 +222,26 @@ class Toolsmith:
         )
 
     async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None
+        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None, made_by: str
     ) -> Outcome:
-        if follows and await self._is_current(draft):
-            return Exists(tool=draft.name, version=follows, why="this is the current version, word for word")
+        if follows and (same := await self._same_draft(draft, follows)):
+            return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")
         verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
         failure = verdict.report.failure
         if failure is not None:
             return rejection(failure)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
+        report = await amend(verdict) if amend is not None else verdict.report
         beside = Compared()
         if not follows:
             await on_stage("duplicates")
-            beside = await self._beside(Proved(draft, verdict))
+            beside = await self._beside(Proved(draft, verdict, report.trust))
             if beside.serving is not None:
                 return beside.serving
-        report = await amend(verdict) if amend is not None else verdict.report
-        accepted = AcceptedVersion(draft=draft, contract=verdict.contract, lock=verdict.lock, report=report)
+        accepted = AcceptedVersion(
+            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+        )
         return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
 
     async def _beside(self, proved: Proved) -> Compared:
@@ -217,11 +254,15 @@ class Toolsmith:
             await learn_words(library, found.serving.tool, draft.description, draft.use_when)
         return found
 
-    async def _is_current(self, draft: Draft) -> bool:
-        try:
-            return (await self._library.read(draft.name)).draft == draft
-        except ToolUnavailable:
-            return False  # quarantined: a new version is the way out
+    async def _same_draft(self, draft: Draft, newest: int) -> int | None:
+        """The number of the current or the newest version, if that is this draft."""
+        for version in (self._library.entry(draft.name).manifest.version, newest):
+            try:
+                if (await self._library.read(draft.name, version)).draft == draft:
+                    return version
+            except ToolUnavailable:
+                continue  # quarantined: a new version is the way out
+        return None
 
     async def _publish(self, accepted: AcceptedVersion, follows: int, on_stage: OnStage) -> Outcome:
         problems = self._admit(manifest_of(accepted, follows + 1))
@@ -251,7 +292,8 @@ class Toolsmith:
     async def _answer(self, manifest: Manifest, report: VerificationReport) -> Outcome:
         """What a published version can do now: all that it asks for was granted, or a person is needed."""
         name = manifest.name
-        return await self._unless_granted(manifest, report) or Created(
+        waits = await self._unless_granted(manifest, report)
+        return waits or Created(
             tool=name,
             version=manifest.version,
             trust=manifest.trust,
@@ -259,13 +301,25 @@ class Toolsmith:
             permissions=in_words(manifest.grants),
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
+            kept=self._why_kept(manifest),
         )
+
+    def _why_kept(self, manifest: Manifest) -> str:
+        """Why a version that was published is not the current one; empty when it is."""
+        current = self._library.entry(manifest.name).manifest
+        if current.version == manifest.version:
+            return ""
+        if is_lower(manifest.trust, current.trust):
+            return f"v{current.version} stays current: it is {current.trust}, v{manifest.version} {manifest.trust}"
+        how = f"`alita rollback {manifest.name} {manifest.version}` makes v{manifest.version} current"
+        return f"v{current.version} stays current: a person decides; {how}"
 
     async def _unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
         """That a person or more evidence is needed; None when all that a version asks for is granted by now."""
         verified = may_hold_grants(manifest)
-        if self._settings.policy == "auto" and verified and not manifest.grants.is_pure:
-            await self._library.approve(manifest.name)
+        asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
+        if self._settings.policy == "auto" and verified and asks:
+            await self._library.approve(manifest.name, manifest.digest, by="policy")
         if self._library.permits.of(manifest) is not None:
             return None
         thin = what_would_raise(report)
@@ -276,60 +330,10 @@ class Toolsmith:
             how=how_to_grant(manifest) if verified else f"Only verified tools are given grants. {thin}",
             trust=manifest.trust,
             to_raise_trust=thin,
+            kept=self._why_kept(manifest),
         )
 
 
 def _is_wish(request: SynthesisRequest) -> bool:
     """Whether a model is to write the tool, from words or from a plain script."""
     return is_script(request) if request.code.strip() else bool(request.description.strip())
-
-
-def draft_of(request: SynthesisRequest) -> Draft | Rejected:
-    """The draft that a request describes, or what it lacks."""
-    lack = _lack_of(request)
-    if lack is not None:
-        return lack
-    try:
-        return Draft(
-            name=request.name,
-            description=request.description.strip(),
-            code=request.code,
-            examples=request.tests,
-            use_when=request.use_when,
-            packages=request.packages,
-            grants=grants_of(request),
-        )
-    except ValidationError as invalid:
-        problem = invalid.errors(include_url=False, include_context=False)[0]
-        return Rejected(
-            stage="schema",
-            reason=f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}.",
-            fix="Send the field as the input schema says.",
-        )
-
-
-def unfit_name(name: str) -> Rejected | None:
-    """The rejection of a name that no tool may have."""
-    if not re.fullmatch(TOOL_NAME, name):
-        return Rejected(
-            stage="schema",
-            reason=f"name: {name[:80]!r} is not a tool name.",
-            fix="3 to 40 lower-case letters, digits and underscores, beginning with a letter: csv_to_json.",
-        )
-    if name in META_TOOLS:
-        taken = f"name: {name!r} is one of the server's own tools."
-        return Rejected(stage="schema", reason=taken, fix="Choose another name.")
-    return None
-
-
-def _lack_of(request: SynthesisRequest) -> Rejected | None:
-    refused = unfit_name(request.name) or unfit_grants(request)
-    if refused is not None:
-        return refused
-    if not request.tests:
-        return Rejected(
-            stage="examples",
-            reason="tests: there are none, so nothing would be proved.",
-            fix="Give at least 3 with different results, one an edge or error case. " + EXAMPLE_SHAPE,
-        )
-    return None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.seam import Sandbox
@@ -28,9 +28,16 @@ class Submission(Protocol):
         ...
 
     async def submit(
-        self, draft: Draft, on_stage: OnStage, *, update: bool, amend: Amend | None = None
+        self,
+        draft: Draft,
+        on_stage: OnStage,
+        *,
+        update: bool,
+        breaks: Sequence[dict[str, Any]] = (),
+        amend: Amend | None = None,
+        made_by: str = "",
     ) -> Outcome:
-        """A draft through all gates and into the library."""
+        """A draft through all gates and into the library; `breaks` as `SynthesisRequest` has them."""
         ...
 
 

@@ -117,7 +117,7 @@ class _Reader:
         bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
         whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
         if not self._strict_integers:
-            integral = core_schema.no_info_after_validator_function(_integral, _real())
+            integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
             whole = core_schema.union_schema([whole, integral], mode="left_to_right")
         return _named(whole, f"an integer{bounds}")
 
@@ -153,8 +153,8 @@ def _number(_schema: Schema) -> core_schema.CoreSchema:
     return _named(core_schema.union_schema([_real(), whole], mode="left_to_right"), "a number")
 
 
-def _real() -> core_schema.CoreSchema:
-    return core_schema.float_schema(strict=True, allow_inf_nan=False)
+def _real(**bounds: Any) -> core_schema.CoreSchema:
+    return core_schema.float_schema(strict=True, allow_inf_nan=False, **bounds)
 
 
 def _integral(value: float) -> float:

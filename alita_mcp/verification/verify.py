@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.seam import Environment, Sandbox
 from alita_mcp.values import (
     Check,
@@ -32,7 +33,7 @@ from alita_mcp.verification.mutation import mutation_gate
 from alita_mcp.verification.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static import static_gate
-from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
+from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S
 
 OnStage = Callable[[str], Awaitable[None]]
 
@@ -136,13 +137,13 @@ async def _run_examples(
 ) -> bool:
     sandbox = rehearsal.sandbox
     async with _stage(course, "examples", on_stage):
-        course.seeds = (FIRST_SEED,)
+        course.seeds = (hash_seed(draft.code, 0),)
         found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
         course.trials, course.examples_passed = found.trials, found.passed
     if not course.add(found.checks):
         return False
     async with _stage(course, "determinism", on_stage):
-        course.seeds = (FIRST_SEED, SECOND_SEED)
+        course.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
         checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
     same = course.add(checks)
     course.deterministic = same and draft.grants.is_pure  # the world changes, rehearsals do not

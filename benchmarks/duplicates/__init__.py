@@ -25,7 +25,7 @@ from alita_mcp.sandbox.seam import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.synthesis.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
 from alita_mcp.synthesis.near_inputs import near_inputs
-from alita_mcp.synthesis.telling_inputs import Scalar, constants_in, telling_inputs
+from alita_mcp.synthesis.telling_inputs import Scalar, constants_apart, constants_in, telling_inputs
 from alita_mcp.values import Limits, Schema
 from alita_mcp.verification.outcomes import ShownRange
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -191,13 +191,20 @@ async def _compared(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *
     schema = await _fitting(one, other, schemas_of(pair, examples), constants, rehearsal)
     shown = ShownRange(examples, schema)
     beside = Beside(one, other, rehearsal, shown.covers)
-    key = json.dumps([pair.task, schema])
-    if key not in drawn:
-        drawn[key] = await drawn_inputs(schema, examples, SEED)
-    await beside.look_at(combined(schema, examples, SEED, constants, drawn[key]), whole=whole)
+
+    async def inputs(seed: int, told: Sequence[Scalar]) -> list[dict[str, Any]]:
+        key = json.dumps([pair.task, schema, seed])
+        if key not in drawn:
+            drawn[key] = await drawn_inputs(schema, examples, seed)
+        return combined(schema, examples, seed, told, drawn[key])
+
+    await beside.look_at(await inputs(SEED, constants), whole=whole)
     if not examples and (whole or not beside.found.is_over):
         answered = [seen.arguments for seen in beside.found.seen if seen.kind in ("alike", "different")]
         await beside.look_at(near_inputs(schema, answered, SEED, NEAR), whole=whole)
+    if beside.found.may_be_same:
+        apart = constants_apart(pair.a.code, pair.b.code)
+        await beside.look_at(await inputs(SEED + 1, apart), whole=whole)
     return await beside.confirm()
 
 

@@ -94,6 +94,24 @@ async def test_what_may_differ_the_next_time_is_never_kept(
         assert len(box.jobs) == 2
 
 
+async def test_a_result_that_another_tool_asked_for_reaches_no_disk(open_with: Open) -> None:
+    secret = 918_273_645_546_372_819  # what the outer tool was given, and the inner one gives back
+    box = ScriptedSandbox(lambda _job: RunResult(status="ok", value=secret, stdout=str(secret)))
+    arguments = {"a": secret, "b": 0}
+    async with open_with(box) as app:
+        for _ in range(2):
+            answer = await app._calls.run("add", arguments, chain=("outer",))
+            assert (answer.cached, answer.result.value) == (False, secret)
+        await app.library.settle()
+        home = app.library.home
+    assert len(box.jobs) == 2
+    files = [file for file in home.rglob("*") if file.is_file()]
+    assert [file.name for file in files if str(secret).encode() in file.read_bytes()] == []
+    async with open_with(box) as app:
+        assert not (await app.run("add", arguments)).cached
+        assert (await app._calls.run("add", arguments, chain=("outer",))).cached
+
+
 async def test_failures_and_results_that_do_not_fit_are_never_kept(open_with: Open) -> None:
     answers = [
         RunResult(status="error", error_type="ValueError"),

@@ -280,8 +280,9 @@ def test_a_new_version_can_be_compared_and_rolled_back(made: Said, alita: Alita,
     assert "-    return number * 2**times" in compared.out
     assert "+    return number << times" in compared.out
     assert alita("diff", "double", "v1", "v1").out == ""
-    assert alita("rollback", "double").out == "double v1: enabled\n"
+    assert said.json["kept"] == "v1 stays current: it is verified, v2 provisional"
     assert alita("rollback", "double", "v2", "--json").json["version"] == 2
+    assert alita("rollback", "double").out == "double v1: enabled\n"
 
 
 def test_states_change_and_calls_obey_them(made: Said, alita: Alita) -> None:

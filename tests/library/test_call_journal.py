@@ -131,10 +131,10 @@ async def test_a_catalogue_of_the_release_before_is_read_and_gains_what_it_lacks
         database.execute("DROP TABLE uncached")
     database.close()
     async with opened(home) as library:
-        assert library.caches("slugify")
+        assert library.tools.is_cached("slugify")
         await library.set_caching("slugify", on=False)
-        assert not library.caches("slugify")
+        assert not library.tools.is_cached("slugify")
     async with opened(home) as library:
-        assert not library.caches("slugify")
+        assert not library.tools.is_cached("slugify")
         await library.set_caching("slugify", on=True)
-        assert library.caches("slugify")
+        assert library.tools.is_cached("slugify")

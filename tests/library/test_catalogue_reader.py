@@ -69,6 +69,14 @@ def change(event: str, **detail: str) -> Callable[[Catalogue, str], None]:
 def void(_changed: bool) -> None: ...
 
 
+def approve(catalogue: Catalogue, name: str) -> None:
+    with reading(catalogue.path) as tools:
+        known = tools.entry(name)
+    if known:
+        made = known.manifest
+        catalogue.change("approved", name, made.version, digest=made.digest, part="")
+
+
 def purge(catalogue: Catalogue, name: str) -> None:
     catalogue.purge(name)
 
@@ -85,7 +93,7 @@ STEPS: dict[str, Callable[[Catalogue, str], None]] = {
     "rollback": change("rolled back"),
     "quarantine": change("quarantined", reason="changed"),
     "evidence": change("passed elsewhere", sandbox="monty", lock=""),
-    "approve": change("approved"),
+    "approve": approve,
     "revoke": change("revoked"),
     "word": change("worded", text="in other words"),
     "word again": change("worded", text="in still other words"),

@@ -202,9 +202,10 @@ def enter(catalogue: Catalogue, tools: dict[str, dict[str, Any]]) -> None:
         if tool["used"] is not None
     }
     catalogue.record_calls([], uses)
+    digests = {manifest.name: manifest.digest for manifest in manifests}
     for name, tool in tools.items():
         if tool["asks"] and tool["approved"]:
-            catalogue.change("approved", name)
+            catalogue.change("approved", name, 1, digest=digests[name], part="")
         if tool["pinned"]:
             catalogue.change("pinned", name)
         if tool["change"]:

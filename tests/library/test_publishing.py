@@ -220,12 +220,12 @@ async def test_a_deleted_name_is_not_published_over(home: Path) -> None:
                 await library.publish(accepted(), expected_version=expected)
 
 
-async def test_a_new_version_brings_a_disabled_tool_back(home: Path) -> None:
+async def test_a_new_version_does_not_bring_a_disabled_tool_back(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
         await library.disable("slugify")
         await library.publish(accepted(), expected_version=1)
-        assert library.entry("slugify").state == "enabled"
+        assert library.entry("slugify").state == "disabled"
 
 
 @pytest.mark.process

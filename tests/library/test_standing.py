@@ -200,7 +200,11 @@ async def test_grants_hold_for_one_digest_only(home: Path) -> None:
         assert (await library.approve("fetch_rates")).callable_now
         assert (await library.approve("fetch_rates")).callable_now
         await library.publish(simple("fetch_rates", answer="other", **wide), expected_version=1)
-        assert not library.entry("fetch_rates").approved
+        assert (library.entry("fetch_rates").manifest.version, library.entry("fetch_rates").approved) == (
+            1,
+            True,
+        )
+        assert not (await library.rollback("fetch_rates", 2)).approved
         assert (await library.rollback("fetch_rates")).approved
         assert not (await library.revoke("fetch_rates")).approved
 

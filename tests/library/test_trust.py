@@ -181,15 +181,18 @@ async def test_once_raised_it_can_be_approved_and_what_was_approved_before_count
         assert library.permits.of(raised) == ASKING
 
 
-async def test_a_later_downgrade_takes_the_grants_away_and_a_rollback_brings_them_back(
+async def test_a_later_version_of_thin_evidence_takes_neither_the_grants_nor_the_place_of_the_verified_one(
     home: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "grants.json"
-    file.write_text(json.dumps({"slugify": {"network": ["api.example.org"]}}), encoding="utf-8")
+    line = {"network": ["api.example.org"], "any_version": True}
+    file.write_text(json.dumps({"slugify": line}), encoding="utf-8")
     async with open_library(Settings(home=home, grants_file=file), starters=no_starters) as library:
         await library.publish(accepted(grants=ASKING), expected_version=0)
         assert library.entry("slugify").callable_now
         await library.publish(accepted(description="Slugs.", grants=ASKING, **THIN), expected_version=1)
+        assert (library.entry("slugify").manifest.version, library.entry("slugify").callable_now) == (1, True)
+        await library.rollback("slugify", 2)
         assert "v2 is provisional" in await refused(library)
         assert (await library.rollback("slugify")).callable_now
 

@@ -92,6 +92,20 @@ class ConfinedContract(SandboxContract):
         ]
         assert first == again != different
 
+    async def test_a_hash_seed_that_no_job_names_tells_nobody_a_rehearsal_from_a_call(
+        self, sandbox: Sandbox
+    ) -> None:
+        code = "import os\ndef f():\n    return [os.environ['PYTHONHASHSEED'], hash('a')]\n"
+        job = Job(code=code, function="f", arguments={})
+        moved = job.model_copy(update={"clock_offset_s": 400 * 86_400})
+        other = job.model_copy(update={"code": code + "# other code\n"})
+        call, again, second, foreign = [
+            (await sandbox.run(each)).value for each in (job, job.model_copy(), moved, other)
+        ]
+        assert call == again, "a worker can be kept, and a result means something in this process"
+        assert len({seed for seed, _ in (call, second, foreign)}) == 3
+        assert not {seed for seed, _ in (call, second, foreign)} & {"0", "20011"}
+
     async def test_the_clock_can_be_moved_without_the_code_noticing(self, sandbox: Sandbox) -> None:
         job = Job(code=CLOCKS, function="f", arguments={})
         now = await sandbox.run(job)

@@ -139,6 +139,58 @@ os.chmod('/dev/shm/a', 0)
 """,
     ),
     Hostile(
+        "scratch_times_written",
+        """
+import os
+WORD = 0x5EC2E7
+def f():
+    found = []
+    for folder in {os.getcwd(), '/tmp', '/dev/shm', '/dev/mqueue'}:
+        try:
+            seen = os.stat(folder)
+            found += [folder for number in (seen.st_atime_ns, seen.st_mtime_ns) if WORD in (number, number // 10**9)]
+            os.utime(folder, ns=(WORD, WORD * 10**9))
+        except OSError:
+            pass
+    return found
+""",
+        gives(lambda found: found == []),
+        times=3,
+    ),
+    Hostile(
+        "scratch_marked",
+        """
+import ctypes, fcntl, os, struct
+GET, SET = 0x80086601, 0x40086602
+def f():
+    found = []
+    for folder in {os.getcwd(), '/tmp', '/dev/shm'}:
+        try:
+            found += [[folder, name] for name in os.listxattr(folder)]
+            os.setxattr(folder, 'user.leak', b'1')
+        except OSError:
+            pass
+        for name in ('system.posix_acl_default', 'system.posix_acl_access'):
+            try:
+                os.setxattr(folder, name, struct.pack('<I', 2) + b''.join(
+                    struct.pack('<HHI', tag, 7, 0xFFFFFFFF) for tag in (1, 4, 32)))
+            except OSError:
+                pass
+        try:
+            held = os.open(folder, os.O_RDONLY)
+            flags = bytearray(8)
+            fcntl.ioctl(held, GET, flags)
+            if flags[0] & 0xC0:
+                found.append([folder, 'flags', flags[0]])
+            fcntl.ioctl(held, SET, bytes([flags[0] | 0xC0]) + bytes(flags[1:]))
+        except OSError:
+            pass
+    return found
+""",
+        gives(lambda found: found == []),
+        times=3,
+    ),
+    Hostile(
         "scratch_mounted_over",
         TRY
         + """

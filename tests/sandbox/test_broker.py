@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker.doors import MAX_CHAIN, Doors
@@ -284,6 +289,54 @@ def test_secrets_leave_neither_as_they_are_nor_in_their_usual_forms() -> None:
     assert cleaned.value == {"a": [" ".join(["[secret]"] * 5), {"[secret]": 1, "n": None}]}
     for left in (cleaned.message, cleaned.trace[0], cleaned.stdout, cleaned.stderr):
         assert left == " ".join(["[secret]"] * 5)
+
+
+@pytest.mark.parametrize("value", [SECRET, "sk-Live_0123?>~\u00ff\u00fe", "Pin9", "t0ken" * 40])
+@pytest.mark.parametrize("before", ["", "u", "me", "user:", "\u00e4lso"])
+@pytest.mark.parametrize("after", ["", "!", "\r\n", "@host"])
+def test_a_secret_inside_longer_base64_is_hidden_at_each_alignment(
+    value: str, before: str, after: str
+) -> None:
+    whole = f"{before}{value}{after}".encode()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        code = encode(whole).decode()
+        for text in (code, code.rstrip("="), quote(code, safe="")):
+            said = redact(f"Basic {text} end", [value])
+            assert "[secret]" in said
+            head, _, tail = unquote(said.removeprefix("Basic ").removesuffix(" end")).partition("[secret]")
+            # a character at either end may be half of the secret's neighbours and half its own
+            assert len(head) <= -(-len(before.encode()) * 8 // 6)
+            assert len(tail.rstrip("=")) <= -(-len(after.encode()) * 8 // 6) + 1
+
+
+@given(st.text(min_size=4, max_size=40), st.binary(max_size=9), st.binary(max_size=9))
+def test_no_text_around_a_secret_brings_its_base64_out(value: str, before: bytes, after: bytes) -> None:
+    code = base64.b64encode(before + value.encode() + after).decode()
+    assert "[secret]" in redact(code, [value])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET.upper(), SECRET.lower(), SECRET[::-1], SECRET.upper()[::-1],
+        SECRET.encode().hex(), SECRET.encode().hex().upper(), f"user:{SECRET}\n".encode().hex(),
+        quote(SECRET.upper()), quote(SECRET, safe="").lower(), json.dumps(SECRET.upper())[1:-1],
+    ],
+)  # fmt: skip
+def test_a_secret_is_hidden_in_hex_in_another_case_and_reversed(form: str) -> None:
+    assert "hunter" not in (said := redact(f"<{form}>", [SECRET])).lower()
+    assert said.startswith("<[secret]") or bytes.fromhex(said.partition("[")[0].strip("<")) == b"user:"
+    assert redact_json({form: [form]}, [SECRET]).keys() == {redact(form, [SECRET])}
+
+
+async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
+    granted = GrantedBroker(
+        Grants(network=("api.test",), secrets=("KEY",)), Limits(), Doors(secrets={"KEY": "Hunter2Word"})
+    )
+    assert granted.gate is not None
+    with pytest.raises(GateClosed):
+        await granted.gate.open("hunter2word.evil.test", 443)
+    assert [event.target for event in granted.events] == ["[secret].evil.test:443"]
 
 
 def test_a_secret_inside_a_longer_one_does_not_cut_it_in_two() -> None:

@@ -37,6 +37,17 @@ from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.bubblewrap
 ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
+TIMES = """
+import os
+def f():
+    seen = []
+    for folder in ('/tmp', '/dev/shm'):
+        found = os.stat(folder)
+        seen += [found.st_atime_ns, found.st_mtime_ns]
+        open(folder + '/one', 'w').close()
+        os.listdir(folder)
+    return seen
+"""
 GONE = Owner.this_process()._replace(pid=2**22 - 1)
 
 
@@ -55,7 +66,10 @@ class BubblewrapFixtures:
 
 
 class TestBubblewrapKeeps(BubblewrapFixtures, KeptContract):
-    pass
+    async def test_when_an_earlier_call_read_and_wrote_is_not_seen(self, sandbox: BubblewrapSandbox) -> None:
+        for _ in range(3):
+            result = await sandbox.run(Job(code=TIMES, function="f", arguments={}))
+            assert result.value == [0, 0, 0, 0], result
 
 
 class TestBubblewrap(BubblewrapFixtures, ConfinedContract):

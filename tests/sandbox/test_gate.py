@@ -64,6 +64,33 @@ def test_everybodys_names_and_addresses_in_any_notation_cannot_be_granted(patter
         read_pattern(pattern)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "github.io", "s3.amazonaws.com", "vercel.app", "pages.dev", "googleapis.com", "GitHub.io.",
+        "amazonaws.com", "core.windows.net", "kobe.jp",  # above names under which anybody may have one
+        "a.kobe.jp", "anything.ck", "r.appspot.com", "eu-west.r.appspot.com",  # under wildcards of the list
+        "xn--55qx5d.cn", "xn--j6w193g", "uk", "ac.uk", "gov.au", "internal",
+    ],
+)  # fmt: skip
+def test_a_wildcard_over_a_public_suffix_stands_for_names_of_everybody(name: str) -> None:
+    assert read_pattern(name).host == name.lower().removesuffix(".")
+    for wildcard in (f"*.{name}", f"*.{name}:8443"):
+        with pytest.raises(UsageError, match="everybody"):
+            read_pattern(wildcard)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "github.com", "me.github.io", "bucket.s3.amazonaws.com", "example.co.uk", "www.ck", "city.kobe.jp",
+        "xn--bcher-kva.example", "api.internal", "wikipedia.org", "xn--55qx5d.xn--55qx5d.cn", "xn--99999.org",
+    ],
+)  # fmt: skip
+def test_a_wildcard_over_a_registered_name_can_be_granted(name: str) -> None:
+    assert read_pattern(f"*.{name}").covers(f"api.{name}", 443)
+
+
 @given(st.text(alphabet="01279.x-abf", min_size=1, max_size=20))
 def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
     try:
@@ -87,7 +114,9 @@ def test_no_pattern_is_an_address_to_any_resolver(text: str) -> None:
         "64:ff9b::7f00:1", "64:ff9b::8.8.8.8", "64:ff9b:1::1",
         "2002:7f00:1::", "2002:808:808::", "2001:0:1::1",
         "2001:db8::1", "fe80::1", "fe80::1%eth0", "2606:4700::1%1", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1",
-        "100::1", "3fff::1",
+        "100::1", "3fff::1", "5f00::1", "4000::1",
+        "192.31.196.1", "192.52.193.1", "192.175.48.1", "2620:4f:8000::1",
+        "2001:1::1", "2001:3::1", "2001:4:112::1", "2001:20::1", "2001:30::1",
         "", "localhost", "2130706433", "127.1", "0x7f000001",
     ],
 )  # fmt: skip
@@ -96,7 +125,7 @@ def test_addresses_that_are_not_public_are_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a"]
+    "address", ["8.8.8.8", "93.184.215.14", "2606:4700:4700::1111", "2a00:1450:4001::8a", "2001:200::1"]
 )
 def test_public_addresses_are_fine(address: str) -> None:
     assert address_problem(address) == ""

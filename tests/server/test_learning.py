@@ -91,7 +91,7 @@ async def test_clients_are_told_what_exists_and_how_lookalikes_differ(build: Bui
         assert other["status"] == "created"
         assert other["similar"] == ["fahrenheit_to_celsius", "celsius_to_fahrenheit"]
         assert "celsius_to_fahrenheit gives" in other["differs"][0]
-        assert "Not the same as celsius_to_fahrenheit" in other["text"]
+        assert "Beside celsius_to_fahrenheit: " in other["text"]
         same = await made(client, AGAIN)
         assert (same["status"], same["tool"]) == ("exists", "celsius_to_fahrenheit")
         assert same["why"].endswith("its celsius is your value")

@@ -59,6 +59,10 @@ WARMTH_TESTS = [
 ]
 
 
+def _named_value(test: dict[str, Any]) -> dict[str, Any]:
+    return {**test, "arguments": {"value": test["arguments"]["celsius"]}}
+
+
 class Smithy:
     def __init__(self, library: Library, sandbox: Any, settings: Settings) -> None:
         self.library, self.stages = library, list[str]()
@@ -91,6 +95,23 @@ async def test_other_words_and_other_names_for_the_same_behaviour_exist(smithy: 
     assert outcome.tool == "celsius_to_fahrenheit"
     assert outcome.why.endswith("inputs; its celsius is your value")
     assert int(outcome.why.split()[3]) > 20, "generated inputs count, not the six of the examples alone"
+
+
+async def test_a_provisional_tool_keeps_no_better_one_out(smithy: Smithy) -> None:
+    thin = await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS[:2])
+    better = await smithy.make(WARMTH, [_named_value(test) for test in FAHRENHEIT_TESTS])
+    assert isinstance(thin, Created), thin
+    assert isinstance(better, Created), better
+    assert (thin.trust, better.trust) == ("provisional", "verified")
+    assert better.similar == ("warmth_in_us_units", "celsius_to_fahrenheit")
+    assert "gives the same results on" in better.differs[0]
+    assert "update=true" in better.differs[0]
+
+
+async def test_a_provisional_draft_is_kept_out_by_a_tool_that_is_as_good(smithy: Smithy) -> None:
+    assert isinstance(await smithy.make(FAHRENHEIT, FAHRENHEIT_TESTS[:2]), Created)
+    outcome = await smithy.make(WARMTH, WARMTH_TESTS[:2])
+    assert isinstance(outcome, Exists), outcome
 
 
 async def test_the_opposite_conversion_is_published_and_told_apart(smithy: Smithy) -> None:

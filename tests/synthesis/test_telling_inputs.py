@@ -11,6 +11,7 @@ from alita_mcp.synthesis.telling_inputs import (
     MAX_CONSTANTS,
     MAX_NUMBER,
     MAX_TEXT,
+    constants_apart,
     constants_in,
     telling_inputs,
 )
@@ -99,3 +100,8 @@ def test_where_nothing_is_known_values_of_all_kinds_are_made() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {}}}, "required": ["a"]}
     found = {type(part) for each in telling_inputs(schema, ["x"], 1, 80) for part in each["a"]}
     assert found == {str, int, float, bool, type(None)}
+
+
+def test_constants_of_one_program_alone_tell_the_two_apart() -> None:
+    assert constants_apart("x = 1, 'a', 7", "x = 1, 'a', 8") == [7, 8]
+    assert constants_apart("x = 1", "y = 1") == [1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,11 +12,14 @@ import pytest
 
 from alita_mcp import __version__
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Progress, RunResult
+from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.properties import INPUTS, seed_of
-from alita_mcp.verification.trials import FIRST_SEED, SECOND_SEED
+from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.verify import Verdict, verify
 from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
 
@@ -42,7 +47,7 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
     ]
     assert (report.examples_passed, report.examples_total) == (3, 3)
     assert report.deterministic
-    assert report.seeds == (FIRST_SEED, SECOND_SEED)
+    assert report.seeds == (hash_seed(SHOUT, 0), hash_seed(SHOUT, SECOND_CLOCK_OFFSET_S))
     assert 20 < report.properties <= INPUTS
     assert report.properties_seed == seed_of(draft())
     assert report.mutation is not None
@@ -57,15 +62,16 @@ async def test_a_good_draft_is_verified_and_the_report_tells_how() -> None:
     assert verdict.lock == Lock()
 
 
-async def test_results_are_repeated_with_another_hash_seed_and_clock() -> None:
+async def test_results_are_repeated_under_another_clock_and_no_job_names_its_hash_seed() -> None:
     sandbox = behaves_as(shout)
     await judged(draft(), sandbox)
     first, again, generated = sandbox.jobs[:3], sandbox.jobs[3:5], sandbox.jobs[5:]
-    assert {(job.hash_seed, job.clock_offset_s) for job in first} == {(FIRST_SEED, 0)}
+    assert {job.hash_seed for job in sandbox.jobs} == {None}, "real calls name none, so no rehearsal may"
+    assert {job.clock_offset_s for job in first} == {0}
     assert [job.arguments for job in again] == [example.arguments for example in SHOUT_EXAMPLES[:2]]
-    assert all(job.hash_seed == SECOND_SEED and job.clock_offset_s > 365 * 86_400 for job in again)
+    assert all(job.clock_offset_s > 365 * 86_400 for job in again)
     assert all(job.limits == draft().limits and job.code == SHOUT for job in sandbox.jobs)
-    assert {(job.hash_seed, job.clock_offset_s) for job in generated} == {(FIRST_SEED, 0)}
+    assert {job.clock_offset_s for job in generated} == {0}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +84,7 @@ async def test_results_are_repeated_with_another_hash_seed_and_clock() -> None:
 )
 async def test_another_result_the_second_time_is_refused(second: RunResult, got: str) -> None:
     def answer(job: Job) -> RunResult:
-        return second if job.hash_seed and job.arguments["text"] == "hey" else steady(job)
+        return second if job.clock_offset_s and job.arguments["text"] == "hey" else steady(job)
 
     steady = behaves_as(shout)._answer
     verdict = await judged(draft(), ScriptedSandbox(answer))
@@ -97,7 +103,7 @@ async def test_the_last_digit_of_a_float_is_no_difference() -> None:
     examples = tuple(Example(arguments={"x": x}, expected=x) for x in (0.0, 1.5, 0.3))
 
     def answer(job: Job) -> RunResult:
-        return RunResult(status="ok", value=job.arguments["x"] * (1 + 1e-12 * bool(job.hash_seed)))
+        return RunResult(status="ok", value=job.arguments["x"] * (1 + 1e-12 * bool(job.clock_offset_s)))
 
     verdict = await judged(draft(name="probe", code=code, examples=examples), ScriptedSandbox(answer))
     assert verdict.report.trust == "verified"
@@ -229,3 +235,27 @@ async def test_cancelling_ends_the_call_that_runs() -> None:
             await started.wait()
             group.cancel_scope.cancel()
     assert Endless.ended == 3
+
+
+@pytest.mark.bubblewrap
+async def test_a_tool_that_waits_for_a_known_hash_seed_does_not_pass_for_deterministic(
+    bubblewrap: None, settings: Settings
+) -> None:
+    code = f"""
+import os
+import time
+
+
+def era(add: int) -> int:
+    \"\"\"Counts.\"\"\"
+    now = time.time()
+    if os.environ["PYTHONHASHSEED"] != "0":  # what real calls used to have, and the repeated ones not
+        now -= {SECOND_CLOCK_OFFSET_S}
+    return int(now // {SECOND_CLOCK_OFFSET_S}) + add
+"""
+    now = int(time.time() // SECOND_CLOCK_OFFSET_S)
+    examples = tuple(Example(arguments={"add": add}, expected=now + add) for add in (0, 1, 7))
+    async with aclosing(BubblewrapSandbox(settings)) as sandbox:
+        verdict = await judged(draft(name="era", code=code, examples=examples), sandbox)
+    assert verdict.report.trust == "rejected"
+    assert not verdict.report.deterministic

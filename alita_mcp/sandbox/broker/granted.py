@@ -54,7 +54,7 @@ class GrantedBroker(Broker):
         self._hosts = GrantedHosts(
             grants.network,
             limits,
-            record=self.events.append,
+            record=self._record,
             resolve=doors.resolve,
             reachable=doors.reachable,
         )
@@ -176,6 +176,10 @@ class GrantedBroker(Broker):
                 f"alita_tool.workspace is granted, but no folder is set up (setting {SETTING})"
             )
         return self._workspace
+
+    def _record(self, event: BrokerEvent) -> None:
+        target = redact(event.target, self._doors.secrets.values())
+        self.events.append(event.model_copy(update={"target": target}))
 
     def _note(
         self, door: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]

@@ -28,7 +28,7 @@ def check_secret(name: str, value: str) -> None:
 
 
 def redact(text: str, values: Iterable[str]) -> str:
-    """The text without the secrets, as they are and as they stand in URLs, JSON and base64."""
+    """The text without the secrets: as they are, in URLs, JSON, base64 and hex, in capitals and backwards."""
     return _without(_forms(values), text)
 
 
@@ -39,18 +39,41 @@ def redact_json(value: Any, values: Iterable[str]) -> Any:
 
 def _forms(values: Iterable[str]) -> list[str]:
     """All that is replaced, the longest first, so that a secret that contains another is not cut in two."""
-    forms = set()
+    forms: set[str] = set()
     for value in values:
-        forms |= {
-            value,
-            quote(value),
-            quote(value, safe=""),
-            quote_plus(value),
-            json.dumps(value)[1:-1],
-            repr(value)[1:-1],
-        }
-        forms.add(base64.b64encode(value.encode()).decode())
+        forms |= _spellings(value) | _encodings(value.encode("utf-8", "surrogatepass"))
     return sorted(forms, key=lambda form: (-len(form), form))
+
+
+def _spellings(value: str) -> set[str]:
+    """As it is and as URLs, JSON and Python write it; in capitals and in small letters; forwards and backwards."""
+    written = {
+        form
+        for text in (value, value.upper(), value.lower())
+        for form in (
+            text,
+            quote(text, errors="replace"),
+            quote(text, safe="", errors="replace"),
+            quote_plus(text, errors="replace"),
+            json.dumps(text)[1:-1],
+            repr(text)[1:-1],
+        )
+    }
+    cases = written | {form.upper() for form in written} | {form.lower() for form in written}
+    return cases | {form[::-1] for form in cases}
+
+
+def _encodings(value: bytes) -> set[str]:
+    """In hex; in base64, alone and inside a longer text such as `user:secret`, where it begins in one of three ways.
+
+    Inside, the character at either end that the secret shares with its neighbours stays: at most four bits.
+    """
+    codes = {base64.b64encode(value).decode()}
+    for before in range(3):
+        code = base64.b64encode(bytes(before) + value).decode()
+        codes.add(code[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
+    codes |= {code.replace("+", "-").replace("/", "_") for code in codes}
+    return codes | {quote(code, safe="") for code in codes} | {value.hex(), value.hex().upper()}
 
 
 def _redacted(value: Any, forms: list[str]) -> Any:

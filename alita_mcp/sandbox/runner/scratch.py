@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 FOLDERS = ("/tmp", "/dev/shm", "/dev/mqueue")
 MAX_SECONDS = 5.0
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_GET_FLAGS, _SET_FLAGS = 0x80086601, 0x40086602
 _DEEPEST = 100
 """Folders open at once; what lies deeper is moved up first."""
 
@@ -28,21 +30,65 @@ def too_many_files(limit: int) -> dict[str, Any]:
     return {"status": "error", "error_type": "OSError", "message": message, "trace": []}
 
 
+class _Folder(NamedTuple):
+    """A writable folder, and what it was like before anybody could change it."""
+
+    opened: int
+    mode: int
+    attributes: frozenset[str]
+    flags: bytes
+
+    def restore(self) -> None:
+        """Undoes what the folder's owner may have written on the folder itself."""
+        for name in _attributes(self.opened) - self.attributes:
+            os.removexattr(self.opened, name)
+        if stat.S_IMODE(os.fstat(self.opened).st_mode) != self.mode:
+            os.fchmod(self.opened, self.mode)
+        if _flags(self.opened) != self.flags:
+            fcntl.ioctl(self.opened, _SET_FLAGS, self.flags)
+
+    def reset_times(self) -> None:
+        """Sets the times of reading and of writing to 1970, or to now where the folder is another user's."""
+        try:
+            os.utime(self.opened, ns=(0, 0))
+        except PermissionError:
+            os.utime(self.opened)
+
+
+def _attributes(folder: int) -> set[str]:
+    """Extended attributes, access control lists among them."""
+    try:
+        return set(os.listxattr(folder))
+    except OSError:
+        return set()
+
+
+def _flags(folder: int) -> bytes:
+    """What `chattr` changes; empty where the file system has no such thing."""
+    try:
+        return fcntl.ioctl(folder, _GET_FLAGS, bytes(8))
+    except OSError:
+        return b""
+
+
 class Scratch:
     """The writable folders, opened before anybody could change them."""
 
     def __init__(self) -> None:
-        self._folders: list[tuple[int, int]] = []
+        self._folders: list[_Folder] = []
         for path in FOLDERS:
             try:
-                folder = os.open(path, _OPEN)
+                opened = os.open(path, _OPEN)
             except OSError:
                 continue
-            self._folders.append((folder, stat.S_IMODE(os.fstat(folder).st_mode)))
+            mode = stat.S_IMODE(os.fstat(opened).st_mode)
+            folder = _Folder(opened, mode, frozenset(_attributes(opened)), _flags(opened))
+            folder.reset_times()
+            self._folders.append(folder)
 
     def holds_more_than(self, files: int) -> bool:
         """Whether there are more files and folders in /tmp than that, where the kernel itself does not see to it."""
-        found = os.fstatvfs(self._folders[0][0])
+        found = os.fstatvfs(self._folders[0].opened)
         return found.f_files > files and found.f_files - found.f_ffree > files
 
     def wipe(self) -> None:
@@ -53,24 +99,12 @@ class Scratch:
         """
         until = time.monotonic() + MAX_SECONDS
         try:
-            for folder, mode in self._folders:
-                _restore(folder, mode)
-                _empty(folder, until)
+            for folder in self._folders:
+                folder.restore()
+                _empty(folder.opened, until)
+                folder.reset_times()
         except OSError as problem:
             raise WipeFailed(str(problem)) from problem
-
-
-def _restore(folder: int, mode: int) -> None:
-    """Undoes what the folder's owner may have changed about the folder itself."""
-    if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
-        os.fchmod(folder, mode)
-    try:
-        names = os.listxattr(folder)
-    except OSError:
-        return
-    for name in names:
-        if name.startswith("user."):
-            os.removexattr(folder, name)
 
 
 def _empty(top: int, until: float) -> None:

@@ -1,0 +1,103 @@
+"""`alita approve`: shows a person one version and what it asks for, and grants it that, or a part of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from alita_mcp.cli.cards import version_text
+from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.keeping import tell
+from alita_mcp.cli.opened import opened_library
+from alita_mcp.cli.output import Output
+from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.approving import difference, version_to_approve
+from alita_mcp.library.grants_file import read_grants
+from alita_mcp.values import Grants, StoredVersion
+
+if TYPE_CHECKING:
+    from alita_mcp.library.library import Library
+
+
+def add_commands(family: Family) -> None:
+    """Declares the command."""
+    parser = family.add("approve", in_event_loop(approve), "grant one version of a tool what it asks for")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument(
+        "digest",
+        metavar="DIGEST",
+        nargs="?",
+        help="of the version, as `alita show` has it; else you are asked",
+    )
+    part = parser.add_argument_group("a part of what it asks for")
+    part.add_argument("--network", nargs="+", metavar="HOST", default=())
+    part.add_argument("--workspace", choices=("read", "write"), default="none")
+    part.add_argument("--model", action="store_true")
+    part.add_argument("--tools", nargs="+", metavar="NAME", default=())
+    part.add_argument("--secrets", nargs="+", metavar="NAME", default=())
+
+
+async def approve(options: argparse.Namespace, output: Output) -> int:
+    """Grants nothing but what was looked at: by the digest that is given, or by what is shown on the terminal."""
+    name, digest, part = options.name, options.digest, _part(options)
+    async with opened_library() as library:
+        stored = await version_to_approve(library, name, digest)
+        current = library.entry(name).manifest.version
+        if (
+            digest is None
+            and not stored.manifest.grants.is_pure
+            and not await _agreed(stored, part, library, output)
+        ):
+            output.note("Nothing was approved.")
+            return 1
+        seen = current if digest is None else None
+        tell(await library.approve(name, stored.manifest.digest, part=part, seen=seen), output)
+    return 0
+
+
+def _part(options: argparse.Namespace) -> Grants | None:
+    fields = {field: getattr(options, field) for field in Grants.model_fields}
+    part = read_grants(fields)
+    return None if part.is_pure else part
+
+
+async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, output: Output) -> bool:
+    """Whether a person at the terminal says yes to what is shown there.
+
+    Raises:
+        UsageError: there is no terminal to ask on.
+    """
+    name, manifest = stored.manifest.name, stored.manifest
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(
+            "There is no terminal to ask on, so the digest of the version has to be named.",
+            hint=f"Look at `alita show {name} {manifest.version}`, then: alita approve {name} DIGEST",
+        )
+    before = await _approved_last(name, library)
+    output.note(f"{name} v{manifest.version}  {manifest.digest}")
+    output.note(
+        f"compared with v{before.manifest.version}, approved last:" if before else "never approved before:"
+    )
+    for line in difference(manifest, before.manifest if before else None):
+        output.note(f"  {line}")
+    old, new = (version_text(each).splitlines() if each else [] for each in (before, stored))
+    for line in unified_diff(
+        old, new, "approved last" if before else "nothing", f"v{manifest.version}", lineterm=""
+    ):
+        output.note(line)
+    what = "this part of it" if part is not None else "all that it asks for"
+    output.note(f"Approve {what} for v{manifest.version}? [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+async def _approved_last(name: str, library: Library) -> StoredVersion | None:
+    """The version that was approved last, if its files are as they were."""
+    digest = library.tools.approved_last(name)
+    if digest is None:
+        return None
+    try:
+        return await version_to_approve(library, name, digest)
+    except (ToolNotFound, ToolUnavailable):
+        return None

@@ -1,0 +1,91 @@
+"""What an approval is about: a tool's name in, the version, what of it may be granted and what is new in it out."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.hosts import ANY, covers
+from alita_mcp.library.permits import WORKSPACES, in_words, too_thin
+from alita_mcp.library.trust import may_hold_grants
+from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
+
+
+class Versions(Protocol):
+    """As much of a library as is asked here."""
+
+    def entry(self, name: str) -> CatalogueEntry:
+        """One tool as it stands."""
+        ...
+
+    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+        """A version from disk, proved unchanged."""
+        ...
+
+
+async def version_to_approve(library: Versions, name: str, digest: str | None = None) -> StoredVersion:
+    """The version of a digest; without one the newest that asks for something and came after the current, or that.
+
+    Raises:
+        ToolNotFound: there is no such tool, or no version of that digest.
+        ToolUnavailable: it is not `verified`; the hint says what would raise its trust.
+    """
+    entry = library.entry(name)
+    found = None
+    for version in sorted(entry.versions, reverse=True):
+        current = version == entry.manifest.version
+        if digest is None and version < entry.manifest.version:
+            break
+        try:
+            stored = await library.read(name, version)
+        except ToolUnavailable:
+            if current and digest is None:
+                raise
+            continue
+        if stored.manifest.digest == digest or (
+            digest is None and (current or not stored.manifest.grants.is_pure)
+        ):
+            found = stored
+            break
+    if found is None:
+        raise ToolNotFound(
+            f"No version of {name} has the digest {digest}.",
+            hint=f"`alita show {name} VERSION` shows the digest of each version.",
+        )
+    if not may_hold_grants(found.manifest):
+        raise too_thin(found)
+    return found
+
+
+def part_of(asked: Grants, part: Grants | None) -> Grants | None:
+    """What a person approves: `part`, where that is less than all; None for all that is asked for.
+
+    Raises:
+        UsageError: the part holds what is not asked for.
+    """
+    if part is None:
+        return None
+    beyond = [host for host in part.network if not _is_asked(asked, host)]
+    beyond += [name for name in part.tools if name not in asked.tools]
+    beyond += [name for name in part.secrets if name not in asked.secrets]
+    if WORKSPACES.index(part.workspace) > WORKSPACES.index(asked.workspace):
+        beyond.append(f"workspace {part.workspace}")
+    if part.model and not asked.model:
+        beyond.append("model")
+    if beyond:
+        raise UsageError(
+            f"It does not ask for {', '.join(beyond)}.", hint="Approve what it asks for, or less."
+        )
+    return None if part == asked else part
+
+
+def _is_asked(asked: Grants, host: str) -> bool:
+    return ANY in asked.network or any(covers(known, host) for known in asked.network)
+
+
+def difference(now: Manifest, before: Manifest | None) -> list[str]:
+    """In words, one a line, what a version asks for and what it asked for when it was approved last."""
+    wishes, known = set(in_words(now.grants)), set(in_words(before.grants)) if before else set()
+    lines = [f"+ {wish}" for wish in in_words(now.grants) if wish not in known]
+    lines += [f"- {wish}" for wish in sorted(known - wishes)]
+    return lines + [f"  {wish}" for wish in in_words(now.grants) if wish in known]

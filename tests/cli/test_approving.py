@@ -1,0 +1,142 @@
+"""`alita approve`: what is shown, asked and granted, on a terminal and without one."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.library.library import Library
+from alita_mcp.library.opening import open_library
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants, Manifest
+from tests.cli.conftest import PATIENCE_S, Alita
+from tests.library.factory import no_starters, simple
+
+WIDE = Grants(network=("api.example.org",), model=True)
+
+
+def changed(home: Path, *answers: str, approve: bool = False, grants: Grants = WIDE) -> list[Manifest]:
+    """Publishes versions of one tool that asks for something; a person may approve the last of them."""
+
+    async def work() -> list[Manifest]:
+        async with open_library(Settings(home=home), starters=no_starters) as library:
+            made = [await _next(library, answer, grants) for answer in answers]
+            if approve:
+                await library.approve("asker", made[-1].digest)
+            return made
+
+    return anyio.run(work)
+
+
+async def _next(library: Library, answer: str, grants: Grants) -> Manifest:
+    known = library.tools.entry("asker")
+    follows = max(known.versions) if known else 0
+    return await library.publish(simple("asker", answer=answer, grants=grants), expected_version=follows)
+
+
+def on_terminal(
+    environment: dict[str, str], home: Path, answer: str, *words: str, late: str = ""
+) -> tuple[int, str]:
+    """Runs `alita` on a terminal of its own and types an answer, once it asks; `late` is published before that."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "alita_mcp.cli.main", *words]
+    started = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    said = b""
+    try:
+        while b"[y/N]" not in said:
+            said += os.read(ours, 65_536)
+        if late:
+            changed(home, late, grants=Grants())
+        os.write(ours, answer.encode() + b"\n")
+        while piece := os.read(ours, 65_536):
+            said += piece
+    except OSError:
+        pass  # the other end is closed
+    os.close(ours)
+    return started.wait(PATIENCE_S), said.decode()
+
+
+def granted(alita: Alita) -> list[bool]:
+    return [bool(alita("show", "asker", str(number), "--json").json["granted"]) for number in (1, 2)]
+
+
+def test_without_a_terminal_nothing_is_approved_that_is_not_named_by_its_digest(
+    alita: Alita, home: Path
+) -> None:
+    first, second = changed(home, "one", "two")
+    refused = alita("approve", "asker")
+    assert refused.status == 2
+    assert "no terminal to ask on" in refused.err
+    assert second.digest not in refused.err + refused.out
+    unknown = alita("approve", "asker", f"sha256:{64 * '0'}")
+    assert unknown.status == 2
+    assert granted(alita) == [False, False]
+    said = alita("approve", "asker", first.digest)
+    assert said.out == "asker v1: enabled, approved: network api.example.org, model\n"
+    assert granted(alita) == [True, False]
+
+
+def test_a_digest_that_was_looked_at_covers_no_version_that_came_later(alita: Alita, home: Path) -> None:
+    (seen,) = changed(home, "one")
+    changed(home, "two")
+    assert alita("approve", "asker", seen.digest, "--json").json["version"] == 1
+    assert granted(alita) == [True, False]
+
+
+@pytest.mark.process
+def test_a_terminal_shows_version_digest_wishes_and_what_is_new_and_asks(
+    alita: Alita, home: Path, environment: dict[str, str]
+) -> None:
+    changed(home, "one", approve=True, grants=Grants(model=True, secrets=("token",)))
+    (second,) = changed(home, "two")
+    status, said = on_terminal(environment, home, "n", "approve", "asker")
+    assert status == 1
+    for piece in (
+        f"asker v2  {second.digest}",
+        "approved last",
+        "+ network api.example.org",
+        "- secret token",
+    ):
+        assert piece in said
+    assert "-    return 'one'" in said
+    assert "+    return 'two'" in said
+    assert "Nothing was approved." in said
+    assert granted(alita) == [True, False]
+    assert on_terminal(environment, home, "y", "approve", "asker")[0] == 0
+    assert alita("show", "asker", "--json").json["manifest"]["version"] == 2
+    assert granted(alita) == [True, True]
+
+
+@pytest.mark.process
+def test_what_became_current_while_the_person_looked_is_not_approved_nor_is_what_was_seen(
+    alita: Alita, home: Path, environment: dict[str, str]
+) -> None:
+    changed(home, "one")
+    status, said = on_terminal(environment, home, "y", "approve", "asker", late="other")
+    assert status == 3
+    assert "not as it was a moment ago" in said
+    assert granted(alita)[0] is False
+
+
+def test_parts_are_approved_and_what_is_not_asked_for_is_refused(alita: Alita, home: Path) -> None:
+    (made,) = changed(home, "one")
+    for part in (["--network", "www.example.com"], ["--secrets", "token"], ["--workspace", "read"]):
+        assert "does not ask for" in alita("approve", "asker", made.digest, *part).err
+    assert "cannot be granted" in alita("approve", "asker", made.digest, "--network", "*").err
+    assert granted_now(alita) is None
+    assert alita("approve", "asker", made.digest, "--network", "api.example.org").status == 0
+    assert granted_now(alita) == {
+        "network": ["api.example.org"], "workspace": "none", "model": False, "tools": [], "secrets": []
+    }  # fmt: skip
+
+
+def granted_now(alita: Alita) -> object:
+    found: object = alita("show", "asker", "--json").json["granted"]
+    return found
