@@ -111,6 +111,7 @@ class Calls:
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
+        await self._proving.prove_unproven(name, version, len(chain))
         entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
@@ -163,6 +164,7 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
+                await self._proving.prove_unproven(name, None, len(chain) - 1)
                 await self._library.callable_entry(name)
                 stored = await self._library.read(name)
                 sandbox = await self._proving.proved(stored, len(chain) - 1)

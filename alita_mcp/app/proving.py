@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
 
-from alita_mcp.errors import ToolUnavailable
+from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
+from alita_mcp.library.trust import claimed_less, is_unproven
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.nested import NestedSandbox
 from alita_mcp.sandbox.seam import Environment, Sandbox
-from alita_mcp.values import StoredVersion
-from alita_mcp.verification.verify import verify
+from alita_mcp.values import AcceptedVersion, StoredVersion
+from alita_mcp.verification.verify import Verdict, verify
 
 
 class Proving:
@@ -57,9 +60,46 @@ class Proving:
                     f"{failure.message}",
                     hint=failure.fix,
                 )
-            lock = verdict.lock or stored.lock
-            await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
+            if is_unproven(stored.report):
+                await self._keep(stored, verdict)
+            else:
+                lock = verdict.lock or stored.lock
+                await self._library.raise_evidence(manifest.name, manifest.version, sandbox.kind, lock)
         return sandbox
+
+    async def prove_unproven(self, name: str, version: int | None, depth: int = 0) -> None:
+        """Runs the gates of an enabled tool's version that none has passed, before anything is made of its word.
+
+        Raises:
+            ToolNotFound: there is no such version.
+            ToolUnavailable: the tool is deleted or damaged, or the version fails its gates here.
+            SandboxError: the sandbox failed.
+        """
+        entry = self._library.entry(name)
+        number = entry.manifest.version if version is None else version
+        if entry.state == "enabled" and not self._library.evidence(name, number):
+            await self.proved(await self._library.read(name, number), depth)
+
+    async def _keep(self, stored: StoredVersion, verdict: Verdict) -> None:
+        """Keeps what the gates found of a version that only its own files spoke for, and no more than they claim."""
+        if verdict.contract is None or verdict.lock is None:
+            raise AssertionError("an accepted verdict carries contract and lock")
+        before = stored.report
+        report = verdict.report.model_copy(update={"agreement": before.agreement, "usage": before.usage})
+        if claimed_less(before):
+            report = report.model_copy(update={"trust": "provisional"})
+        accepted = AcceptedVersion(
+            draft=stored.draft, contract=verdict.contract, lock=verdict.lock, report=report
+        )
+        try:
+            with suppress(NameTaken):  # another process was faster
+                await self._library.raise_trust(accepted, stored)
+        except LibraryError as other:
+            raise ToolUnavailable(
+                f"{stored.manifest.name!r} v{stored.manifest.version} cannot be relied on: what its code shows is not "
+                f"what its files say. {other.message}",
+                hint="Delete it, or synthesize it again with update=true.",
+            ) from other
 
     async def environment(self, stored: StoredVersion, sandbox: Sandbox) -> Environment | None:
         """The packages that a version was proved with in this kind of sandbox; None when it needs none."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import stat
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from alita_mcp.errors import UsageError
+from alita_mcp.library.exposure import exposure
 from alita_mcp.library.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
 
@@ -24,7 +26,7 @@ class SecretsFile:
         """Reads the file.
 
         Raises:
-            UsageError: it is missing, others can read it, or it does not fit; no message holds a value.
+            UsageError: it is missing, another's, or readable by others, or does not fit; no message holds a value.
         """
         self._path = path
         self._mark: tuple[int, ...] = ()
@@ -59,7 +61,7 @@ def read_secrets_file(path: Path) -> dict[str, SecretStr]:
     """Secrets by name.
 
     Raises:
-        UsageError: the file is missing, others can read it, or it does not fit; no message holds a value.
+        UsageError: the file is missing, another's, or readable by others, or does not fit; no message holds a value.
     """
     try:
         with path.open("rb") as file:
@@ -88,8 +90,12 @@ def _refuse_shared(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise _refusal(path, "it is no plain file")
     if os.name == "posix" and found.st_mode & 0o077:
-        raise _refusal(path, f"others can use it (mode {stat.S_IMODE(found.st_mode):o})")
+        command = f"Run: chmod 600 {shlex.quote(str(path))}"
+        raise _refusal(path, f"others can use it (mode {stat.S_IMODE(found.st_mode):o})", command)
+    wrong = exposure(path, found)
+    if wrong is not None:
+        raise _refusal(path, wrong.what, f"Run: {wrong.command}")
 
 
-def _refusal(path: Path, what: str) -> UsageError:
-    return UsageError(f"The secrets file {path} cannot be used: {what}.", hint=_HINT)
+def _refusal(path: Path, what: str, hint: str = _HINT) -> UsageError:
+    return UsageError(f"The secrets file {path} cannot be used: {what}.", hint=hint)

@@ -155,6 +155,7 @@ class Catalogue:
 
         It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
         the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
+        No kind of `sandbox`, an empty one, leaves it without evidence.
         """
         self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
 

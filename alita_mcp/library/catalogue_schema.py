@@ -218,7 +218,7 @@ PUBLISH = (
     )
     """,
     "INSERT INTO version (name, version, manifest, digest, seal) VALUES (:name, :version, :manifest, :digest, :seal)",
-    "INSERT INTO evidence VALUES (:name, :version, :sandbox, :now, '')",
+    "INSERT INTO evidence SELECT :name, :version, :sandbox, :now, '' WHERE :sandbox != ''",
     "INSERT INTO origin VALUES (:name, :version, :made_by, iif(:event = 'starter installed', :digest, ''))",
     "DELETE FROM claim WHERE name = :name",
 )

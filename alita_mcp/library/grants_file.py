@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.library.exposure import exposure
 from alita_mcp.library.hosts import MAX_HOSTS, host_problem, written
 from alita_mcp.values import TOOL_NAME, Grants, Manifest
 
@@ -113,7 +115,8 @@ def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:
     """Grants by tool.
 
     Raises:
-        UsageError: the file is missing, too large, not JSON, or does not fit; the message names file, tool and field.
+        UsageError: the file is missing, too large, not JSON, does not fit, or others may write it; the message names
+            file, tool and field.
     """
     document = _document(path)
     if not isinstance(document, dict):
@@ -174,9 +177,15 @@ def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:
 
 def _document(path: Path) -> Any:
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            content = file.read(MAX_BYTES + 1)
+        wrong = exposure(path, found)
+        if wrong is not None:
+            raise _refusal(path, wrong.what, f"Run: {wrong.command}")
+        if len(content) > MAX_BYTES:
             raise _refusal(path, f"it is larger than {MAX_BYTES >> 20} MB")
-        return json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_without_repeats)
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats)
     except OSError as missing:
         raise _refusal(path, missing.strerror or str(missing)) from missing
     except (ValueError, RecursionError) as strange:
@@ -193,8 +202,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refusal(path: Path, what: str) -> UsageError:
-    return UsageError(f"The grants file {path} cannot be used: {what}.", hint=_HINT)
+def _refusal(path: Path, what: str, hint: str = _HINT) -> UsageError:
+    return UsageError(f"The grants file {path} cannot be used: {what}.", hint=hint)
 
 
 def _mark_of(path: Path | None) -> tuple[int, ...]:
@@ -202,4 +211,4 @@ def _mark_of(path: Path | None) -> tuple[int, ...]:
         found = path.stat() if path else None
     except OSError:
         return ()
-    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else ()
+    return (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode, found.st_uid) if found else ()

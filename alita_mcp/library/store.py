@@ -24,6 +24,7 @@ from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue_rows import Approval, By, Claim
 from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.exposure import refuse_exposed_home
 from alita_mcp.library.files import (
     Folder,
     ToolFiles,
@@ -38,6 +39,7 @@ from alita_mcp.library.locks import Owner, held
 from alita_mcp.library.naming import decided
 from alita_mcp.library.permits import Permits
 from alita_mcp.library.replacing import Exchange, put_right, refuse_other_or_less
+from alita_mcp.library.trust import unproven
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -56,7 +58,7 @@ class Store:
         """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
 
         Raises:
-            LibraryError: `home` or the catalogue cannot be used; nothing was deleted.
+            LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
             UsageError: the grants file does not fit.
         """
         self.permits = Permits(grants_file, self._approval)
@@ -65,6 +67,7 @@ class Store:
         self._on_step = on_step
         try:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            refuse_exposed_home(home)
             (home / "generated_tools").mkdir(exist_ok=True)
             with held(self._lock, OPEN_TIMEOUT_S):
                 self._owner = Owner(home / "owners")
@@ -197,9 +200,10 @@ class Store:
 
     def _check(self, name: str, version: int, seal: str) -> StoredVersion:
         try:
-            return self.files.read(name, version, seal)
+            stored = self.files.read(name, version, seal)
         except ToolQuarantined:
-            return self._look_again(name, version, seal)
+            stored = self._look_again(name, version, seal)
+        return stored if self.reader.evidence(name, version) else unproven(stored)
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
         """Whether a version is damaged: looked at while nobody can be replacing it."""
@@ -281,14 +285,15 @@ class Store:
             self.catalogue.purge(name)
 
     def _adopt(self) -> None:
-        """Enters the versions that a lost catalogue left behind, if their files prove themselves."""
+        """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
         known = self.catalogue.published()
         for name, version in versions_under(self.files.root):
             if (name, version) in known:
                 continue
             with self._refusal_journalled(name, version):
                 files = _proved(self.files.root, name, version)
-                self._enter(name, version, files, "adopted")
+                manifest = unproven(unpack(files, name, version)).manifest
+                self.catalogue.publish(manifest, seal_of(files), sandbox="", event="adopted")
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import json
 
-from alita_mcp.values import Check, Manifest, Trust, VerificationReport
+from alita_mcp.values import Check, Manifest, StoredVersion, Trust, VerificationReport
 
 MAX_LINE = 360
 """Longest line that says what would raise the trust."""
 MAX_HINT = 150
 SHOWN_SURVIVORS = 3
 MORE_TESTS = "Send the same name and code again with more tests"
+UNPROVEN = Check(
+    stage="policy",
+    passed=False,
+    hard=False,
+    message="The catalogue was missing, so its gates have not run in this library",
+    fix="Call it once: they run first, and say what it is worth.",
+)
+"""The one finding about a version whose files came without a catalogue."""
 _RANK: dict[Trust, int] = {"rejected": 0, "provisional": 1, "verified": 2}
 _ANY_TEST = "three at least, different in kind, one of them an edge or error case"
 
@@ -23,6 +31,33 @@ def is_lower(trust: Trust, than: Trust) -> bool:
 def may_hold_grants(manifest: Manifest) -> bool:
     """Whether rights beyond pure computation may be given to a version at all."""
     return manifest.grants.is_pure or manifest.trust == "verified"
+
+
+def unproven(stored: StoredVersion) -> StoredVersion:
+    """A version as it counts while only its own files speak for it: `provisional`, whatever they say."""
+    report = VerificationReport(
+        trust="provisional",
+        checks=(UNPROVEN.model_copy(update={"got": stored.manifest.trust}),),
+        sandbox="none",
+        examples_passed=0,
+        examples_total=len(stored.examples),
+        deterministic=False,
+        created_at=stored.report.created_at,
+        agreement=stored.report.agreement,
+        usage=stored.report.usage,
+    )
+    lowered = stored.manifest.model_copy(update={"trust": report.trust, "deterministic": False})
+    return stored.model_copy(update={"manifest": lowered, "report": report})
+
+
+def is_unproven(report: VerificationReport) -> bool:
+    """Whether no gate has run in this library."""
+    return any(check.message == UNPROVEN.message for check in report.checks)
+
+
+def claimed_less(report: VerificationReport) -> bool:
+    """Whether an unproven version did not even call itself `verified`."""
+    return any(check.message == UNPROVEN.message and check.got != "verified" for check in report.checks)
 
 
 def contradiction(manifest: Manifest, report: VerificationReport) -> str:
@@ -39,6 +74,8 @@ def what_would_raise(report: VerificationReport) -> str:
     """One line: the evidence that would make a version `verified`; empty when it is."""
     if report.trust == "verified":
         return ""
+    if is_unproven(report):
+        return f"{UNPROVEN.message}. {UNPROVEN.fix}"
     hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
     return _clipped(f"{MORE_TESTS}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
 

@@ -34,6 +34,11 @@ class ConnectionLimits(NamedTuple):
     strangers: int = MAX_STRANGERS
 
 
+def usual_limits() -> ConnectionLimits:
+    """The limits of a server, which from now on may have as many descriptors as the system allows."""
+    return ConnectionLimits(strangers=min(MAX_STRANGERS, _raised_descriptors() // 4))
+
+
 class BoundedConnection(H11Protocol):
     """uvicorn's connection, let go when a request does not arrive in time, or when too many strangers came after it."""
 
@@ -110,7 +115,7 @@ def admit(scope: Scope) -> None:
         known()
 
 
-def raise_descriptor_limit() -> int:
+def _raised_descriptors() -> int:
     """Lets this process have as many descriptors as the system allows; returns how many."""
     if sys.platform == "win32":
         return MAX_DESCRIPTORS[0]

@@ -25,11 +25,10 @@ from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.connections import (
     ACCEPTED_AT_ONCE,
-    MAX_STRANGERS,
     MAX_UNACCEPTED,
     ConnectionLimits,
     bounded,
-    raise_descriptor_limit,
+    usual_limits,
 )
 from alita_mcp.server.ending import ending_signal, leaving_at_latest
 from alita_mcp.server.replay import ResumableSessions
@@ -75,21 +74,17 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     token = token_for(settings, host)
-    limits = limits or ConnectionLimits(strangers=min(MAX_STRANGERS, raise_descriptor_limit() // 4))
     listener = _listen(host, port)
     with listener:
         server = server or _built(settings)
         security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
         sessions = _sessions(server, security)
         requests = OpenRequests(_routes(sessions, pages, security))
-        web = _Web(BearerDoor(requests, token), limits)
+        web = _Web(BearerDoor(requests, token), limits or usual_limits())
         with ExitStack() as deadline:
             async with sessions.run(), anyio.create_task_group() as tasks:
                 tasks.start_soon(web.serve, [listener])
-                await web.wait_until_started()
-                listener.listen(
-                    MAX_UNACCEPTED
-                )  # what uvicorn calls backlog is also how many it accepts at once
+                await web.wait_until_started(listener)
                 status = await until(_url(listener))
                 deadline.enter_context(leaving_at_latest(status))
                 _close_listen_streams(server)
@@ -186,10 +181,11 @@ class _Web(uvicorn.Server):
         """Captures none."""
         yield
 
-    async def wait_until_started(self) -> None:
-        """Returns when connections are accepted."""
+    async def wait_until_started(self, listener: socket.socket) -> None:
+        """Returns when connections are accepted, a few at once, while the system lets many more wait."""
         while not self.started:  # noqa: ASYNC110 - uvicorn sets a flag, not an event
             await anyio.sleep(0.01)
+        listener.listen(MAX_UNACCEPTED)
 
 
 def _built(settings: Settings) -> Server[Any]:
