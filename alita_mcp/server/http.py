@@ -74,23 +74,21 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     """
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     token = token_for(settings, host)
-    listener = _listen(host, port)
-    with listener:
+    with _listen(host, port) as listener, ExitStack() as deadline:
         server = server or _built(settings)
         security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
         sessions = _sessions(server, security)
         requests = OpenRequests(_routes(sessions, pages, security))
         web = _Web(BearerDoor(requests, token), limits or usual_limits())
-        with ExitStack() as deadline:
-            async with sessions.run(), anyio.create_task_group() as tasks:
-                tasks.start_soon(web.serve, [listener])
-                await web.wait_until_started(listener)
-                status = await until(_url(listener))
-                deadline.enter_context(leaving_at_latest(status))
-                _close_listen_streams(server)
-                await requests.drain(GRACE_S)
-                web.should_exit = True
-        return status
+        async with sessions.run(), anyio.create_task_group() as tasks:
+            tasks.start_soon(web.serve, [listener])
+            await web.wait_until_started(listener)
+            status = await until(_url(listener))
+            deadline.enter_context(leaving_at_latest(status))
+            _close_listen_streams(server)
+            await requests.drain(GRACE_S)
+            web.should_exit = True
+    return status
 
 
 class OpenRequests:
