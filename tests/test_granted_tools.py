@@ -181,7 +181,7 @@ def sum_and_double(text: str) -> str:
 
 
 async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settings, sandbox: Sandbox) -> None:
-    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"]}}
+    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"], "any_version": True}}
     async with opened(settings, sandbox, grants) as app:
         outcome = await app.synthesize(read_request(COMPOSE), silent)
         assert isinstance(outcome, Created), outcome
@@ -201,7 +201,7 @@ async def test_a_tool_calls_others_each_in_a_sandbox_of_its_own(settings: Settin
 @pytest.mark.bubblewrap
 async def test_tools_that_call_tools_never_wait_for_one_another(settings: Settings, bubblewrap: None) -> None:
     narrow = settings.model_copy(update={"max_workers": 1})
-    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"]}}
+    grants = {"sum_and_double": {"tools": ["csv_query", "calculate"], "any_version": True}}
     async with opened(narrow, BubblewrapSandbox(narrow), grants) as app:
         assert isinstance(await app.synthesize(read_request(COMPOSE), silent), Created)
         sums: dict[int, Any] = {}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.secrets_file import SecretsFile
-from alita_mcp.errors import InvalidArguments, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.grants_file import MAX_BYTES, GrantsFile, read_grants_file
 from alita_mcp.library.hosts import covers, host_problem, written
@@ -440,6 +440,25 @@ async def test_a_line_for_a_name_that_does_not_exist_yet_grants_nothing_to_what_
         assert library.permits.of(first) is None
         write_json(path, {"ask_model": {"model": True, "any_version": True}})
         assert library.permits.of(first) == asked
+
+
+def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Path) -> None:
+    path, busy = write_json(tmp_path / "grants.json", {}), [True]
+    manifest = manifest_of(simple("ask_model", grants=Grants(model=True)), 1)
+
+    def bind(_name: str, _line: str) -> str:
+        if busy:
+            raise LibraryError("The catalogue is locked.", hint="Try again.")
+        return manifest.digest
+
+    filed = GrantsFile(path)
+    filed.bind_with(bind)
+    write_json(path, {"ask_model": {"model": True}})
+    filed.refresh()
+    assert (filed.granted_to(manifest), filed.problem) == (None, "The catalogue is locked.")
+    busy.clear()
+    filed.refresh()
+    assert (filed.granted_to(manifest), filed.problem) == (Grants(model=True), "")
 
 
 async def test_no_update_and_no_rollback_by_a_client_replaces_what_the_grants_file_names(

@@ -25,6 +25,7 @@ from alita_mcp.library.catalogue_schema import (
     CHANGES,
     CLAIMABLE,
     COUNT_CALLS,
+    DECIDED_BEFORE,
     PUBLISH,
     RAISE,
     SCHEMA_VERSION,
@@ -82,7 +83,8 @@ class Catalogue:
                 for statement in filter(str.strip, TABLES.split(";")):
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            for statement in (*ADDED_TABLES, *TOUCHED, *LISTING):
+            decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
+            for statement in (*ADDED_TABLES, *(() if decisions else DECIDED_BEFORE), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
 

@@ -242,6 +242,12 @@ SELECT p.part FROM approval a LEFT JOIN approval_part p ON p.name = a.name AND p
 WHERE a.name = :name AND a.digest = :digest
 """
 
+DECIDED_BEFORE = (
+    "INSERT INTO decided SELECT name, 'state' FROM tool WHERE state != 'enabled'",
+    "INSERT INTO decided SELECT DISTINCT name, 'version' FROM approval",
+)
+"""Of a catalogue that does not say who decided: what is disabled, deleted or approved counts as a person's."""
+
 BOUND = "SELECT digest FROM filed WHERE name = :name AND line = :line"
 BIND = """
 INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((

@@ -101,6 +101,8 @@ class GrantsFile:
             self._granted, self.problem = self._bound(read_grants_file(self.path)), ""
         except (UsageError, LibraryError) as spoiled:
             self._granted, self.problem = {}, spoiled.message
+            if isinstance(spoiled, LibraryError):
+                self._mark = ()  # the file is fine: it is read again at the next look
             _log.warning("%s Until it is mended it grants nothing.", spoiled.message)
         self.changes += self._granted != before
 

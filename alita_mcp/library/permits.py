@@ -193,7 +193,7 @@ def how_to_grant(manifest: Manifest) -> str:
     line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)
     file = f"a line in the file that ALITA_GRANTS_FILE names, as in {line}"
     if ANY in manifest.grants.network:
-        return f"A person names the hosts: {file}."
+        return f"A person names the hosts: `alita approve {manifest.name} --network HOST`, or {file}."
     return f"A person can approve them: `alita approve {manifest.name}`, or {file}."
 
 

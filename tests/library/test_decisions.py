@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,18 @@ async def test_hosts_that_a_tool_leaves_open_are_those_that_an_approval_names(ho
         entry = await library.approve("fetch_rates", part=part)
         assert library.permits.of(entry.manifest) == part
         assert [each.name for each in library.promotable(20, verified_only=False)] == ["fetch_rates"]
+
+
+async def test_what_stood_in_an_older_catalogue_counts_as_a_persons_decision(home: Path) -> None:
+    async with opened(home) as library:
+        await library.publish(accepted(), expected_version=0)
+        await library.disable("slugify", by="client")
+        await publish(library, "one", 0, grants=MODEL)
+        await library.approve("fetch_rates")
+    with closing(sqlite3.connect(home / "library.sqlite3")) as database:
+        database.execute("DROP TABLE decided")
+    async with opened(home) as library:
+        with pytest.raises(ToolUnavailable, match=NO_CLIENT):
+            await library.enable("slugify", by="client")
+        with pytest.raises(ToolUnavailable, match=NO_CLIENT):
+            await library.delete("fetch_rates", by="client")

@@ -82,7 +82,9 @@ async def test_a_host_that_the_grants_file_covers_needs_no_further_approval(
     home: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "grants.json"
-    path.write_text(json.dumps({"fetch_item": {"network": ["*.example.org"]}}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"fetch_item": {"network": ["*.example.org"], "any_version": True}}), encoding="utf-8"
+    )
     settings = Settings(home=home, grants_file=path)
     async with open_library(settings, starters=lambda: None) as library:
         outcome = await made(library, settings)
@@ -94,7 +96,8 @@ async def test_a_host_that_the_grants_file_covers_needs_no_further_approval(
         )
         assert isinstance(wider, NeedsApproval)
         assert wider.grants == ("network api.example.org", "network example.com", "model")
-        assert listed(library) == []
+        assert wider.kept.startswith("v1 stays current")
+        assert (listed(library), library.entry("fetch_item").manifest.version) == (["fetch_item"], 1)
 
 
 async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(
@@ -106,8 +109,8 @@ async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(
     open_hosts = await made(library, auto, update=True, network=["*"])
     assert isinstance(open_hosts, NeedsApproval)
     assert open_hosts.grants == ("network (hosts that you name)",)
-    assert "alita approve" not in open_hosts.how
-    assert listed(library) == []
+    assert "alita approve fetch_item --network HOST" in open_hosts.how
+    assert (listed(library), library.entry("fetch_item").manifest.version) == (["fetch_item"], 1)
 
 
 async def test_policy_locked_takes_nothing(library: Library, settings: Settings) -> None:
