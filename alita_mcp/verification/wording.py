@@ -8,43 +8,47 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
+from itertools import islice
 
 from alita_mcp.values import Check, Draft, Grants, Stage, ToolContract
 from alita_mcp.verification.findings import failed
+from alita_mcp.verification.orders import orders_in
 
 MAX_DESCRIPTION = 1_000
 MAX_REQUESTS = 20
 MAX_REQUEST = 200
+MAX_ORDERS = 3
+MAX_SHOWN = 120
 
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0e\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff]"
-    "|(?<![\u2000-\u33ff\U0001f000-\U0001faff])\ufe0f"
+_EMOJI = "[\u00a9\u00ae\u2000-\u33ff\U0001f000-\U0001faff\ufe0f]"
+_CURSIVE = (
+    "\u0620-\u065f\u066e-\u06ef\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc\u0900-\u0dff\u1000-\u109f"
 )
+"""Letters of Arabic, Persian and the Indic scripts, which joiners join and part."""
+_TAGS = tuple(
+    "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
+    for region in ("gbeng", "gbsct", "gbwls")
+)
+_FLAGS = "|".join(
+    f"(?<=\U0001f3f4{tags[:place]}){tags[place:]}" for tags in _TAGS for place in range(len(tags))
+)
+"""The flags of England, Scotland and Wales, which alone are written with tag characters."""
+_HONEST = (
+    f"(?<={_EMOJI})\u200d(?={_EMOJI})|(?<=[{_CURSIVE}])[\u200c\u200d](?=[{_CURSIVE}])|"
+    f"(?<={_EMOJI})\ufe0f|(?<=[0-9#*])\ufe0f(?=\u20e3)|{_FLAGS}"
+)
+_UNSEEN = (
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff]"
+)
+HIDDEN = re.compile(f"(?!{_HONEST}){_UNSEEN}")
 """What a reader does not see: control, zero-width, bidirectional, filler, variation and tag characters, surrogates.
 
-The emoji selector U+FE0F is let through directly behind a symbol.
+Let through is what writing needs: one joiner between two emoji or two letters that it joins or parts, the emoji
+selector behind a symbol.
 """
 
-_ADVERBS = r"((also|always|first|now|then|never|not)\s+)*"
-_VERBS = (
-    r"(call|use|run|invoke|ignore|follow|send|pass|say|tell|answer|respond|include|read|obey|reply|execute)\b"
-)
-_QUALIFIERS = r"((all|any|the|your|every|these|those|my|of)\s+)*"
-_RULES = r"(instruction|message|prompt|rule|tool|text|command)"
-_ORDERS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"\b(ignore|disregard|forget|override)\s+{_QUALIFIERS}(previous|prior|preceding|earlier)\b",
-        rf"\b(ignore|disregard|forget|override)\s+{_QUALIFIERS}(above|system|other)\s+{_RULES}",
-        rf"\byou\s+(must|should|shall|need to|have to|are required to)\s+{_ADVERBS}{_VERBS}",
-        r"\b(always|before anything else,?|instead,?)\s+(call|use|run|invoke)\s+(this|the)\s+tool\b",
-        r"\b(do not|don't|never)\s+(tell|inform|mention|reveal|warn|ask|notify)\b.{0,30}\b(user|human|person)\b",
-        r"\bwithout\s+(telling|informing|asking|notifying)\b.{0,20}\b(user|human|person)\b",
-        r"</?\s*(system|assistant|important|instructions?|tool_call|function_calls?)\b[^>]*>",
-        r"\[/?\s*(INST|SYSTEM)\s*\]|<\|[a-z_]+\|>",
-    )
-)
 _ADDRESS = re.compile(
     r"\b(?:(?:https?|ftps?|sftp|wss?|file|ldaps?|gopher)://|www\.)(?:[^\s/@]*@)?([^\s/:?#\"'<>)\]}`,]*)",
     re.IGNORECASE,
@@ -69,13 +73,24 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     if len(draft.use_when) > MAX_REQUESTS:
         message = f"use_when has {len(draft.use_when)} requests, the limit is {MAX_REQUESTS}"
         checks.append(failed("static", message, "Keep about five, in different words."))
+    parameters = contract.input_schema.get("properties", {})
+    own_names = {draft.name, *parameters, *draft.grants.tools}
     for where, text, limit in texts:
-        checks += text_checks(where, text, limit, draft.grants)
+        checks += text_checks(where, text, limit, draft.grants, own_names=own_names)
+    for name in (draft.name, *parameters):
+        checks += text_checks(f"the name {name!r}", name.replace("_", " "), MAX_DESCRIPTION, draft.grants)
     return checks
 
 
-def text_checks(where: str, text: str, limit: int, grants: Grants, stage: Stage = "static") -> list[Check]:
-    """What is wrong with one text; `where` names it in the messages."""
+def text_checks(
+    where: str,
+    text: str,
+    limit: int,
+    grants: Grants,
+    stage: Stage = "static",
+    own_names: Collection[str] = (),
+) -> list[Check]:
+    """What is wrong with one text; `where` names it in the messages, `own_names` are those of tool and parameters."""
     checks = []
     if len(text) > limit:
         message = f"{where} has {len(text):,} characters, the limit is {limit:,}"
@@ -85,16 +100,14 @@ def text_checks(where: str, text: str, limit: int, grants: Grants, stage: Stage 
         message = f"{where} holds the hidden character U+{ord(found.group()):04X}"
         checks.append(failed(stage, message, "Use visible characters only."))
     plain = unicodedata.normalize("NFKC", text)
-    for pattern in _ORDERS:
-        if order := pattern.search(plain):
-            message = f"{where} gives orders to the model: {order.group()!r}"
-            checks.append(
-                failed(stage, message, "Describe what the tool does; leave out what others should do.")
-            )
     for address in _ADDRESS.finditer(plain):
         if not _granted(address.group(1).lower().rstrip("."), grants):
             message = f"{where} holds an address that the tool has no grant for: {address.group()!r}"
             checks.append(failed(stage, message, "Describe the tool without the address."))
+    for order in islice(orders_in(text, own_names), MAX_ORDERS):
+        message = f"{where} gives orders to the model: {order[:MAX_SHOWN]!r}"
+        fix = "Describe what the tool does; leave out what others should do, other tools, and private files."
+        checks.append(failed(stage, message, fix))
     return checks
 
 
