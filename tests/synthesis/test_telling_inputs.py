@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.telling_inputs import (
+from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.telling_inputs import (
     MAX_CONSTANTS,
     MAX_NUMBER,
     MAX_TEXT,
     constants_in,
     telling_inputs,
 )
-from alita_mcp.verification.arguments import validate_arguments
 
 ALL_KINDS: dict[str, Any] = {
     "type": "object",
