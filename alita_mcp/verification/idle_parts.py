@@ -14,7 +14,7 @@ from itertools import islice
 import anyio
 
 from alita_mcp.verification.mutants import Change, sites
-from alita_mcp.verification.mutation_reach import Reach
+from alita_mcp.verification.mutation_reach import SETTLED, Reach
 from alita_mcp.verification.trials import each_of
 
 MAX_PARTS = 80
@@ -67,7 +67,7 @@ def _without(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]
     match node:
         case ast.If():
             for taken in (False, True):
-                yield ast.If(ast.Constant(taken), node.body, node.orelse, lineno=node.lineno)
+                yield ast.If(ast.Constant(taken, SETTLED), node.body, node.orelse, lineno=node.lineno)
         case ast.Assert() | ast.AugAssign() | ast.Expr(value=ast.Call(func=ast.Name()) | ast.Subscript()):
             yield ast.Pass()
         case ast.For(orelse=[]) | ast.While(orelse=[]):
@@ -86,7 +86,7 @@ def _expressions(node: ast.expr, own: set[str], parent: ast.AST) -> Iterator[ast
         case ast.BoolOp(values=values):
             yield from values
         case ast.Compare() if not isinstance(parent, ast.If | ast.While | ast.Assert):
-            yield from (ast.Constant(value=False), ast.Constant(value=True))
+            yield from (ast.Constant(False, SETTLED), ast.Constant(True, SETTLED))
         case ast.Call(func=ast.Name(id=name), args=args) if name in own:
             yield from args
         case ast.Subscript(value=ast.Dict() | ast.List() | ast.Tuple(), slice=key, ctx=ast.Load()):

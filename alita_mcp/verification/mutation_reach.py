@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
+SETTLED = "settled"
+"""The kind of a constant that stands for what was the same on every input."""
 _SPOKEN = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log", "warn"})
 """Calls that only say something."""
 
@@ -76,6 +78,10 @@ def _words(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.stmt) and _is_pragma(node):
         return [node]
     match node:
+        case ast.If(test=ast.Constant(value=bool(always)) as test):
+            return [test, *(node.orelse if always else node.body)]
+        case ast.Constant(kind=kind) if kind == SETTLED:
+            return [node]
         case ast.Raise(exc=ast.Call(args=args, keywords=keywords), cause=cause):
             return [*args, *keywords, *([cause] if cause else [])]
         case ast.Assert(msg=ast.expr() as message):
