@@ -219,6 +219,8 @@ class Survivor(Value):
     line: int
     was: str
     now: str
+    shown_by: dict[str, Any] | None = None
+    """Arguments with which it gives another result: an example that would notice it."""
 
 
 class MutationScore(Value):
@@ -227,6 +229,10 @@ class MutationScore(Value):
     killed: int
     total: int
     survivors: tuple[Survivor, ...] = ()
+    equivalent: int = 0
+    """Mutants that gave no other result on any input; they do not count."""
+    inputs: int = 0
+    """How many inputs that was, 0 when none was needed."""
 
 
 class VerificationReport(Value):

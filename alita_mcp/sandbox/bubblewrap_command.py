@@ -16,6 +16,8 @@ _SHARED_MEMORY = 16 << 20
 _PAGE = 4096
 _LINKS = ("/lib", "/lib64", "/lib32", "/libx32", "/bin", "/sbin")
 _CERTIFICATES = ("/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted")
+_UPTIME = ("/proc/uptime", "/proc/stat", "/proc/loadavg")
+"""Not readable inside: they tell how long the host has run, which gives the real clock away where it is moved."""
 _MOUNT_POINT = "/tmp"  # noqa: S108 - covered in a mount namespace of one process only
 WAIT = 'read -r go && exec "$@"'
 """Holds the start until this process has put the shell's number under its limits."""
@@ -46,7 +48,7 @@ def bwrap_command(bwrap: str, python: Interpreter, limits: Limits, packages: str
         bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--uid", str(USER), "--gid", str(USER),
         "--as-pid-1", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--hostname", "tool",
         *_root(), *prefix, *environment,
-        "--proc", "/proc", "--dev", "/dev",
+        "--proc", "/proc", "--dev", "/dev", *(word for place in _UPTIME for word in ("--ro-bind", "/dev/null", place)),
         "--size", str(_SHARED_MEMORY), "--tmpfs", "/dev/shm",  # noqa: S108 - all inside
         "--remount-ro", "/dev",
         "--size", str(scratch_bytes(limits)), "--tmpfs", "/tmp",  # noqa: S108

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from alita_mcp.sandbox.runner import shapes
 from alita_mcp.sandbox.seam import Job
@@ -18,6 +20,7 @@ UNLOADABLE = "VariantDoesNotLoad"
 """The error's class when the code of a call cannot be loaded."""
 _FUNCTION = "run_variant"
 _PROGRAM = """
+import json, types
 
 def _preload(names):
     for name in names:
@@ -29,6 +32,20 @@ def _preload(names):
 class VariantDoesNotLoad(Exception):
     pass
 
+_dumps, _loads, _coroutine = json.dumps, json.loads, types.CoroutineType
+
+def _outcome(function, arguments):
+    try:
+        value = function(**to_parameters(function, arguments))
+        if isinstance(value, _coroutine):
+            import asyncio
+            value = asyncio.run(value)
+        return [_loads(_dumps(to_json(value), allow_nan=False))]
+    except MemoryError:
+        raise
+    except BaseException as problem:
+        return {"raised": [kind.__name__ for kind in type(problem).__mro__]}
+
 def run_variant(code, function, arguments):
     module = type(sys)("tool")
     module.__file__ = "tool.py"
@@ -38,6 +55,8 @@ def run_variant(code, function, arguments):
         called = module.__dict__[function]
     except Exception as problem:
         raise VariantDoesNotLoad(type(problem).__name__) from None
+    if isinstance(arguments, list):
+        return [_outcome(called, each) for each in arguments]
     return called(**to_parameters(called, arguments))
 """
 
@@ -55,9 +74,19 @@ def on_call(job: Job, program: str) -> Job:
     return job.model_copy(update={"code": program, "function": _FUNCTION, "arguments": words})
 
 
+def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
+    """The same call on many inputs, one after the other in one process.
+
+    Its result has for each a list that holds the value, or an object whose `raised` names the error's classes.
+    """
+    return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
+
+
 def brought_along(job: Job) -> Job | None:
-    """The call that such a job stands for; None for a plain one."""
+    """The call that such a job stands for; None for a plain one and for one on many inputs."""
     if job.function != _FUNCTION or job.arguments.keys() != {"code", "function", "arguments"}:
+        return None
+    if not isinstance(job.arguments["arguments"], dict):
         return None
     return job.model_copy(update=job.arguments)
 

@@ -13,14 +13,14 @@ import anyio
 
 from alita_mcp.sandbox.seam import Environment, Job, RunResult
 from alita_mcp.synthesis.drawing import side_by_side
-from alita_mcp.synthesis.near_inputs import near_inputs
-from alita_mcp.synthesis.telling_inputs import Scalar, telling_inputs
 from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.findings import brief, encodable
 from alita_mcp.verification.input_source import NoInputs, input_source
 from alita_mcp.verification.matrix import outcome_word
+from alita_mcp.verification.near_inputs import near_inputs
 from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.telling_inputs import Scalar, telling_inputs
 from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, outcome_in_words
 
 Arguments = dict[str, Any]

@@ -15,11 +15,11 @@ from alita_mcp.library.trust import is_lower
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
-from alita_mcp.synthesis.telling_inputs import constants_apart, constants_in
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.outcomes import ShownRange
 from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.telling_inputs import constants_apart, constants_in
 from alita_mcp.verification.verify import Verdict
 
 MAX_SECONDS = 20.0

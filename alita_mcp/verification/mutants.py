@@ -20,8 +20,8 @@ MAX_MUTANTS = 60
 """More than that say little more: 60 drawn at random give a score to within a tenth."""
 MAX_TABLE_MUTANTS = 4
 """From one table of constants: it is looked at, but a thousand of its numbers do not outweigh the code."""
-MAX_WRITTEN = 1_000_000
-"""Characters of all mutants together: each is the whole code once more."""
+MAX_WRITTEN = 2_000_000
+"""Characters of all mutants together: each is the whole code twice more."""
 _MAX_SITES = 20_000
 _MAX_PER_NODE = 40
 """A condition of ten thousand parts has as many mistakes, each as long as itself."""
@@ -35,10 +35,12 @@ class Mutant(Value):
     """The beginning of the text that was replaced."""
     now: str
     code: str
+    trap: str = ""
+    """The code with an error instead, where the mistake is: whoever comes there notices."""
 
 
 @dataclass(frozen=True)
-class _Change:
+class Change:
     """One mistake and where it goes: a field of a node, or a place in a field that is a list."""
 
     parent: ast.AST
@@ -50,15 +52,21 @@ class _Change:
     table: int
     """Line of the table of constants that it is in; 0: in none."""
 
-    def written(self, tree: ast.Module) -> str:
-        """The whole code with the mistake in it; the tree is as before afterwards."""
-        self._put(self.instead)
+    def written(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
+        """The whole code with the mistake, or something else, in it; empty when it cannot be written.
+
+        The tree is as before afterwards.
+        """
+        self.put(instead or self.instead)
         try:
             return ast.unparse(tree)
+        except (ValueError, RecursionError):  # a number with more digits than Python prints
+            return ""
         finally:
-            self._put(self.node)
+            self.put(self.node)
 
-    def _put(self, node: ast.AST) -> None:
+    def put(self, node: ast.AST) -> None:
+        """Changes the tree."""
         if self.place is None:
             setattr(self.parent, self.field, node)
         else:
@@ -71,31 +79,35 @@ def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Muta
     Raises:
         ContractError: the code does not parse.
     """
-    tree = parse_code(code)
-    reach = Reach(tree, function)
-    plain = ast.unparse(tree)
-    seen = {plain, reach.meaning(plain)}
+    return mutants_in(parse_code(code), code, function, limit)
+
+
+def mutants_in(tree: ast.Module, code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
+    """The mutants of a tree that was made of that code; lines are the code's."""
+    seen = {ast.unparse(tree)}
     found: list[Mutant] = []
     written = 0
-    for change in _in_fair_order(_changes(tree, reach), code):
+    for change in _in_fair_order(_changes(tree, Reach(tree, function)), code):
         if len(found) >= limit or written > MAX_WRITTEN:
             break
-        mutated = _written(change, tree)
-        written += len(mutated)
-        meaning = reach.meaning(mutated) if mutated not in seen else mutated
-        if mutated and not seen & {mutated, meaning}:
-            seen |= {mutated, meaning}
-            found.append(
-                Mutant(line=change.line, was=_shown(change.node), now=_shown(change.instead), code=mutated)
-            )
+        mutated = change.written(tree)
+        if mutated and mutated not in seen:
+            seen.add(mutated)
+            trap = change.written(tree, _trap(change.node))
+            written += len(mutated) + len(trap)
+            was, now = _shown(change.node), _shown(change.instead)
+            found.append(Mutant(line=change.line, was=was, now=now, code=mutated, trap=trap))
     return tuple(found)
 
 
-def _written(change: _Change, tree: ast.Module) -> str:
-    try:
-        return change.written(tree)
-    except (ValueError, RecursionError):  # a number with more digits than Python prints
-        return ""
+def _trap(node: ast.AST) -> ast.AST:
+    """An error in the place of a node."""
+    error = ast.BinOp(ast.Constant(1), ast.FloorDiv(), ast.Constant(0))
+    if isinstance(node, ast.stmt):
+        return ast.Expr(error)
+    if isinstance(node, ast.comprehension):
+        return ast.comprehension(node.target, error, node.ifs, node.is_async)
+    return error
 
 
 def _shown(node: ast.AST) -> str:
@@ -108,14 +120,14 @@ def _shown(node: ast.AST) -> str:
     return excerpt(node)
 
 
-def _in_fair_order(changes: Iterator[_Change], code: str) -> list[_Change]:
+def _in_fair_order(changes: Iterator[Change], code: str) -> list[Change]:
     """Each line with a change has its turn before one has its second; which comes first is drawn by the code itself."""
     draw = random.Random(hashlib.sha256(code.encode()).hexdigest())  # noqa: S311 - a sample, not a secret
-    by_line: defaultdict[int, list[_Change]] = defaultdict(list)
+    by_line: defaultdict[int, list[Change]] = defaultdict(list)
     for change in changes:
         by_line[change.line].append(change)
     tables: Counter[int] = Counter()
-    turns: list[tuple[int, float, _Change]] = []
+    turns: list[tuple[int, float, Change]] = []
     for line in draw.sample(sorted(by_line), len(by_line)):
         for turn, change in enumerate(draw.sample(by_line[line], len(by_line[line]))):
             tables[change.table] += 1
@@ -124,14 +136,14 @@ def _in_fair_order(changes: Iterator[_Change], code: str) -> list[_Change]:
     return [change for _, _, change in sorted(turns, key=lambda each: each[:2])]
 
 
-def _changes(tree: ast.Module, reach: Reach) -> Iterator[_Change]:
-    for count, (parent, field, place, node) in enumerate(_sites(tree, reach)):
+def _changes(tree: ast.Module, reach: Reach) -> Iterator[Change]:
+    for count, (parent, field, place, node) in enumerate(sites(tree, reach)):
         if count > _MAX_SITES:
             return
         for instead in _mistakes(node, reach):
             # an operator or a comprehension has no line of its own
             line = getattr(node, "lineno", 0) or getattr(parent, "lineno", 0)
-            yield _Change(parent, field, place, node, instead, line, reach.table_of(node))
+            yield Change(parent, field, place, node, instead, line, reach.table_of(node))
 
 
 def _mistakes(node: ast.AST, reach: Reach) -> Iterator[ast.AST]:
@@ -145,7 +157,7 @@ def _mistakes(node: ast.AST, reach: Reach) -> Iterator[ast.AST]:
     yield from islice(mistakes_at(node), _MAX_PER_NODE)
 
 
-def _sites(node: ast.AST, reach: Reach) -> Iterator[tuple[Any, str, int | None, ast.AST]]:
+def sites(node: ast.AST, reach: Reach) -> Iterator[tuple[Any, str, int | None, ast.AST]]:
     """Each node that runs, with where it hangs; parts that no example can notice are passed over."""
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "decorator_list", "type_params", "bases"}:
@@ -154,4 +166,4 @@ def _sites(node: ast.AST, reach: Reach) -> Iterator[tuple[Any, str, int | None, 
         for place, child in enumerate(children):
             if isinstance(child, ast.AST) and not reach.is_idle(child):
                 yield node, field, place if isinstance(value, list) else None, child
-                yield from _sites(child, reach)
+                yield from sites(child, reach)

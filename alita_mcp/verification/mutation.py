@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-import anyio
-
-from alita_mcp.errors import AlitaError, SandboxRefused
-from alita_mcp.sandbox.code_on_call import UNLOADABLE, loading_program, on_call
-from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.code_on_call import loading_program, on_call
+from alita_mcp.sandbox.seam import Environment, Job, RunResult
 from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor, ToolContract
-from alita_mcp.verification.examples import Trial, still_met
-from alita_mcp.verification.findings import failed, passed
-from alita_mcp.verification.mutants import Mutant, mutants_of
+from alita_mcp.verification.examples import Trial
+from alita_mcp.verification.findings import brief, failed, passed
+from alita_mcp.verification.mutation_score import Measurement, first_noticing
+from alita_mcp.verification.other_inputs import OtherInputs, Seen, Way
 from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.run_text import texts_run
 from alita_mcp.verification.trials import job_of
 
 REJECTED_BELOW = 0.3
@@ -26,9 +26,6 @@ VERIFIED_FROM = 0.8
 VERIFIED_IN_REHEARSAL_FROM = 0.4
 """The same for tools with grants: examples do not see what goes out through a door, only a stand-in does."""
 
-MAX_SECONDS = 20.0
-"""What was not run by then does not count; the order of the mutants is fair at every length."""
-AT_ONCE = 4
 _SLOWEST_TIMES = 3
 _STEPS = (0.3, 1.0, 3.0, 10.0, 30.0)
 _NAMED = 3
@@ -38,10 +35,6 @@ _LOOKS_AT_ITSELF = frozenset({
     "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
 })  # fmt: skip
 """Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
-
-
-AsJob = Callable[[str, Example], Job]
-"""Makes the job that runs one example on one variant of the code."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +51,11 @@ async def mutation_gate(
     trials: Sequence[Trial],
     environment: Environment | None,
     rehearsal: Rehearsal,
+    seen: Seen = (),
 ) -> MutationFound:
     """Runs the examples of a draft, all of which passed, on variants of its code.
+
+    `seen` are inputs that no example shows, and what the code did with them.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
@@ -68,23 +64,23 @@ async def mutation_gate(
         message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
         fix = "Leave out inspect, sys._getframe, __code__ and the like."
         return MutationFound([failed("mutation", message, fix, hard=False)])
-    mutants = await anyio.to_thread.run_sync(mutants_of, draft.code, draft.name, abandon_on_cancel=True)
-    if not mutants:
-        return MutationFound([passed("mutation", "nothing in the code could be written another way")])
     ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
-    as_job = await _control(draft, contract, ordered, environment, rehearsal)
-    if as_job is None:
+    way = await _control(draft, contract, ordered, environment, rehearsal)
+    if way is None:
         message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
         fix = "Let nothing depend on how the module is loaded."
         return MutationFound([failed("mutation", message, fix, hard=False)])
-    score = await _score(mutants, as_job, ordered, contract, rehearsal)
+    others = OtherInputs(draft, contract, ordered, seen, way, rehearsal)
+    found = await Measurement(draft, contract, ordered, way, others, rehearsal).score()
+    if found is None:
+        return MutationFound([passed("mutation", "nothing in the code could be written another way")])
     verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
-    return MutationFound(_checks(score, verified_from), score)
+    return MutationFound(_checks(found, verified_from), found)
 
 
 def looks_at_itself(code: str) -> bool:
     """Whether the code could find out that it was changed."""
-    for node in ast.walk(ast.parse(code)):
+    for node in _nodes(ast.parse(code)):
         names: set[str] = set()
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
@@ -98,25 +94,37 @@ def looks_at_itself(code: str) -> bool:
     return False
 
 
+def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """All nodes of the code, and of texts in it that it runs."""
+    yield from ast.walk(tree)
+    for _line, text in texts_run(tree):
+        yield from _nodes(ast.parse(text))
+
+
 async def _control(
     draft: Draft,
     contract: ToolContract,
     trials: Sequence[Trial],
     environment: Environment | None,
     rehearsal: Rehearsal,
-) -> AsJob | None:
+) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
     for limits in _tight(draft, trials):
-        for as_job in _ways(draft, environment, limits):
+        for way in _ways(draft, environment, limits):
             try:
-                if await _first_noticing(draft.code, as_job, trials, contract, rehearsal) is None:
-                    return as_job
+                run = partial(_run, way, rehearsal)
+                if await first_noticing(draft.code, run, trials, contract, rehearsal.sandbox) is None:
+                    return way
             except SandboxRefused:
                 continue
     return None
 
 
-def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[AsJob]:
+async def _run(way: Way, rehearsal: Rehearsal, code: str, trial: Trial) -> RunResult:
+    return await rehearsal.run(way.job(code, trial.example))
+
+
+def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[Way]:
     """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep.
 
     The embedded interpreter has no `exec`, and needs none: a call there loads its code anyway.
@@ -127,8 +135,10 @@ def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iter
         return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
 
     program = loading_program(draft.code)
-    yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
-    yield plain
+    yield Way(
+        lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False}), True
+    )
+    yield Way(plain, False)
 
 
 def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
@@ -144,76 +154,33 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
         yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
 
-async def _first_noticing(
-    code: str, as_job: AsJob, trials: Sequence[Trial], contract: ToolContract, rehearsal: Rehearsal
-) -> int | None:
-    """The number of the first example that the code does not meet; None when it meets all."""
-    for trial in trials:
-        result = await rehearsal.run(as_job(code, trial.example))
-        unloadable = result.status == "load_failed" or result.error_type == UNLOADABLE
-        if unloadable or not await still_met(trial, result, contract, rehearsal.sandbox):
-            return trial.number
-    return None
-
-
-async def _score(
-    mutants: Sequence[Mutant],
-    as_job: AsJob,
-    trials: Sequence[Trial],
-    contract: ToolContract,
-    rehearsal: Rehearsal,
-) -> MutationScore:
-    killed: set[int] = set()
-    survived: set[int] = set()
-    errors: list[AlitaError] = []
-    waiting = iter(enumerate(mutants))
-    noticed: Counter[int | None] = Counter()
-
-    async def work() -> None:
-        for place, mutant in waiting:
-            # the example that noticed most so far goes first; which one notices does not matter
-            ordered = sorted(trials, key=lambda trial: -noticed[trial.number])
-            try:
-                noticing = await _first_noticing(mutant.code, as_job, ordered, contract, rehearsal)
-            except SandboxRefused:  # the mistake needs what this sandbox does not have
-                continue
-            except AlitaError as error:
-                errors.append(error)
-                group.cancel_scope.cancel()
-                return
-            noticed[noticing] += 1
-            (survived if noticing is None else killed).add(place)
-
-    with anyio.move_on_after(MAX_SECONDS):
-        async with anyio.create_task_group() as group:
-            for _ in range(AT_ONCE):
-                group.start_soon(work)
-    if errors:
-        raise errors[0]
-    return _as_score(mutants, killed, survived)
-
-
-def _as_score(mutants: Sequence[Mutant], killed: set[int], survived: set[int]) -> MutationScore:
-    left = sorted(
-        (mutants[place] for place in survived), key=lambda mutant: (mutant.line, mutant.was, mutant.now)
-    )
-    return MutationScore(
-        killed=len(killed),
-        total=len(killed) + len(survived),
-        survivors=tuple(Survivor(line=each.line, was=each.was, now=each.now) for each in left),
-    )
-
-
 def _checks(score: MutationScore, verified_from: float) -> list[Check]:
     if not score.total:
-        return [failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
+        return [_without_score(score)]
     message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
+    if score.equivalent:
+        message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
     share = score.killed / score.total
     if share >= verified_from:
         return [passed("mutation", message)]
-    named = [f"line {one.line}: `{one.now}` for `{one.was}`" for one in _spread(score.survivors)]
+    named = [_named(one) for one in _spread(score.survivors)]
     fix = f"Add examples that notice {'; '.join(named)}."
     return [failed("mutation", message, fix, hard=share < REJECTED_BELOW)]
+
+
+def _without_score(score: MutationScore) -> Check:
+    if score.equivalent:
+        message = (
+            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
+        )
+        return failed("mutation", message, "Let the result depend on the arguments.", hard=False)
+    return failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)
+
+
+def _named(survivor: Survivor) -> str:
+    """The mistake, and an input that shows it where one is known."""
+    text = f"line {survivor.line}: `{survivor.now}` for `{survivor.was}`"
+    return text if survivor.shown_by is None else f"{text} (another result with {brief(survivor.shown_by)})"
 
 
 def _spread(survivors: Sequence[Survivor]) -> list[Survivor]:

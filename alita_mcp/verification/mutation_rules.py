@@ -111,6 +111,8 @@ def _number(value: float) -> ast.expr:
 
 
 def _branch(node: ast.If | ast.IfExp) -> Mistakes:
+    if isinstance(node.test, ast.Constant):
+        return
     for taken in (True, False):
         if isinstance(node, ast.If):
             yield ast.If(ast.Constant(taken), node.body, node.orelse, lineno=node.lineno)

@@ -47,6 +47,8 @@ class PropertiesFound:
 
     checks: list[Check]
     tried: int = 0
+    seen: tuple[tuple[Arguments, RunResult], ...] = ()
+    """Inputs that the tool answered, with a value or an error."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ async def properties_gate(
     checks = await _reported(trial, source)
     if not trial.tried:
         return PropertiesFound([_untried("no generated input was answered in time")])
-    return PropertiesFound(checks or [passed("properties", f"{trial.tried} generated inputs")], trial.tried)
+    checks = checks or [passed("properties", f"{trial.tried} generated inputs")]
+    return PropertiesFound(checks, trial.tried, tuple(trial.seen))
 
 
 class _Trials:
@@ -98,6 +101,7 @@ class _Trials:
     ) -> None:
         self.failures: list[_Failure] = []
         self.tried = 0
+        self.seen: list[tuple[Arguments, RunResult]] = []
         self.refused = ""
         self._shown = ShownRange([trial.example for trial in trials], contract.input_schema)
         self._draft, self._environment, self._rehearsal = draft, environment, rehearsal
@@ -164,6 +168,8 @@ class _Trials:
         return await self._rehearsal.run(job.model_copy(update={"limits": limits}))
 
     def _failure(self, arguments: Arguments, result: RunResult) -> _Failure | None:
+        if result.status in ("ok", "error"):
+            self.seen.append((arguments, result))
         finding = self._judgement.finding(result)
         if finding and finding.key[0] in SLOW and not self._shown.covers(arguments):
             finding = finding._replace(key=(finding.key[0], "beyond"), fix=_BEYOND, hard=False)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+
 import anyio.to_thread
 
 from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.contract import imported_modules, read_contract
 from alita_mcp.verification.credentials import credential_checks
 from alita_mcp.verification.declared import import_checks, package_checks
 from alita_mcp.verification.findings import ContractError, passed
 from alita_mcp.verification.import_time import import_time_checks
 from alita_mcp.verification.lint import lint_checks
 from alita_mcp.verification.names import names_of
+from alita_mcp.verification.run_text import run_text_checks, texts_run
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.wording import wording_checks
 
@@ -44,8 +47,30 @@ def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:
         checks += import_checks(draft, contract, tree)
     checks += import_time_checks(tree, names_of(tree))
     checks += credential_checks(draft.code, tree)
+    checks += run_text_checks(tree, names_of(tree)) + _texts(draft, contract, tree)
     checks += wording_checks(draft, contract)
     return checks, contract
+
+
+def _texts(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
+    """What is wrong with texts that the code runs and that stand in it in full, at the line where they are run."""
+    checks: list[Check] = []
+    waiting = list(texts_run(tree))
+    while waiting and len(checks) < _SHOWN_TOGETHER:
+        line, text = waiting.pop()
+        try:
+            inner = parse_code(text)
+            told = contract.model_copy(update={"imports": imported_modules(inner)})
+        except ContractError as broken:
+            found = [broken.check]
+        else:
+            found = import_checks(draft, told, inner) + credential_checks(text, inner)
+            waiting += [(line, nested) for _, nested in texts_run(inner)]
+        checks += [
+            check.model_copy(update={"message": f"in the text run at line {line}: {check.message}"})
+            for check in found
+        ]
+    return checks
 
 
 def _together(checks: list[Check]) -> list[Check]:

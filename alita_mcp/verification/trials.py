@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import anyio
 
@@ -11,6 +12,8 @@ from alita_mcp.sandbox.seam import Environment, Job, RunResult, RunStatus, Sandb
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal import Rehearsal
+
+T = TypeVar("T")
 
 AT_ONCE = 4
 SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234
@@ -60,6 +63,32 @@ async def run_jobs(
     if errors and not any(result is not None and result.status == "timeout" for result in results):
         raise errors[0]
     return results
+
+
+async def each_of(items: Iterable[T], look: Callable[[T], Awaitable[None]], max_seconds: float) -> None:
+    """Looks at all, a few at a time and in their order, until time is up.
+
+    Raises:
+        AlitaError: the first that a look raised, not a group.
+    """
+    errors: list[AlitaError] = []
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            try:
+                await look(item)
+            except AlitaError as error:
+                errors.append(error)
+                group.cancel_scope.cancel()
+                return
+
+    with anyio.move_on_after(max_seconds):
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(work)
+    if errors:
+        raise errors[0]
 
 
 def job_of(draft: Draft, example: Example, environment: Environment | None, *, again: bool = False) -> Job:

@@ -121,7 +121,7 @@ async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal
         if not course.add(tried.checks):
             return
     async with _stage(course, "mutation", on_stage):
-        found = await mutation_gate(draft, contract, course.trials, course.environment, rehearsal)
+        found = await mutation_gate(draft, contract, course.trials, course.environment, rehearsal, tried.seen)
         course.mutation = found.score
     course.add(found.checks)
 

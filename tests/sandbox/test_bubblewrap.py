@@ -251,3 +251,17 @@ async def test_a_folder_of_another_interpreter_is_mounted_as_it_is() -> None:
     assert "--ro-bind /srv/env /opt/alita-packages" in text
     assert "--ro-bind / " not in text
     assert words[words.index("--") + 1] == "/opt/py/bin/python3"
+
+
+async def test_how_long_the_host_has_run_cannot_be_read(bubblewrap: None, settings: Settings) -> None:
+    code = (
+        "def f(name: str) -> str:\n    try:\n        with open(name) as file:\n            return file.read()\n"
+        "    except OSError:\n        return ''\n"
+    )
+    box = BubblewrapSandbox(settings)
+    try:
+        for name in ("/proc/uptime", "/proc/stat", "/proc/loadavg"):
+            assert (await box.run(Job(code=code, function="f", arguments={"name": name}))).value == ""
+        assert (await box.run(Job(code=code, function="f", arguments={"name": "/proc/self/comm"}))).value
+    finally:
+        await box.aclose()

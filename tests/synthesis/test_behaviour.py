@@ -21,8 +21,8 @@ from alita_mcp.synthesis.behaviour import (
     inputs_for,
     kind_of,
 )
-from alita_mcp.synthesis.near_inputs import near_inputs
 from alita_mcp.values import Example, Limits
+from alita_mcp.verification.near_inputs import near_inputs
 from alita_mcp.verification.rehearsal import Rehearsal
 
 WAIT_S = 300

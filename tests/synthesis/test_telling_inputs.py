@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.telling_inputs import (
+from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.telling_inputs import (
     MAX_CONSTANTS,
     MAX_NUMBER,
     MAX_TEXT,
@@ -15,7 +16,6 @@ from alita_mcp.synthesis.telling_inputs import (
     constants_in,
     telling_inputs,
 )
-from alita_mcp.verification.arguments import validate_arguments
 
 ALL_KINDS: dict[str, Any] = {
     "type": "object",

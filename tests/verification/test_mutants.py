@@ -124,7 +124,7 @@ def test_every_mutant_parses_is_another_program_and_there_is_none_twice() -> Non
     assert ast.unparse(ast.parse(code)) not in {mutant.code for mutant in mutants}
 
 
-def test_programs_that_compile_to_the_same_are_one() -> None:
+def test_conditions_and_results_that_are_the_same_are_one() -> None:
     plain = body("while True:", "    a += 1", "    if a > b:", "        return a")
     assert not any("2:" in mutant.code for mutant in mutants_of(plain, "f"))
     assert ("return None", "return 0") not in changes(body("a + b", "return None", head="def f(a, b):"))

@@ -344,3 +344,66 @@ async def test_requests_are_few_short_and_clean() -> None:
     assert "21 requests" in (await failure_of(use_when=("shout",) * 21)).message
     assert "use_when[1] has 201" in (await failure_of(use_when=("shout", "x" * 201))).message
     assert "use_when[0] gives orders" in (await failure_of(use_when=("<system>",))).message
+
+
+RUN_TEXT = [
+    "def _f(t):\n    return eval(t)\n",
+    "def _f(t):\n    exec(t, {})\n",
+    "def _f(t):\n    run = eval\n    return run(t)\n",
+    "def _f(t):\n    return compile(t, 'x', 'eval')\n",
+    "def _f(t):\n    return __import__(t)\n",
+    "import importlib\n\ndef _f(t):\n    return importlib.import_module(t)\n",
+    "from importlib import import_module as _get\n\ndef _f(t):\n    return _get(t)\n",
+    "import builtins as b\n\ndef _f(t):\n    return getattr(b, 'ev' + 'al')(t)\n",
+    "import json\n\ndef _f(t):\n    return getattr(json, '__built' + 'ins__')['ev' + 'al'](t)\n",
+    "import json\n\ndef _f(t):\n    return getattr(json, ''.join(['__built', 'ins__']))[t]\n",
+    "import sys\n\ndef _f(t):\n    return sys.modules['built' + 'ins'].eval(t)\n",
+    "def _f(t):\n    return globals()['__built' + 'ins__']\n",
+    "def _f(t):\n    return _f.__globals__[t]\n",
+    "def _f(t):\n    return ().__class__.__base__.__subclasses__()\n",
+    "import pickle\n\ndef _f(t):\n    return pickle.loads(t)\n",
+    "import timeit\n\ndef _f(t):\n    return timeit.timeit(t)\n",
+    "from types import FunctionType\n\ndef _f(t):\n    return FunctionType(t, {})\n",
+]
+
+
+@pytest.mark.parametrize("code", RUN_TEXT)
+async def test_code_that_runs_text_or_imports_by_name_is_at_most_provisional(code: str) -> None:
+    checks, contract = await static_gate(draft(code=code + SHOUT))
+    assert contract is not None
+    soft = [check for check in checks if not check.passed]
+    assert [(check.stage, check.hard) for check in soft] == [("static", False)]
+    assert "runs text" in soft[0].message
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import re\n_WORD = re.compile(r'\\w+')\n",
+        "import ast\n\ndef _f(t):\n    return ast.literal_eval(t)\n",
+        "import math\n\ndef _f(name, x):\n    return getattr(math, name)(x)\n",
+        "from importlib.metadata import version\n\ndef _f():\n    return version('x')\n",
+        "_WORDS = {'eval': 1, 'exec': 2, 'compile': 3}\n",
+        "def _f(model):\n    model.eval()\n    return model.compile()\n",
+    ],
+)
+async def test_what_only_looks_like_running_text_is_no_matter(code: str) -> None:
+    assert await failures(draft(code=code + SHOUT)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("exec('import requests')", "imports requests"),
+        ('return eval("len(\'AKIA" + "ABCDEFGHIJKLMNOP\')")', "an AWS access key"),
+        ("exec('def (')", "does not parse"),
+        ("exec('exec(\"import numpy\")')", "imports numpy"),
+        ("exec('import ' + 'numpy')", "imports numpy"),
+        ("text = 'import numpy'\n    exec(text)", "imports numpy"),
+        ("exec(compile('import numpy', 'x', 'exec'))", "imports numpy"),
+    ],
+)
+async def test_text_that_is_run_is_read_like_the_rest(line: str, message: str) -> None:
+    found = await failure_of(f"def _f():\n    {line}\n\n")
+    assert (found.hard, "in the text run at line" in found.message) == (True, True)
+    assert message in found.message

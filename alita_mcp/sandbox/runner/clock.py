@@ -1,4 +1,4 @@
-"""Moves the wall clock that the code reads; monotonic clocks stay, and arithmetic and `isinstance` go on working."""
+"""Moves the clocks that the code reads, file times too (`file_times`); arithmetic and `isinstance` go on working."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import datetime
 import time
 from typing import Any
 
+from alita_mcp.sandbox.runner import file_times
+
 _RealDate = datetime.date
 _RealDatetime = datetime.datetime
+_OF_THE_PROCESSOR = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID)
 
 
 def shift(offset: int) -> None:
-    """Replaces the readers of the wall clock in `time` and `datetime` for the rest of this process."""
+    """Replaces what reads a clock or a file's times for the rest of this process; clocks of the processor stay."""
+    file_times.shift(offset)
     for name, function in _readers(offset).items():
         setattr(time, name, function)
     _install(ShiftedDate, "date")
@@ -30,12 +34,15 @@ def _readers(offset: int) -> dict[str, Any]:
         return lambda seconds=None: convert(now() if seconds is None else seconds)
 
     def shift_of(clock: int) -> int:
-        return offset if clock == time.CLOCK_REALTIME else 0
+        return offset if clock >= 0 and clock not in _OF_THE_PROCESSOR else 0
 
     def moment(given: Any) -> Any:
         return real_localtime(now()) if given is None else given
 
+    running = ("monotonic", "perf_counter")
     return {
+        **{name: _later(getattr(time, name), offset) for name in running},
+        **{f"{name}_ns": _later(getattr(time, f"{name}_ns"), offset * 1_000_000_000) for name in running},
         "time": now,
         "time_ns": lambda: real_time_ns() + offset * 1_000_000_000,
         "clock_gettime": lambda clock: real_clock(clock) + shift_of(clock),
@@ -46,6 +53,10 @@ def _readers(offset: int) -> dict[str, Any]:
         "asctime": lambda given=None: real_asctime(moment(given)),
         "strftime": lambda form, given=None: real_strftime(form, moment(given)),
     }
+
+
+def _later(read: Any, offset: int) -> Any:
+    return lambda: read() + offset
 
 
 class _Kind(type):
