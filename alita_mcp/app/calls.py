@@ -64,6 +64,7 @@ class _Call:
     stored: StoredVersion
     arguments: dict[str, Any]
     broker: WatchedBroker | None = None
+    client: str = ""
     sandbox: str = ""
     started: float = field(default_factory=time.monotonic)
 
@@ -72,6 +73,8 @@ class _Call:
             "seconds": round(time.monotonic() - self.started, 6),
             "sandbox": self.sandbox,
         }
+        if self.client:
+            detail["client"] = self.client
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
@@ -96,11 +99,17 @@ class Calls:
         self._broker_for = broker_for
 
     async def run(
-        self, name: str, arguments: dict[str, Any], version: int | None = None, chain: tuple[str, ...] = ()
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        version: int | None = None,
+        chain: tuple[str, ...] = (),
+        *,
+        client: str = "",
     ) -> RunAnswer:
         """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
 
-        `chain` names the tools that led to this call, the outermost first.
+        `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
@@ -113,7 +122,7 @@ class Calls:
         stored = await self._library.read(name, version)
         fits = partial(validate_arguments, stored.manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
-        call = _Call(stored, arguments)
+        call = _Call(stored, arguments, client=client)
         with self._blamed(call):
             kept = await self._kept(call)
             result = kept or await self._execute(call, chain)

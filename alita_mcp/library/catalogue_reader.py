@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import VersionRow
+from alita_mcp.library.catalogue_rows import VersionRow, Wording
 from alita_mcp.library.catalogue_schema import CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
 from alita_mcp.values import CatalogueEntry, Manifest, ToolState
 
@@ -109,6 +109,11 @@ class CatalogueReader:
                 if entry is not None:
                     found[name] = entry
         return found
+
+    def wordings(self, name: str) -> tuple[Wording, ...]:
+        """The requests in others' words that a tool is found by, the oldest first."""
+        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
+        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
 
     def candidates(self, most: int, newest: int, *, verified_only: bool, filed: Iterable[str]) -> list[str]:
         """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""

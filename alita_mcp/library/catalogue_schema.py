@@ -122,6 +122,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
         AND id NOT IN (SELECT id FROM wording WHERE name = :name AND from_use ORDER BY id DESC LIMIT 8)
         """,
     ),
+    "forgot": ("DELETE FROM wording WHERE name = :name AND text = coalesce(:text, text)",),
     "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
     "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }

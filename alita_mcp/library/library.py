@@ -22,7 +22,14 @@ from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
 from alita_mcp.library.listing import ALWAYS_SHOWN, answer
 from alita_mcp.library.loaded import LoadedVersions
-from alita_mcp.library.naming import deleted, existing_version, not_found, version_before, why_not_callable
+from alita_mcp.library.naming import (
+    deleted,
+    existing_version,
+    not_found,
+    version_before,
+    why_not_callable,
+    words_of_others,
+)
 from alita_mcp.library.permits import too_thin
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.runs import Runs
@@ -201,6 +208,12 @@ class Library:
         """Records a request in other words that a tool serves, told or seen in use; it is found by them from now on."""
         event = "learned" if from_use else "worded"
         await self._change(partial(self._store.catalogue.change, text=text), event, name)
+
+    async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
+        """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
+        texts = words_of_others(self.entry(name), text)
+        await self._change(partial(self._store.catalogue.change, text=text), "forgot", name)
+        return texts
 
     async def rollback(self, name: str, version: int | None = None) -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
