@@ -97,7 +97,7 @@ async def opened(
     )
     with anyio.fail_after(LONG_S):
         async with open_app(set_up, admit=admit, sandbox=sandbox, model=model) as app:
-            for entry in list(app.library.entries()):
+            for entry in list(app.library.tools.entries()):
                 await app.library.raise_evidence(entry.name, 1, sandbox.kind, Lock())
             yield app
 

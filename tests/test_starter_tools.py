@@ -161,11 +161,11 @@ async def test_a_new_library_has_them_all_and_those_that_compute_are_callable_an
     settings: Settings,
 ) -> None:
     async with open_library(settings) as library:
-        entries = {entry.name: entry for entry in library.entries()}
+        entries = {entry.name: entry for entry in library.tools.entries()}
         for folder in VERSIONS:
             assert entries[folder.parent.name].callable_now is (folder.parent.name in COMPUTING)
             assert (await library.read(folder.parent.name)).manifest == stored_in(folder).manifest
-        listed = Promotion(100, verified_only=True).choose(library.entries())
+        listed = Promotion(100, verified_only=True).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING
 
 
@@ -175,7 +175,7 @@ async def test_those_that_ask_are_callable_once_they_are_granted(home: Path, tmp
     path = tmp_path / "grants.json"
     path.write_text(json.dumps(grants), encoding="utf-8")
     async with open_library(Settings(home=home, grants_file=path)) as library:
-        listed = Promotion(100, verified_only=True).choose(library.entries())
+        listed = Promotion(100, verified_only=True).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
         http_request = library.entry("http_request").manifest
         assert library.permits.of(http_request) == Grants(network=("api.example.org",))

@@ -12,7 +12,7 @@ from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
-from alita_mcp.app.learning import Learning, open_learning
+from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -71,13 +71,13 @@ class App:
         )
         return self._promotion.choose(promotable)
 
-    async def search(self, query: str, limit: int = 5, *, asker: str = "") -> SearchAnswer:
+    async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
 
-        `asker` names the client, so that its next call may teach the tool these words.
+        `asker` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
-        self.library.calls.record_search(query, found)
+        self.library.calls.record_search(query, found, asker.client)
         if self._learning is not None:
             self._learning.searched(asker, query, found)
         return found
@@ -125,12 +125,13 @@ class App:
         return await self.jobs.answer(job, self.settings.answer_within_s, on_stage, until)
 
     async def run(
-        self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: str = ""
+        self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: Asker = NOBODY
     ) -> RunAnswer:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `asker`."""
-        answer = await self._calls.run(name, arguments, version)
+        before = self._learning.call_begins(asker) if self._learning is not None else ()
+        answer = await self._calls.run(name, arguments, version, client=asker.client)
         if self._learning is not None and answer.result.ok:
-            self._learning.called(asker, name)
+            self._learning.called(name, before)
         return answer
 
     async def solve(self, task: str, on_step: OnStage) -> Solution:
@@ -154,7 +155,7 @@ class App:
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
-        kinds = self.library.evidence(name, stored.manifest.version)
+        kinds = self.library.tools.proved_in(name, stored.manifest.version)
         card: dict[str, Any] = {
             "manifest": stored.manifest.model_dump(mode="json", exclude={"digest"}),
             "state": entry.state,

@@ -65,6 +65,7 @@ class _Call:
     stored: StoredVersion
     arguments: dict[str, Any]
     broker: WatchedBroker | None = None
+    client: str = ""
     sandbox: str = ""
     started: float = field(default_factory=time.monotonic)
 
@@ -73,6 +74,8 @@ class _Call:
             "seconds": round(time.monotonic() - self.started, 6),
             "sandbox": self.sandbox,
         }
+        if self.client:
+            detail["client"] = self.client
         events = self.broker.events if self.broker else ()
         if events:
             detail["events"] = [event.model_dump(mode="json") for event in events[:MAX_EVENTS]]
@@ -97,11 +100,17 @@ class Calls:
         self._broker_for = broker_for
 
     async def run(
-        self, name: str, arguments: dict[str, Any], version: int | None = None, chain: tuple[str, ...] = ()
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        version: int | None = None,
+        chain: tuple[str, ...] = (),
+        *,
+        client: str = "",
     ) -> RunAnswer:
         """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
 
-        `chain` names the tools that led to this call, the outermost first.
+        `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
@@ -119,7 +128,7 @@ class Calls:
             raise superseded(name, manifest.version, entry.manifest.version)
         fits = partial(validate_arguments, stored.manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
-        call = _Call(stored, arguments)
+        call = _Call(stored, arguments, client=client)
         with self._blamed(call):
             kept = await self._kept(call)
             result = kept or await self._execute(call, chain)
@@ -177,7 +186,7 @@ class Calls:
         if self._results is None or not self._may_be_kept(manifest):
             return None
         kind = await self._proving.kind()
-        if kind not in self._library.evidence(manifest.name, manifest.version):
+        if kind not in self._library.tools.proved_in(manifest.name, manifest.version):
             return None
         call.sandbox = kind
         result = await self._results.find(_key(call))

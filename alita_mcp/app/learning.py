@@ -1,7 +1,8 @@
 """Learns from use: a search that led to a call becomes one of the requests by which that tool is found.
 
-Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in the
-background, so that no answer waits for them, and they are all that is learned: what a tool may do and how far it is
+It teaches only where it answered `match` or `possible` for the tool, and the same client's next call was a successful
+one of it. Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in
+the background, so that no answer waits for them, and they are all that is learned: what a tool may do and how far it is
 trusted depends on its evidence alone.
 """
 
@@ -10,14 +11,16 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
+from alita_mcp.library.ranking import POSSIBLE_FROM
 from alita_mcp.library.search_answer import SearchAnswer
 from alita_mcp.synthesis.wordings import says_nothing_new, worth_learning
 
@@ -34,13 +37,26 @@ CLOSES_WITHIN_S = 2.0
 _log = logging.getLogger(__name__)
 
 
+class Asker(NamedTuple):
+    """Who searches and calls."""
+
+    key: str = ""
+    """What tells this client from all others, as long as it lasts; empty where nothing does."""
+    client: str = ""
+    """What it calls itself, with its version; anybody may say anything."""
+
+
+NOBODY = Asker()
+
+
 @dataclass(frozen=True)
-class _Searched:
+class Searched:
     """One search that found something, by one client."""
 
     at: float
     query: str
     names: frozenset[str]
+    """Tools that it answered as a match or as possible."""
 
 
 class Lessons:
@@ -89,25 +105,28 @@ class Learning:
         self._library = library
         self._lessons = lessons
         self._clock = clock
-        self._askers: OrderedDict[str, list[_Searched]] = OrderedDict()
+        self._askers: OrderedDict[str, list[Searched]] = OrderedDict()
 
-    def searched(self, asker: str, query: str, found: SearchAnswer) -> None:
-        """Remembers a search of a client; what only fills the list up was not found by it."""
-        names = frozenset(hit.name for hit in found.results if hit.score > 0)
+    def searched(self, asker: Asker, query: str, found: SearchAnswer) -> None:
+        """Remembers a search of a client; one that answered `none` found nothing."""
+        names = frozenset(hit.name for hit in found.results if hit.score >= POSSIBLE_FROM)
         words = worth_learning(query)
-        if not asker or not names or words is None:
+        if not asker.key or found.fit == "none" or not names or words is None:
             return
-        kept = self._askers.pop(asker, [])
-        self._askers[asker] = [*kept, _Searched(self._clock(), words, names)][-MAX_SEARCHES:]
+        kept = self._askers.pop(asker.key, [])
+        self._askers[asker.key] = [*kept, Searched(self._clock(), words, names)][-MAX_SEARCHES:]
         while len(self._askers) > MAX_ASKERS:
             self._askers.popitem(last=False)
 
-    def called(self, asker: str, name: str) -> None:
-        """The client's first successful call after its searches: they are over, and the newest that fits teaches."""
-        pending = self._askers.pop(asker, [])
+    def call_begins(self, asker: Asker) -> tuple[Searched, ...]:
+        """What the client searched for before this call; however the call ends, those searches are over."""
         now = self._clock()
-        for search in reversed(pending):
-            if name in search.names and now - search.at <= WITHIN_S:
+        return tuple(each for each in self._askers.pop(asker.key, []) if now - each.at <= WITHIN_S)
+
+    def called(self, name: str, before: Sequence[Searched]) -> None:
+        """A successful call: the newest of the searches `before` it that found this tool teaches."""
+        for search in reversed(before):
+            if name in search.names:
                 self._teach(name, search.query)
                 return
 

@@ -46,10 +46,10 @@ class Proving:
         """
         sandbox = await self._chosen()
         manifest = stored.manifest
-        if sandbox.kind in self._library.evidence(manifest.name, manifest.version):
+        if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
             return sandbox
         async with self._proving.setdefault(manifest.digest, anyio.Lock()):
-            if sandbox.kind in self._library.evidence(manifest.name, manifest.version):
+            if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
                 return sandbox
             room = NestedSandbox(sandbox, depth) if depth else sandbox
             verdict = await verify(stored.draft, room, _silent, self._library.read)
@@ -77,7 +77,7 @@ class Proving:
         """
         entry = self._library.entry(name)
         number = entry.manifest.version if version is None else version
-        if entry.state == "enabled" and not self._library.evidence(name, number):
+        if entry.state == "enabled" and not self._library.tools.proved_in(name, number):
             await self.proved(await self._library.read(name, number), depth)
 
     async def _keep(self, stored: StoredVersion, verdict: Verdict) -> None:

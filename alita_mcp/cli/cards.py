@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from alita_mcp.cli.card_view import Card, Section
 from alita_mcp.cli.output import compact
+from alita_mcp.library.catalogue_rows import Wording
 from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.library.permits import how_to_grant, in_words
 from alita_mcp.values import CatalogueEntry, Grants, Manifest, Schema, StoredVersion
@@ -18,6 +19,7 @@ def evidence_card(
     sandboxes: tuple[str, ...],
     granted: Grants | None,
     *,
+    wordings: tuple[Wording, ...] = (),
     source: bool = False,
 ) -> Card:
     """What a tool takes, gives and was proved to do; `granted` is what it may do now, None: it waits for a person."""
@@ -32,6 +34,7 @@ def evidence_card(
         Section("Proved", rows=tuple(evidence_rows(stored.report, sandboxes))),
         Section("Needs", (f"{', '.join(in_words(manifest.grants)) or 'nothing but the sandbox'}{packages}",)),
         *_granted(manifest, granted),
+        *_found_by(manifest, wordings),
         Section("Used", (used, f"made {manifest.created_at[:19]}, {manifest.digest}")),
     ]
     tail = [stored.code.rstrip("\n"), "", *(compact(example.as_json()) for example in stored.examples)]
@@ -51,6 +54,13 @@ def _granted(manifest: Manifest, granted: Grants | None) -> list[Section]:
     if granted is None:
         return [Section("Granted", ("not yet, so it is not callable", how_to_grant(manifest)))]
     return [Section("Granted", in_words(granted))]
+
+
+def _found_by(manifest: Manifest, wordings: tuple[Wording, ...]) -> list[Section]:
+    """The requests that lead to a tool besides its name, description and parameters, told apart by origin."""
+    rows = [("its author", text) for text in manifest.use_when]
+    rows += [("learned from use" if each.learned else "others' requests", each.text) for each in wordings]
+    return [Section("Found by", rows=tuple(rows))] if rows else []
 
 
 def version_text(stored: StoredVersion) -> str:

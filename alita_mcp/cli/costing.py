@@ -17,7 +17,7 @@ async def list_usage(output: Output) -> int:
     """Prints one line a tool, one for what was asked of models in vain, and the sum."""
     async with opened_library() as library:
         spent = spending_by_tool(_journal(library))
-        entries = list(library.entries())
+        entries = list(library.tools.entries())
     known = {entry.name for entry in entries}
     in_vain = sum((spending for name, spending in spent.items() if name not in known), Spending())
     total = sum(spent.values(), Spending())

@@ -76,7 +76,7 @@ async def list_tools(options: argparse.Namespace, output: Output) -> int:
     if options.usage:
         return await list_usage(output)
     async with opened_library() as library:
-        entries = list(library.entries())
+        entries = list(library.tools.entries())
     value = [
         {
             "name": entry.name, "version": entry.manifest.version, "state": entry.state, "pinned": entry.pinned,
@@ -112,8 +112,9 @@ async def show(options: argparse.Namespace, output: Output) -> int:
     async with opened_library() as library:
         entry = library.entry(options.name)
         stored = await library.read(options.name, options.version)
-        sandboxes = library.evidence(options.name, stored.manifest.version)
+        sandboxes = library.tools.proved_in(options.name, stored.manifest.version)
         granted = library.permits.of(stored.manifest)
+        wordings = library.tools.wordings(options.name)
     value: dict[str, Any] = {
         "manifest": stored.manifest.model_dump(mode="json"),
         "state": entry.state,
@@ -124,13 +125,20 @@ async def show(options: argparse.Namespace, output: Output) -> int:
         "calls": entry.calls,
         "failures": entry.failures,
         "last_used": entry.last_used,
+        "found_by": {
+            "author": list(stored.manifest.use_when),
+            "others": [each.text for each in wordings if not each.learned],
+            "learned": [each.text for each in wordings if each.learned],
+        },
         "report": stored.report.model_dump(mode="json"),
         "evidence": evidence_of(stored.report, sandboxes).model_dump(mode="json"),
     }
     if options.source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-    card = evidence_card(entry, stored, tuple(sorted(sandboxes)), granted, source=options.source)
+    card = evidence_card(
+        entry, stored, tuple(sorted(sandboxes)), granted, wordings=wordings, source=options.source
+    )
     output.drawn(value, plain(card), partial(draw, card))
     return 0
 

@@ -6,7 +6,7 @@ import argparse
 
 from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
 from alita_mcp.cli.opened import opened_library
-from alita_mcp.cli.output import Output
+from alita_mcp.cli.output import Output, printable
 from alita_mcp.library.permits import how_to_grant, in_words
 from alita_mcp.values import CatalogueEntry
 
@@ -24,6 +24,9 @@ def add_commands(family: Family) -> None:
     """Declares one command an action."""
     for action, help_line in _ACTIONS.items():
         family.add(action, _command(action), help_line).add_argument("name", metavar="NAME")
+    words = family.add("forget", in_event_loop(forget), "take back words that a tool learned to be found by")
+    words.add_argument("name", metavar="NAME")
+    words.add_argument("words", metavar="WORDS", nargs="*", help="as `alita show` lists them; default: all")
     parser = family.add("rollback", in_event_loop(rollback), "make an earlier version current")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
@@ -46,6 +49,16 @@ def _command(action: str) -> Command:
         return 0
 
     return in_event_loop(change)
+
+
+async def forget(options: argparse.Namespace, output: Output) -> int:
+    """Takes back what a tool learned from others; what its author wrote stays."""
+    async with opened_library() as library:
+        gone = await library.forget(options.name, " ".join(options.words) or None)
+    output.result({"name": options.name, "forgotten": list(gone)}, "\n".join(map(printable, gone)))
+    output.note(f"{options.name} is no longer found by {'them' if len(gone) != 1 else 'these words'}." if gone
+                else f"{options.name} has learned no words.")  # fmt: skip
+    return 0
 
 
 async def rollback(options: argparse.Namespace, output: Output) -> int:

@@ -58,7 +58,7 @@ async def review(options: argparse.Namespace, output: Output) -> int:
 
 def _list(library: Library, output: Output) -> int:
     waiting = []
-    for entry in library.entries():
+    for entry in library.tools.entries():
         origin = library.tools.origin(entry.name, entry.manifest.version)
         if not origin.reviewed:
             waiting.append((entry.manifest, origin.made_by))

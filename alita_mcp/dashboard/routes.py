@@ -28,7 +28,7 @@ def dashboard_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
         return HTMLResponse(text, headers=headers)
 
     async def catalogue(_request: Request) -> Response:
-        return StreamingResponse(_json_array(library.entries()), media_type="application/json")
+        return StreamingResponse(_json_array(library.tools.entries()), media_type="application/json")
 
     return [Route("/ui", page), Route("/ui/library.json", catalogue)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.hosts import ANY, covers
@@ -55,6 +55,24 @@ async def version_to_approve(library: Versions, name: str, digest: str | None = 
     if not may_hold_grants(found.manifest):
         raise too_thin(found)
     return found
+
+
+async def approval_of(
+    library: Versions, name: str, digest: str | None, part: Grants | None
+) -> dict[str, Any] | None:
+    """What the catalogue is told of an approval; None for a version that asks for nothing.
+
+    Raises:
+        ToolNotFound: there is no such tool or digest.
+        ToolUnavailable: it is not `verified`.
+        UsageError: the part is not one.
+    """
+    manifest = (await version_to_approve(library, name, digest)).manifest
+    if manifest.grants.is_pure:
+        return None
+    granted = part_of(manifest.grants, part)
+    granted_part = granted.model_dump_json() if granted else ""
+    return {"version": manifest.version, "digest": manifest.digest, "part": granted_part}
 
 
 def part_of(asked: Grants, part: Grants | None) -> Grants | None:

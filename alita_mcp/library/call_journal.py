@@ -50,7 +50,7 @@ class CallJournal:
         with self._lock:
             self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
 
-    def record_search(self, query: str, found: SearchAnswer) -> None:
+    def record_search(self, query: str, found: SearchAnswer, client: str = "") -> None:
         """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""
         shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
         words = " ".join(shown.split())
@@ -58,6 +58,7 @@ class CallJournal:
             return
         best = found.results[0] if found.results and found.results[0].score else None
         detail = {"query": words, "nearest": best.name if best else "", "score": best.score if best else 0.0}
+        detail |= {"client": client} if client else {}
         with self._lock:
             self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
 

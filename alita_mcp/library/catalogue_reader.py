@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
-from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow
+from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow, Wording
 from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
 from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
 
@@ -110,6 +110,11 @@ class CatalogueReader:
                     found[name] = entry
         return found
 
+    def wordings(self, name: str) -> tuple[Wording, ...]:
+        """The requests in others' words that a tool is found by, the oldest first."""
+        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
+        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
+
     def candidates(
         self,
         most: int,
@@ -145,6 +150,10 @@ class CatalogueReader:
         """How many tools there are in each state, but for deleted ones."""
         counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
         return {row[0]: row[1] for row in counted}
+
+    def proved_in(self, name: str, version: int) -> tuple[str, ...]:
+        """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
+        return tuple(self.evidence(name, version))
 
     def evidence(self, name: str, version: int) -> dict[str, str]:
         """Kinds of sandbox in which a version passed its gates, each with the lock of its own as JSON, or nothing."""

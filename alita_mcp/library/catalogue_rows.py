@@ -22,6 +22,14 @@ class JournalRow(Value):
     detail: dict[str, Any]
 
 
+class Wording(Value):
+    """A request in other words than its author's that a tool is found by."""
+
+    text: str
+    learned: bool
+    """Seen in use; otherwise somebody who asked for a new tool was answered with this one."""
+
+
 class Claim(Value):
     """A name that a process is publishing right now, or was when it died."""
 

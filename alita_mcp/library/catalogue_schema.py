@@ -203,6 +203,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
         """,
         "UPDATE listing_changes SET number = number + 1",
     ),
+    "forgot": ("DELETE FROM wording WHERE name = :name AND text = coalesce(:text, text)",),
     "cache off": ("INSERT OR IGNORE INTO uncached SELECT name FROM tool WHERE name = :name",),
     "cache on": ("DELETE FROM uncached WHERE name = :name",),
 }

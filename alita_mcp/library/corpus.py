@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from alita_mcp.library.everyday_words import SHARE, everyday
-from alita_mcp.library.search_rows import SearchRows, Words
+from alita_mcp.library.search_rows import SearchRows, Words, words_of
 from alita_mcp.library.search_text import Document, Tokens, letter_groups
 from alita_mcp.library.thesaurus import companions
 
@@ -23,6 +23,8 @@ ALIKE_FROM, ALIKE_WEIGHT, MOST_ALIKE = 0.3, 0.15, 16
 SAME_MEANING_WEIGHT = 0.3
 SAME_START = 2
 """Words spelled alike are sought among those that start alike."""
+LENT, LENT_BEYOND = 4.0, 0.1
+"""What a tool's requests add counts up to so many times what its own telling words give, and beyond that little."""
 LETTERS_WEIGHT = 0.06
 """Weight of the BM25 of letter groups beside that of words; flat around its best value."""
 KIN_SOUGHT = 16
@@ -69,9 +71,7 @@ class Corpus:
     def replaced(self, name: str, document: Document) -> Corpus:
         """The same statistics with one document in another form."""
         other = copy(self)
-        every, head = tuple(self.tokens(document.text)), tuple(self.tokens(document.about))
-        letters = sum(len(letter_groups(word)) for word in head)
-        vars(other)["_of"] = {name: Words(every, head, letters)}
+        vars(other)["_of"] = {name: words_of(document, self.tokens)}
         return other
 
     def _document(self, name: str) -> Words | None:
@@ -103,7 +103,15 @@ class Corpus:
 
     def has(self, name: str) -> frozenset[str]:
         """The words of a document."""
-        return frozenset(self._words(name).all)
+        return self.own(name).union(self._words(name).lent)
+
+    def own(self, name: str) -> frozenset[str]:
+        """Those of what a tool says of itself."""
+        return frozenset(self._words(name).own)
+
+    def agreed(self, name: str) -> frozenset[str]:
+        """Those that a tool's requests have in common."""
+        return frozenset(self._words(name).agreed)
 
     def head(self, name: str) -> frozenset[str]:
         """The words of a document's name and description."""
@@ -148,12 +156,25 @@ class Corpus:
         telling = {word: weight * self.idf(word) * (K1 + 1) for word, weight in weights.items()}
         found = {}
         for name in names:
-            words = self._words(name).all
-            shared = Counter(word for word in words if word in telling)
-            if shared:
-                norm = K1 * (1 - B_WORDS + B_WORDS * len(words) / self._length)
-                found[name] = sum(telling[word] * n / (n + norm) for word, n in shared.items())
+            score = self._score(self._words(name), telling)
+            if score:
+                found[name] = score
         return found
+
+    def _score(self, words: Words, telling: Mapping[str, float]) -> float:
+        """That of one document: its own words, and those of its requests as far as own or agreed ones bear it out."""
+        own = Counter(word for word in words.own if word in telling)
+        every = own + Counter(word for word in words.lent if word in telling)
+        length = len(words.own) + len(words.lent)
+        norm = K1 * (1 - B_WORDS + B_WORDS * length / self._length)
+        given = {word: telling[word] * n / (n + norm) for word, n in own.items()}
+        said = sum(given.values())
+        lent = sum(telling[word] * n / (n + norm) for word, n in every.items()) - said
+        if not lent:
+            return said
+        given |= {word: telling[word] / (1 + norm) for word in words.agreed if word in telling.keys() - own}
+        bound = LENT * sum(value for word, value in given.items() if word not in self._everyday)
+        return said + min(lent, bound) + LENT_BEYOND * max(0.0, lent - bound)
 
     def letter_scores(self, words: Iterable[str], names: Iterable[str]) -> dict[str, float]:
         """BM25 over groups of letters instead of words: what inflection and compounds hide from `scores`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 WORDS = """
 i me my mine we us our you your he him his she her it its they them their this that these those someone
@@ -45,6 +46,7 @@ SHARE = 0.4
 """What such a word says of a need, compared with another that as many tools have."""
 
 
+@lru_cache(maxsize=2)
 def everyday(stem: Callable[[str], Iterable[str]]) -> frozenset[str]:
     """These words as `stem` leaves them."""
     return frozenset(stem(WORDS))

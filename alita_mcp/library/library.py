@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library import naming
-from alita_mcp.library.approving import part_of, version_to_approve
+from alita_mcp.library.approving import approval_of
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
 from alita_mcp.library.catalogue_rows import By, JournalRow
@@ -66,20 +66,13 @@ class Library:
         """Grows with every change of any tool's standing that this process knows of; use does not count."""
         return self._generation
 
-    def entries(self) -> Iterator[CatalogueEntry]:
-        """All tools but the deleted ones, the oldest first; each is read when it is asked for."""
-        return self.tools.entries()
-
     def promotable(
         self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
     ) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
+        filed = (*self.permits.filed(), *self.tools.approved_in_part())
         names = self.tools.candidates(
-            at_most,
-            newcomers(at_most),
-            verified_only=verified_only,
-            reviewed_only=reviewed_only,
-            filed=(*self.permits.filed(), *self.tools.approved_in_part()),
+            at_most, newcomers(at_most), verified_only=verified_only, reviewed_only=reviewed_only, filed=filed
         )
         return tuple(self.tools.some(names).values())
 
@@ -96,10 +89,6 @@ class Library:
         if entry.state == "deleted":
             raise naming.deleted(name)
         return entry
-
-    def evidence(self, name: str, version: int) -> tuple[str, ...]:
-        """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
-        return tuple(self.tools.evidence(name, version))
 
     async def callable_entry(self, name: str) -> CatalogueEntry:
         """One tool that may be called now.
@@ -178,28 +167,22 @@ class Library:
         seen: int | None = None,
         by: By = "person",
     ) -> CatalogueEntry:
-        """Grants what one version (see `version_to_approve`) asks for, or a part, and makes that version current.
+        """Grants what one version asks for, or a part, and makes that version current; raises as `approval_of`.
 
-        Raises:
-            ToolNotFound: there is no such tool or digest.
-            ToolUnavailable: it is not `verified`; or another version than the `seen` one is current by now.
-            UsageError: the part is not one.
+        ToolUnavailable too where another version than the `seen` one is current by now.
         """
-        manifest = (await version_to_approve(self, name, digest)).manifest
-        if manifest.grants.is_pure:
+        wanted = await approval_of(self, name, digest, part)
+        if wanted is None:
             return self.entry(name)
-        granted = part_of(manifest.grants, part)
-        values = {"digest": manifest.digest, "part": granted.model_dump_json() if granted else ""}
-        entry = await self._alter("approved", name, manifest.version, seen=seen, by=by, **values)
-        if by == "person" and entry.manifest.digest != manifest.digest:
+        entry = await self._alter("approved", name, seen=seen, by=by, **wanted)
+        if by == "person" and entry.manifest.digest != wanted["digest"]:
             raise naming.not_as_seen(name)
         return entry
 
     async def review(self, name: str, version: int, digest: str) -> bool:
         """A person has read a version; False when it is not the one of that digest (any more)."""
-        return await self._change(
-            partial(self._store.catalogue.change, digest=digest), "reviewed", name, version
-        )
+        change = partial(self._store.catalogue.change, digest=digest)
+        return await self._change(change, "reviewed", name, version)
 
     async def revoke(self, name: str) -> CatalogueEntry:
         """A person takes all grants of a tool back."""
@@ -220,13 +203,18 @@ class Library:
         event = "learned" if from_use else "worded"
         await self._change(partial(self._store.catalogue.change, text=text), event, name)
 
+    async def forget(self, name: str, text: str | None = None) -> tuple[str, ...]:
+        """A person takes back what others taught a tool, all or this text; errors as `words_of_others`."""
+        texts = naming.words_of_others(self.entry(name), text)
+        await self._change(partial(self._store.catalogue.change, text=text), "forgot", name)
+        return texts
+
     async def rollback(self, name: str, version: int | None = None, by: By = "person") -> CatalogueEntry:
         """Makes another version the current one; default: the one before the current.
 
         Raises:
             ToolNotFound: there is no such tool or version.
-            ToolUnavailable: a client asks, and a person chose the current version; or the other asks for grants, or
-                is trusted less.
+            ToolUnavailable: a client asks where a person chose, for a version with grants, or for one trusted less.
             UsageError: there is no version before the current one.
             ToolQuarantined: that version is not what was verified.
         """
@@ -328,12 +316,10 @@ class Library:
             _log.warning("%s", failure)
         self._finder.close()
 
-    async def _alter(
-        self, event: str, name: str, version: int | None = None, **detail: Any
-    ) -> CatalogueEntry:
+    async def _alter(self, event: str, name: str, version: int | None = None, **more: Any) -> CatalogueEntry:
         known = self.entry(name)
-        change = partial(self._store.catalogue.change, **detail)
-        if not await self._change(change, event, name, version) and detail.get("by") == "client":
+        change = partial(self._store.catalogue.change, **more)
+        if not await self._change(change, event, name, version) and more.get("by") == "client":
             raise naming.decided(name)
         return self.tools.entry(name) or known if event == "deleted" else self.entry(name)
 

@@ -18,6 +18,8 @@ WORDS_BESIDE_COSINE = 0.02
 DECAY_OF_WORDS, DECAY_OF_COSINES = 0.2, 5.0
 """How fast the probability falls with the distance of the score from the best one's."""
 LOOKED_AT_CLOSELY = 100
+LEAST_ASKED_FOR, LEAST_OWN = 0.1, 0.2
+"""A match asks for this part of a tool's name and description, which hold this part of the need if requests help."""
 COMPARED = 5
 CROWD, CROWD_DECAY = 50, 10.0
 """So many of the first ones are rivals, each of which counts less the further its score is behind the best."""
@@ -59,7 +61,7 @@ def rank(words: Sequence[str], names: Iterable[str], corpus: Corpus) -> Ranking:
         return Ranking()
     order = _in_order(scores)
     features = word_features(words, order, scores, corpus)
-    top = shipped()[WORDS].probability(features)
+    top = _sure(shipped()[WORDS].probability(features), words, order[0], corpus)
     return Ranking(_hits(order, scores, top, DECAY_OF_WORDS), words=features)
 
 
@@ -80,8 +82,10 @@ def rank_by_meaning(
     said = word_features(words, order, matched, corpus)
     margin = _lead(scores[best], second, len(corpus))
     crowd = _crowd(scores[best], [scores[name] for name in order[1:CROWD]], len(corpus))
-    meaning = {**said, "cos": near[best], "margin": margin, "crowd": crowd}
+    heard = _cover(set(words), order, corpus, borne=False)
+    meaning = {**said, **heard, "cos": near[best], "margin": margin, "crowd": crowd}
     top = calibration.probability(meaning) if calibration else shipped()[WORDS].probability(said)
+    top = _sure(top, words, best, corpus, by_meaning=True)
     return Ranking(_hits(order, scores, top, DECAY_OF_COSINES), words=said, meaning=meaning)
 
 
@@ -100,11 +104,8 @@ def word_features(
     telling = [word for word in distinct if not corpus.is_everyday(word)]
     own = scores.get(best, 0.0)
     second = max((scores.get(name, 0.0) for name in others), default=0.0)
-    covered = coverage(distinct, best, corpus)
-    rivals = max((coverage(distinct, name, corpus) for name in others), default=0.0)
     return {
-        "cov": covered,
-        "lead": _lead(covered, rivals, len(corpus)),
+        **_cover(distinct, order, corpus),
         "back": _asked_for(distinct, best, corpus),
         "margin": _lead(own, second, len(corpus)) / mass,
         "amount": own / corpus.highest_idf,
@@ -112,11 +113,32 @@ def word_features(
     }
 
 
-def coverage(words: Collection[str], name: str, corpus: Corpus) -> float:
-    """Which part of the need's telling words a document has; for a word's kin it is credited with a share."""
-    has = corpus.has(name)
+def _cover(words: set[str], order: Sequence[str], corpus: Corpus, *, borne: bool = True) -> dict[str, float]:
+    best, *others = order[:COMPARED]
+    covered = coverage(words, best, corpus, borne=borne)
+    rivals = max((coverage(words, name, corpus, borne=borne) for name in others), default=0.0)
+    return {"cov": covered, "lead": _lead(covered, rivals, len(corpus))}
+
+
+def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool = True) -> float:
+    """Which part of the need's telling words a document has; for a word's kin it is credited with a share.
+
+    What only its requests have counts no more than the words that are its own, or on which those requests agree; all
+    of it if it need not be `borne` out by them, as where cosines are there to do so.
+    """
+    own, every = (_share(words, has, corpus) for has in (corpus.own(name), corpus.has(name)))
+    if every <= own or not borne:
+        return every
+    bound = _share(words, corpus.own(name) | corpus.agreed(name), corpus, telling=True)
+    return own + min(every - own, bound)
+
+
+def _share(words: Collection[str], has: Collection[str], corpus: Corpus, *, telling: bool = False) -> float:
+    """Which part of the need's telling words, without everyday ones if `telling`, are among these."""
     found = []
     for word in words:
+        if telling and corpus.is_everyday(word):
+            continue
         kin = corpus.kin(word) if word not in has else {}
         share = 1.0 if word in has else max((kin[other] for other in kin if other in has), default=0.0)
         found.append(corpus.says(word) * min(1.0, share * (1.0 if word in has else KIN_COVERS)))
@@ -128,6 +150,17 @@ def _asked_for(words: Collection[str], name: str, corpus: Corpus) -> float:
     asked, head = corpus.expanded(words), corpus.head(name)
     mass = math.fsum(map(corpus.says, head)) or 1e-9
     return math.fsum(corpus.says(word) for word in head if word in asked) / mass
+
+
+def _sure(
+    probability: float, words: Sequence[str], best: str, corpus: Corpus, *, by_meaning: bool = False
+) -> float:
+    """The probability, less than a match's where what a tool says of itself does not bear one out."""
+    asked, own = set(words), corpus.own(best)
+    borne = by_meaning or _asked_for(asked, best, corpus) >= LEAST_ASKED_FOR
+    if _share(asked, corpus.has(best), corpus) > _share(asked, own, corpus):
+        borne &= _share(asked, own, corpus, telling=True) >= LEAST_OWN
+    return probability if borne else min(probability, MATCH_FROM - 0.01)
 
 
 def band(probability: float) -> Fit:

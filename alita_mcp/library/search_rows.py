@@ -4,23 +4,46 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
+
+from alita_mcp.library.everyday_words import everyday
+from alita_mcp.library.search_text import Document, Tokens, letter_groups
 
 CANDIDATES = 50
 MOST_READ = 20_000
 """Texts that a search reads for its candidates, those of its rarest words; in a smaller library all of them."""
 MOST_WORDS = 200
+AGREED_FROM, MOST_AGREED = 0.4, 2
+"""Words of at least two requests, and of this share of them, say what a tool is for; no more than so many."""
 
 
 class Words(NamedTuple):
     """One document as the statistics need it."""
 
-    all: tuple[str, ...]
+    own: tuple[str, ...]
+    """What the tool says of itself."""
+    agreed: tuple[str, ...]
+    """Those that its requests have in common."""
+    lent: tuple[str, ...]
+    """Those of its requests, each once; the agreed ones first."""
     head: tuple[str, ...]
     """Those of name and description."""
     letters: int
     """How many letter groups the head has."""
+
+
+def words_of(document: Document, tokens: Tokens) -> Words:
+    """The words of a document, as `tokens` cuts them."""
+    own, head = tuple(tokens(document.text)), tuple(tokens(document.about))
+    requests = [dict.fromkeys(tokens(request)) for request in document.requests]
+    having = Counter(word for request in requests for word in request)
+    least = max(2.0, AGREED_FROM * len(requests))
+    common = [word for word, times in having.items() if times >= least and word not in everyday(tokens)]
+    agreed = tuple(sorted(common, key=lambda word: (-having[word], word))[:MOST_AGREED])
+    lent = tuple(dict.fromkeys((*agreed, *having)))
+    return Words(own, agreed, lent, head, sum(len(letter_groups(word)) for word in head))
 
 
 class Totals(NamedTuple):
@@ -43,8 +66,13 @@ class SearchRows:
 
     def document(self, name: str) -> Words | None:
         """The words of a document, if there is one of this name."""
-        row = self._db.execute("SELECT words, head, letters FROM document WHERE name = ?", (name,)).fetchone()
-        return Words(_interned(row[0]), _interned(row[1]), row[2]) if row else None
+        wanted = "SELECT words, own, agreed, head, letters FROM document WHERE name = ?"
+        row = self._db.execute(wanted, (name,)).fetchone()
+        if row is None:
+            return None
+        words, own, agreed, head, letters = row
+        every = _interned(words)
+        return Words(every[:own], every[own : own + agreed], every[own:], _interned(head), letters)
 
     def frequency(self, word: str) -> int:
         """How many documents have a word."""

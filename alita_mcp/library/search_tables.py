@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.library.search_rows import Words, words_of
 from alita_mcp.library.search_text import Document, Tokens, letter_groups
 from alita_mcp.library.stems import VERSION, stems
 from alita_mcp.library.weighing import document_of
@@ -25,6 +26,8 @@ TABLES = (
         name TEXT NOT NULL UNIQUE,
         hash TEXT NOT NULL,
         words TEXT NOT NULL,
+        own INTEGER NOT NULL,
+        agreed INTEGER NOT NULL,
         head TEXT NOT NULL,
         letters INTEGER NOT NULL,
         requests INTEGER NOT NULL
@@ -39,8 +42,9 @@ TABLES = (
     "CREATE TABLE letter_group (letters TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE search_total (version INTEGER, revision INTEGER, documents INTEGER, words INTEGER, letters INTEGER)",
 )
-"""`head` are the words of name and description, `letters` the number of their letter groups; `revision` is another
-number after each change, also where they were made anew."""
+"""The first `own` of `words` are what a tool says of itself, the next `agreed` those that its requests have in common.
+`head` are the words of name and description, `letters` the number of their letter groups; `revision` is another number
+after each change, also where they were made anew."""
 NAMES = ("document_text", "document", "term", "letter_group", "search_total")
 
 UNINDEXED = (
@@ -187,20 +191,24 @@ class SearchWriter:
             self._remove(row, words)
             self._count(words.split(), letters, -1)
         if document is not None:
-            words, head = self._tokens(document.text), self._tokens(document.about)
-            letters = sum(len(letter_groups(word)) for word in head)
-            self._add((name, document.hash, " ".join(words), " ".join(head), letters, len(document.requests)))
-            self._count(words, letters, 1)
+            self._add(name, document, words_of(document, self._tokens))
 
     def _remove(self, row: int, words: str) -> None:
         old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
         self._db.execute(old, (row, words))
         self._db.execute("DELETE FROM document WHERE id = ?", (row,))
 
-    def _add(self, values: tuple[str, str, str, str, int, int]) -> None:
-        into = "INSERT INTO document (name, hash, words, head, letters, requests) VALUES (?, ?, ?, ?, ?, ?)"
-        row = self._db.execute(into, values).lastrowid
-        self._db.execute("INSERT INTO document_text (rowid, words) VALUES (?, ?)", (row, values[2]))
+    def _add(self, name: str, document: Document, found: Words) -> None:
+        every = (*found.own, *found.lent)
+        words, head = " ".join(every), " ".join(found.head)
+        row = self._db.execute(
+            "INSERT INTO document (name, hash, words, own, agreed, head, letters, requests)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (name, document.hash, words, len(found.own), len(found.agreed), head, found.letters,
+             len(document.requests)),
+        ).lastrowid  # fmt: skip
+        self._db.execute("INSERT INTO document_text (rowid, words) VALUES (?, ?)", (row, words))
+        self._count(every, found.letters, 1)
 
     def _count(self, words: Collection[str], letters: int, sign: int) -> None:
         for word in set(words):

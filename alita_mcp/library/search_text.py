@@ -26,11 +26,12 @@ class Document:
     """What a tool is found by."""
 
     text: str
-    """All its words: name, description, parameters, tags, example requests."""
+    """What it says of itself: name, description, parameters, tags."""
     hash: str
     about: str = ""
     """`name in words: description`, what an embedder is given."""
     requests: tuple[str, ...] = ()
+    """Requests that it is said to serve."""
 
 
 def compose(
@@ -44,16 +45,16 @@ def compose(
     """A document of these parts; parameters are pairs of name and description."""
     words = split_words(name)
     said = [f"{split_words(parameter)} {about}" for parameter, about in parameters]
-    text = " ".join([words, description, *said, *tags, *requests])
+    text = " ".join([words, description, *said, *tags])
     about = f"{words}: {description}"
-    seal = "\0".join([text, about, *requests]).encode("utf-8", "replace")
+    seal = "\0".join([" ".join([text, *requests]), about, *requests]).encode("utf-8", "replace")
     return Document(text, hashlib.sha256(seal).hexdigest()[:16], about, tuple(requests))
 
 
 def without_request(document: Document, at: int) -> Document:
     """The document with one of its example requests left out."""
-    left, request = document.requests, document.requests[at]
-    return Document(document.text.replace(request, " ", 1), "", document.about, (*left[:at], *left[at + 1 :]))
+    left = document.requests
+    return Document(document.text, "", document.about, (*left[:at], *left[at + 1 :]))
 
 
 def split_words(identifier: str) -> str:

@@ -1,19 +1,23 @@
-"""Who is asking: a name for the client behind a request, so that its search and its next call can be put together."""
+"""Who is asking: what tells the client behind a request from all others, and what it calls itself."""
 
 from __future__ import annotations
 
 import secrets
 from typing import TYPE_CHECKING
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from alita_mcp.app.learning import Asker
 from alita_mcp.server.announce import connection_of
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context
 
-MAX_NAME = 200
+MAX_NAME = 100
 _NAME = "alita/name"
+_OF_THIS_PROCESS = "here"
 
 
 def name_of_connection(ctx: Context) -> str:
@@ -27,14 +31,28 @@ def name_of_client(ctx: Context) -> str:
     return params.client_info.name[:MAX_NAME] if params else ""
 
 
-def asker_of(ctx: Context) -> str:
-    """A name for the client: its connection, or, where each request stands alone, what it calls itself and where it is.
+def asker_of(ctx: Context) -> Asker:
+    """The client of a request, with the name and version that it gives itself."""
+    return Asker(_key(ctx), client_of(ctx))
 
-    Two clients of one kind on one machine are one asker in the later protocol: nothing else tells them apart.
+
+def client_of(ctx: Context) -> str:
+    """Name and version of a client in its own words, on one line of bounded length; empty where it gives none."""
+    params = ctx.session.client_params
+    said = f"{params.client_info.name} {params.client_info.version}" if params else ""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())[:MAX_NAME]
+
+
+def _key(ctx: Context) -> str:
+    """The connection; where each request stands alone the authenticated subject, or the one client of a stdio process.
+
+    Empty for all others: behind a proxy clients of one kind share both address and name.
     """
     if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return name_of_connection(ctx)
-    params = ctx.session.client_params
-    client = f"{params.client_info.name} {params.client_info.version}" if params else ""
-    peer = getattr(ctx.request, "client", None)
-    return f"modern {peer.host if peer else 'here'} {client}"[:MAX_NAME]
+    if ctx.request is None:
+        return _OF_THIS_PROCESS
+    user = ctx.request.scope.get("user")
+    if isinstance(user, AuthenticatedUser) and user.access_token.subject:
+        return repr(principal_components(user.access_token))
+    return ""

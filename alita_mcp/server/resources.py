@@ -123,7 +123,7 @@ def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     """A part of a version as MIME type and text; fenced or shortened where nobody reviewed the version."""
     mime, _, written = PARTS[part]
     manifest = stored.manifest
-    kinds = app.library.evidence(manifest.name, manifest.version)
+    kinds = app.library.tools.proved_in(manifest.name, manifest.version)
     origin = unreviewed(app, manifest.name, manifest.version)
     if origin is None:
         return mime, written(stored, kinds)
@@ -149,7 +149,7 @@ def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
 
 
 def _whole_catalogue(app: App) -> str:
-    return _pretty([_row(entry, shown(app, entry.manifest)) for entry in app.library.entries()])
+    return _pretty([_row(entry, shown(app, entry.manifest)) for entry in app.library.tools.entries()])
 
 
 def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:

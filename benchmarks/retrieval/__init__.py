@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         needs,
         over_stdio,
         search_under_test,
+        stuffing,
     )
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
     asking = importlib.import_module(f"{__package__}.asking")
@@ -37,6 +38,7 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     needs = importlib.import_module(f"{__package__}.needs")
     over_stdio = importlib.import_module(f"{__package__}.over_stdio")
     search_under_test = importlib.import_module(f"{__package__}.search_under_test")
+    stuffing = importlib.import_module(f"{__package__}.stuffing")
 
 PER_TOOL = 5
 
@@ -63,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--rankings", metavar="FILE", type=Path, help="where to write one JSON line for each query")
     add("--embedder", metavar="NAME", help="default: ALITA_EMBEDDER")
     add("--sets", metavar="FOLDER", type=Path, help="instead of single files: a folder of sets")
+    add("--stuffed", action="store_true", help="instead: needs won by tools stuffed with other trades' words")
     add("--fit", action="store_true", help="fit the weights of the certainty to what was right")
     add("--weights", metavar="FILE", type=Path, help="where --fit writes (default: into the package)")
     _add_growth(add)
@@ -102,6 +105,8 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     named = options.embedder or read_settings().embedder
     if options.processes or options.sizes:
         return {"sets": anyio.run(partial(_grown, options, named)), "mean": {}}
+    if options.stuffed:
+        return {"sets": anyio.run(stuffing.measure, _sets(options)[0]), "mean": {}}
     embedder = choose_embedder(named) if named else None
     asked = anyio.run(partial(asking.ask_all, _sets(options), embedder))
     return _told(options, asked, embedder.name if embedder else None)

@@ -88,7 +88,7 @@ def _astray(home: Path) -> int:
 
 async def _lost(library: Library, wanted: Sequence[str]) -> list[str]:
     """Tools that are not there, or not found exactly once, or without their other words."""
-    known = {entry.name: entry for entry in library.entries()}
+    known = {entry.name: entry for entry in library.tools.entries()}
     lost = []
     for name in wanted:
         found = Counter(hit.name for hit in (await library.search(f"sheep of {name}", 20)).results)

@@ -66,7 +66,7 @@ def open_with(settings: Settings) -> Open:
         async with open_app(
             changed, admit=lambda _manifest: (), sandbox=sandbox or ScriptedSandbox(adding)
         ) as app:
-            known = {entry.name for entry in app.library.entries()}
+            known = {entry.name for entry in app.library.tools.entries()}
             for tool in tools or (adder(),):
                 if tool.draft.name not in known:
                     await app.library.publish(tool, expected_version=0)

@@ -82,6 +82,23 @@ def test_example_requests_find_more(by_words: Any) -> None:
     assert more["sets"]["alita"]["R@1"] == by_words["sets"]["alita"]["R@1"]
 
 
+@pytest.mark.parametrize("needs", ["alita", "toole"])
+def test_tools_stuffed_with_requests_of_other_trades_are_hardly_first_and_never_a_match(needs: str) -> None:
+    """Those of the one set are served by honest tools, those of the other by none."""
+    asked = SLICES / needs
+    outside = ("--outside", asked / "ooc_dev.jsonl") if needs == "alita" else ()
+    catalogue = SLICES / "alita" / "catalogue.jsonl"
+    found = measured("--stuffed", "--catalogue", catalogue, "--queries", asked / "dev.jsonl", *outside)[
+        "sets"
+    ]
+    described = found.pop("description of 20")
+    assert {kind: won for kind, won in found.items() if won["match"] or won["first"] > 4} == {}
+    assert sum(won["possible"] for won in found.values()) <= len(found), "one of 60 needs each, in the mean"
+    assert described["match"] <= 3, (
+        "a description is the tool's own word, but no match for one of twenty trades"
+    )
+
+
 @pytest.mark.parametrize("embedder", [(), RECORDED])
 def test_the_twin_of_a_tool_about_to_be_made_is_among_the_first_five(embedder: tuple[str, ...]) -> None:
     alita = SLICES / "alita"

@@ -124,7 +124,7 @@ async def test_a_large_library_has_as_many_callable_tools_as_asked_and_is_the_sa
     for home in (tmp_path / "one", tmp_path / "other"):
         large_library.fill(home, tools, 40)
         async with open_library(Settings(home=home), starters=lambda: None) as library:
-            found.append([entry.manifest for entry in library.entries()])
+            found.append([entry.manifest for entry in library.tools.entries()])
     assert found[0] == found[1]
     assert len({manifest.name for manifest in found[0]}) == 40
     assert {manifest.summary for manifest in found[0]} >= {"Count to three."}

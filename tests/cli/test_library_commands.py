@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.cli.main import main
+from alita_mcp.library.catalogue import Catalogue
 from tests.cli.conftest import Alita, Said
 
 DOUBLE = '''
@@ -424,3 +425,40 @@ def test_a_library_that_cannot_be_opened_is_status_seven(alita: Alita, home: Pat
     said = alita("list")
     assert (said.status, said.out) == (7, "")
     assert str(home) in said.err
+
+
+def learned(home: Path, *texts: str) -> None:
+    with closing(Catalogue(home / "library.sqlite3")) as catalogue:
+        catalogue.change("worded", "double", text="make twins of a number")
+        for text in texts:
+            catalogue.change("learned", "double", text=text)
+
+
+@pytest.mark.usefixtures("made")
+def test_a_card_lists_what_a_tool_is_found_by_and_from_whom(alita: Alita, home: Path) -> None:
+    learned(home, "two of everything")
+    lines = [line.split("  ") for line in alita("show", "double").out.splitlines()]
+    said = {words[-1].strip(): words[1].strip() for words in lines if len(words) > 2}
+    assert said["twice as much"] == "its author"
+    assert said["make twins of a number"] == "others' requests"
+    assert said["two of everything"] == "learned from use"
+    assert alita("show", "double", "--json").json["found_by"] == {
+        "author": ["twice as much", "multiply by two"],
+        "others": ["make twins of a number"],
+        "learned": ["two of everything"],
+    }
+
+
+@pytest.mark.usefixtures("made")
+def test_words_are_taken_back_one_by_one_or_all(alita: Alita, home: Path) -> None:
+    learned(home, "two of everything", "a pair")
+    assert alita("forget", "double", "two", "of", "everything", "--json").json == {
+        "name": "double", "forgotten": ["two of everything"],
+    }  # fmt: skip
+    refused = alita("forget", "double", "twice as much")
+    assert refused.status == 2
+    assert "from its author" in refused.err
+    assert alita("forget", "double").out.split("\n")[:2] == ["make twins of a number", "a pair"]
+    assert "has learned no words" in alita("forget", "double").err
+    assert alita("show", "double", "--json").json["found_by"]["learned"] == []
+    assert alita("forget", "nothing_here").status != 0

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.m
 
 async def test_the_page_and_the_catalogue_show_the_library(settings: Settings) -> None:
     async with open_library(settings) as library:
-        names = [known.name for known in library.entries()]
+        names = [known.name for known in library.tools.entries()]
         client = TestClient(Starlette(routes=dashboard_routes(library)))
         page, catalogue = client.get("/ui"), client.get("/ui/library.json")
         assert [row["manifest"]["name"] for row in catalogue.json()] == names

@@ -63,7 +63,7 @@ async def open_with_starters(home: Path, starters: Path) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
     async with open_library(Settings(home=home), starters=lambda: starters) as library:
-        print(" ".join(entry.name for entry in library.entries()))
+        print(" ".join(entry.name for entry in library.tools.entries()))
 
 
 async def publish_and_stay(home: Path, name: str) -> None:

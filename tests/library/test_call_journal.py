@@ -63,7 +63,7 @@ async def test_the_journal_shows_a_call_at_once_and_other_processes_see_it_soon(
         with anyio.fail_after(60):
             while [row.event for row in other.journal(2)] != ["called", "called"]:  # noqa: ASYNC110
                 await anyio.sleep(0.02)
-            while [entry.calls for entry in other.entries()] != [2]:  # noqa: ASYNC110
+            while [entry.calls for entry in other.tools.entries()] != [2]:  # noqa: ASYNC110
                 await anyio.sleep(0.02)
 
 

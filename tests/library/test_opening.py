@@ -32,7 +32,7 @@ def starters(tmp_path: Path) -> Path:
 async def test_a_new_home_gets_the_starter_tools_once(home: Path, starters: Path) -> None:
     for _ in range(2):
         async with open_library(Settings(home=home), starters=lambda: starters) as library:
-            assert [entry.name for entry in library.entries()] == ["slugify", "word_count"]
+            assert [entry.name for entry in library.tools.entries()] == ["slugify", "word_count"]
             assert library.entry("slugify").versions == (1, 2)
             assert library.entry("slugify").manifest.version == 2
             assert library.entry("word_count").sandboxes == ("monty",)
@@ -53,20 +53,20 @@ async def test_starter_tools_that_were_deleted_stay_deleted(home: Path, starters
     async with open_library(Settings(home=home), starters=lambda: starters) as library:
         await library.delete("slugify")
     async with open_library(Settings(home=home), starters=lambda: starters) as library:
-        assert [entry.name for entry in library.entries()] == ["word_count"]
+        assert [entry.name for entry in library.tools.entries()] == ["word_count"]
 
 
 async def test_a_library_with_tools_of_its_own_gets_no_starter_tools(home: Path, starters: Path) -> None:
     async with opened(home) as library:
         await library.publish(simple("my_tool"), expected_version=0)
     async with open_library(Settings(home=home), starters=lambda: starters) as library:
-        assert [entry.name for entry in library.entries()] == ["my_tool"]
+        assert [entry.name for entry in library.tools.entries()] == ["my_tool"]
 
 
 async def test_a_changed_starter_tool_is_refused_and_the_others_come(home: Path, starters: Path) -> None:
     (starters / "slugify" / "v1" / "tool.py").write_text("evil = 1\n")
     async with open_library(Settings(home=home), starters=lambda: starters) as library:
-        assert [entry.name for entry in library.entries()] == ["word_count"]
+        assert [entry.name for entry in library.tools.entries()] == ["word_count"]
         assert events(library).count("refused") == 2
         refused = [row for row in library.journal() if row.event == "refused" and row.version == 1]
         assert "tool.py differs" in refused[0].detail["reason"]
@@ -77,7 +77,7 @@ async def test_a_rejected_starter_tool_is_refused(home: Path, tmp_path: Path) ->
     write_version_folder(folder, accepted())
     forge(folder, manifest={"trust": "rejected"}, report={"trust": "rejected"})
     async with open_library(Settings(home=home), starters=lambda: tmp_path / "s") as library:
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
 
 
 @pytest.mark.process
@@ -136,7 +136,7 @@ async def test_a_lost_catalogue_is_made_again_from_the_files(home: Path) -> None
         file.unlink()
     (home / "generated_tools" / "word_count" / "v1" / "tool.py").write_text("evil = 1\n")
     async with opened(home) as library:
-        assert len(list(library.entries())) == 5
+        assert len(list(library.tools.entries())) == 5
         assert library.entry("slugify").versions == (1, 2)
         assert (await library.read("slugify")).manifest.version == 2
         assert {"adopted", "refused", "set aside"} <= set(events(library))
@@ -261,7 +261,7 @@ async def test_what_another_process_does_is_noticed_and_its_use_is_not_announced
             changed = anyio.Event()
 
             def note() -> None:
-                announced.append([f"{entry.name} {entry.state}" for entry in library.entries()])
+                announced.append([f"{entry.name} {entry.state}" for entry in library.tools.entries()])
                 changed.set()
 
             library.on_change(note)

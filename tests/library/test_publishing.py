@@ -22,13 +22,13 @@ async def test_a_published_tool_is_listed_read_and_kept(home: Path) -> None:
             entry = library.entry("slugify")
             assert (entry.manifest, entry.state, entry.versions) == (manifest, "enabled", (1,))
             assert entry.approved
-            assert entry.sandboxes == ("scripted",) == library.evidence("slugify", 1)
+            assert entry.sandboxes == ("scripted",) == library.tools.proved_in("slugify", 1)
             assert version_folder(home, manifest).is_dir()
         async with opened(home) as library:
             stored = await library.read("slugify")
             assert stored.draft == accepted().draft
             assert stored.manifest == manifest
-            assert list(library.entries()) == [entry]
+            assert list(library.tools.entries()) == [entry]
             assert events(library) == ["created", "published"]
 
 
@@ -71,7 +71,7 @@ async def assert_consistent(library: Library, home: Path, versions: int) -> None
     assert len(found(home, "owners/*")) == 1
     answer = await library.search("make a URL slug from a title", 5)
     if not versions:
-        assert [*library.entries()] == [*answer.results] == []
+        assert [*library.tools.entries()] == [*answer.results] == []
         with pytest.raises(ToolNotFound):
             await library.read("slugify")
         return
@@ -159,7 +159,7 @@ async def test_what_its_gates_rejected_is_not_published(home: Path) -> None:
     async with opened(home) as library:
         with pytest.raises(LibraryError, match="rejected"):
             await library.publish(accepted(trust="rejected"), expected_version=0)
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
         assert not list((home / "generated_tools").iterdir())
 
 
@@ -175,7 +175,7 @@ async def test_a_failing_step_leaves_nothing_and_the_name_free(home: Path) -> No
             broken = step
             with pytest.raises((LibraryError, OSError), match="No space left"):
                 await library.publish(accepted(), expected_version=0)
-            assert not list(library.entries())
+            assert not list(library.tools.entries())
             assert not list((home / "generated_tools").iterdir()), step
         broken = ""
         assert (await library.publish(accepted(), expected_version=0)).version == 1
@@ -186,7 +186,7 @@ async def test_a_cancelled_publish_is_whole_all_the_same(home: Path) -> None:
         with anyio.CancelScope() as scope:
             scope.cancel()
             await library.publish(accepted(), expected_version=0)
-        known = [entry.name for entry in library.entries()]
+        known = [entry.name for entry in library.tools.entries()]
         assert known in ([], ["slugify"])
         assert len(found(home, "generated_tools/*/v1")) == len(known)
 
@@ -208,7 +208,7 @@ async def test_a_linked_tool_folder_is_not_written_through(home: Path, tmp_path:
         with pytest.raises(LibraryError, match="is a link"):
             await library.publish(accepted(), expected_version=0)
         assert not list((tmp_path / "elsewhere").iterdir())
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
 
 
 async def test_a_deleted_name_is_not_published_over(home: Path) -> None:

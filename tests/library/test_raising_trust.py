@@ -54,7 +54,9 @@ async def test_more_examples_raise_the_same_version(home: Path) -> None:
             SLUGIFY_EXAMPLES,
             WHOLE.report,
         )
-        assert library.evidence("slugify", 1) == ("scripted",), "the other kind has not seen the new examples"
+        assert library.tools.proved_in("slugify", 1) == ("scripted",), (
+            "the other kind has not seen the new examples"
+        )
         assert events(library)[-1] == "raised"
         assert not found(home, "generated_tools/.staging-*")
     async with opened(home) as library:

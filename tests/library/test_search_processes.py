@@ -79,13 +79,13 @@ async def test_four_writers_of_which_some_are_killed_lose_nothing_and_repeat_not
         said = [line for writer in writers for line in writer.said()]
         async with opened(home) as library:
             await assert_kept(library, said)
-            enabled = {entry.name for entry in library.entries() if entry.state == "enabled"}
+            enabled = {entry.name for entry in library.tools.entries() if entry.state == "enabled"}
         assert searchable(home) == enabled
 
 
 async def assert_kept(library: Library, said: list[tuple[str, str]]) -> None:
     """All that was said to be committed is there, and what is enabled is found, once."""
-    known = {entry.name: entry for entry in library.entries()}
+    known = {entry.name: entry for entry in library.tools.entries()}
     done = Counter(name for word, name in said if word == "used")
     deleted = {name for word, name in said if word == "deleted"}
     assert deleted.isdisjoint(known)

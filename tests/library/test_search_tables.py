@@ -139,7 +139,7 @@ async def test_a_publisher_that_is_killed_leaves_a_tool_that_is_found_or_none(ho
     names = {row[0] for row in contents(home / "library.sqlite3")[0]}
     assert names == ({"slugify"} if step == "committed" else set())
     async with opened(home) as library:
-        assert {entry.name for entry in library.entries()} == names
+        assert {entry.name for entry in library.tools.entries()} == names
         assert set(await library.similar("slug of a title")) == names
 
 

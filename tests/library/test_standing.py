@@ -71,7 +71,7 @@ async def test_a_deleted_tool_can_be_had_back(home: Path) -> None:
         await two_versions(library)
         last = await library.delete("slugify")
         assert (last.state, last.versions) == ("deleted", (1, 2))
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
     async with opened(home) as library:
         for attempt in (library.read, library.pin, library.disable, library.delete, library.rollback):
             with pytest.raises(ToolUnavailable, match=r"slugify was deleted.*enable"):
@@ -215,9 +215,13 @@ async def test_evidence_of_another_sandbox_belongs_to_its_version(home: Path) ->
         await library.raise_evidence("slugify", 2, "docker", Lock())
         await library.raise_evidence("slugify", 2, "docker", Lock())
         await library.raise_evidence("slugify", 9, "docker", Lock())
-        assert library.evidence("slugify", 2) == ("docker", "scripted") == library.entry("slugify").sandboxes
-        assert library.evidence("slugify", 1) == ("scripted",)
-        assert library.evidence("slugify", 9) == library.evidence("unknown", 1) == ()
+        assert (
+            library.tools.proved_in("slugify", 2)
+            == ("docker", "scripted")
+            == library.entry("slugify").sandboxes
+        )
+        assert library.tools.proved_in("slugify", 1) == ("scripted",)
+        assert library.tools.proved_in("slugify", 9) == library.tools.proved_in("unknown", 1) == ()
         assert events(library).count("passed elsewhere") == 1
 
 
@@ -247,7 +251,7 @@ async def test_unknown_names_and_versions_name_what_there_is(home: Path) -> None
         for change in (library.pin, library.enable, library.rollback, library.delete, library.export):
             with pytest.raises(ToolNotFound):
                 await change("slugfy")
-        assert len(list(library.entries())) == 6
+        assert len(list(library.tools.entries())) == 6
 
 
 async def test_the_journal_gives_the_newest_first_and_keeps_what_it_is_told(home: Path) -> None:

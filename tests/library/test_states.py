@@ -169,7 +169,7 @@ class LibraryMachine(RuleBasedStateMachine):
     def everything_is_as_it_should_be(self) -> None:
         shown = {
             entry.name: (entry.manifest.version, entry.versions, entry.state, entry.pinned)
-            for entry in self.library.entries()
+            for entry in self.library.tools.entries()
         }
         assert shown == {
             name: (model.current, tuple(range(1, model.versions + 1)), model.shown, model.pinned)

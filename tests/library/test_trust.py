@@ -94,7 +94,7 @@ async def test_a_lost_catalogue_brings_no_false_claim_in(
     write_version_folder(folder, thin)
     forge(folder, manifest=manifest, report=said)
     async with opened(home) as library:
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
         (refused,) = [row for row in library.journal(20) if row.event == "refused"]
         assert why in refused.detail["reason"]
 
@@ -104,7 +104,7 @@ async def test_what_claims_more_than_its_checks_show_is_not_published(home: Path
     async with opened(home) as library:
         with pytest.raises(LibraryError, match="claims more"):
             await library.publish(claims, expected_version=0)
-        assert not list(library.entries())
+        assert not list(library.tools.entries())
 
 
 def test_nothing_speaks_against_what_the_checks_show() -> None:

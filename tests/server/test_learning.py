@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import anyio
+import mcp_types as types
 import pytest
 from mcp import Client
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.context import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
+from alita_mcp.server.asker import MAX_NAME, asker_of
+from alita_mcp.server.sources import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, called, connected, succeeded, text_of
+from tests.server.test_http import listening
 
 ASKED = "share of the letters a e i o u, the vowels, in poems"
 
@@ -54,6 +64,62 @@ async def test_another_connection_does_not_teach_with_somebody_elses_search(
         await succeeded(other, "search_capabilities", query="share of vowel letters, of text, in percent")
         await succeeded(other, "vowel_share", text="abc")
         assert len(await wordings(settings, "vowel_share", 1)) == 1
+
+
+async def test_clients_of_one_kind_behind_one_address_teach_nothing_with_each_others_searches(
+    build: Build, settings: Settings
+) -> None:
+    async with listening(settings, server=build()) as url:
+        async with Client(url) as one, Client(url) as other:
+            assert one.protocol_version in MODERN_PROTOCOL_VERSIONS
+            await succeeded(one, "synthesize_tool", **VOWEL_SHARE)
+            found = await succeeded(one, "search_capabilities", query=ASKED)
+            assert found["results"][0]["name"] == "vowel_share"
+            await succeeded(other, "vowel_share", text="abc")
+            await succeeded(one, "search_capabilities", query=ASKED)
+            await succeeded(one, "vowel_share", text="abc")
+        async with Client(url, mode="legacy") as legacy:
+            await succeeded(legacy, "search_capabilities", query="share of vowel letters of text in percent")
+            await succeeded(legacy, "vowel_share", text="abc")
+        learned = await wordings(settings, "vowel_share", 1)
+    assert learned == ("share of vowel letters of text in percent",), "a session tells its client apart"
+
+
+@dataclass
+class Session:
+    client_params: types.ClientCapabilities | None = None
+
+
+def context(user: object) -> Context:
+    request = Request({"type": "http", "headers": [], "user": user})
+    return ServerRequestContext(
+        session=cast("Any", Session()), lifespan_context=None, protocol_version=MODERN_PROTOCOL_VERSIONS[0],
+        method="tools/call", request=request,
+    )  # fmt: skip
+
+
+def test_an_authenticated_subject_is_one_client_and_a_shared_token_is_none() -> None:
+    def user(subject: str | None, client: str = "agent") -> AuthenticatedUser:
+        token = AccessToken(token="t", client_id=client, scopes=[], subject=subject)
+        return AuthenticatedUser(token)
+
+    keys = [asker_of(context(user(*who))).key for who in (("ann",), ("ann",), ("bob",), ("ann", "other"))]
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 3
+    assert "" not in keys
+    assert asker_of(context(user(None))).key == ""
+    assert asker_of(context(None)).key == ""
+
+
+async def test_the_journal_names_the_client_that_called(build: Build, settings: Settings, era: str) -> None:
+    known_as = types.Implementation(name="An\nAgent", version="7.1" + "0" * 500)
+    async with connected(build(), era, client_info=known_as) as client:
+        await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+        await succeeded(client, "vowel_share", text="abc")
+    async with open_library(settings, starters=lambda: None) as library:
+        (row,) = library.journal(event="called")
+    assert row.detail["client"].startswith("An Agent 7.1")
+    assert len(row.detail["client"]) == MAX_NAME
 
 
 def conversion(

@@ -40,7 +40,7 @@ class Bench:
     def is_empty(self) -> bool:
         """Whether nothing was published, not even half."""
         tools = self.library.home / "generated_tools"
-        return not list(self.library.entries()) and not list(tools.glob("*"))
+        return not list(self.library.tools.entries()) and not list(tools.glob("*"))
 
 
 OpenBench = Callable[..., AbstractAsyncContextManager[Bench]]

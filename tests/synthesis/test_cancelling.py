@@ -69,7 +69,7 @@ async def test_cancelled_in_any_stage_it_leaves_nothing_and_can_be_made_again(
     script = Script(candidates=[PLAIN])
     with openai_server(script) as (url, _asked), anyio.fail_after(120):
         async with opened(served(settings, url)) as app:
-            before = {entry.name for entry in app.library.entries()}
+            before = {entry.name for entry in app.library.tools.entries()}
             reached = anyio.Event()
 
             async def hold(heard: str) -> None:
@@ -81,7 +81,7 @@ async def test_cancelled_in_any_stage_it_leaves_nothing_and_can_be_made_again(
                 callers.start_soon(app.synthesize, wish(), hold)
                 await reached.wait()
                 callers.cancel_scope.cancel()
-            assert {entry.name for entry in app.library.entries()} == before
+            assert {entry.name for entry in app.library.tools.entries()} == before
             assert not (app.library.home / "generated_tools" / "digit_sum").exists()
             row = next(row for row in app.library.journal(10) if row.event == "synthesis")
             assert row.detail["status"] == "cancelled"
@@ -103,7 +103,7 @@ async def test_cancelled_while_the_model_is_silent(settings: Settings) -> None:
                 callers.start_soon(app.synthesize, wish(), silent)
                 await anyio.to_thread.run_sync(silent_now.wait, 60)
                 callers.cancel_scope.cancel()
-            assert "digit_sum" not in {entry.name for entry in app.library.entries()}
+            assert "digit_sum" not in {entry.name for entry in app.library.tools.entries()}
 
 
 async def test_a_client_that_timed_out_finds_its_job_by_asking_again(settings: Settings) -> None:
@@ -158,7 +158,7 @@ def test_killed_in_the_middle_it_leaves_a_whole_library_and_no_process(
 
 async def nothing_was_published(home: Path) -> None:
     async with open_library(Settings(home=home)) as library:
-        assert "digit_sum" not in {entry.name for entry in library.entries()}
+        assert "digit_sum" not in {entry.name for entry in library.tools.entries()}
         assert not (home / "generated_tools" / "digit_sum").exists()
 
 

@@ -57,7 +57,7 @@ async def made(library: Library, settings: Settings, **changes: Any) -> Outcome:
 
 
 def listed(library: Library) -> list[str]:
-    return [entry.name for entry in Promotion(20, verified_only=False).choose(library.entries())]
+    return [entry.name for entry in Promotion(20, verified_only=False).choose(library.tools.entries())]
 
 
 async def test_a_tool_that_asks_for_a_host_is_kept_and_waits_for_a_person(
@@ -116,7 +116,7 @@ async def test_policy_auto_grants_what_is_asked_for_but_names_no_hosts(
 async def test_policy_locked_takes_nothing(library: Library, settings: Settings) -> None:
     outcome = await made(library, settings.model_copy(update={"policy": "locked"}))
     assert isinstance(outcome, Rejected)
-    assert not list(library.entries())
+    assert not list(library.tools.entries())
 
 
 async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
@@ -125,7 +125,7 @@ async def test_a_tool_that_reaches_for_another_host_fails_its_examples(
     outcome = await made(library, settings, network=["other.example.org"])
     assert isinstance(outcome, Rejected)
     assert outcome.stage == "examples"
-    assert not list(library.entries())
+    assert not list(library.tools.entries())
 
 
 async def test_a_tool_that_is_not_granted_the_network_has_none_in_rehearsal_either(

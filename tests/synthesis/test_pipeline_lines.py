@@ -81,7 +81,7 @@ async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
     assert isinstance(outcome, Rejected), outcome
     assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
     assert script.count("tests") == 6
-    assert not list(library.entries())
+    assert not list(library.tools.entries())
 
 
 async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gates_reason(

@@ -77,7 +77,7 @@ async def test_a_right_tool_is_published_and_found_again(bench: Bench) -> None:
     outcome = await bench.make()
     assert isinstance(outcome, Created), outcome
     assert (outcome.tool, outcome.version, outcome.trust, outcome.tests) == ("triple", 1, "verified", "3/3")
-    assert [entry.name for entry in bench.library.entries()] == ["triple"]
+    assert [entry.name for entry in bench.library.tools.entries()] == ["triple"]
     assert {"static", "examples", "determinism", "publish"} <= set(bench.stages)
     assert (await bench.library.search("three times a number", 3)).results[0].name == "triple"
 
@@ -87,7 +87,7 @@ async def test_a_wrong_tool_is_not_published_and_the_answer_says_why(bench: Benc
     assert isinstance(outcome, Rejected)
     assert (outcome.stage, outcome.case, outcome.expected, outcome.got) == ("examples", {"number": 2}, 6, 4)
     assert outcome.fix
-    assert not list(bench.library.entries())
+    assert not list(bench.library.tools.entries())
 
 
 async def test_the_same_name_exists_unless_an_update_is_asked_for(bench: Bench) -> None:
@@ -166,7 +166,7 @@ async def test_bad_input_is_rejected_at_its_stage_and_nothing_is_written(
     assert outcome.stage == stage, outcome
     assert word in outcome.reason
     assert outcome.fix
-    assert not list(bench.library.entries())
+    assert not list(bench.library.tools.entries())
     assert not list((bench.library.home / "generated_tools").glob("*"))
 
 
@@ -194,7 +194,7 @@ async def test_what_clients_could_not_list_is_rejected(
     outcome = await bench.make()
     assert isinstance(outcome, Rejected)
     assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
-    assert not list(library.entries())
+    assert not list(library.tools.entries())
 
 
 async def test_a_quarantined_tool_can_be_made_again(bench: Bench) -> None:
@@ -214,5 +214,5 @@ async def test_a_cancelled_synthesis_leaves_nothing(bench: Bench) -> None:
     with anyio.move_on_after(3) as scope:
         await bench.make(code=endless)
     assert scope.cancelled_caught
-    assert not list(bench.library.entries())
+    assert not list(bench.library.tools.entries())
     assert isinstance(await bench.make(), Created)
