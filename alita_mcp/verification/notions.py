@@ -134,7 +134,7 @@ _WORDS = {
         truoc+khi+tra+loi innan+du+svarar
     """,
     "all": """
-        alles tout todo tudo tutto все всё wszystko her+sey 所有 全部 すべて 全て 모두 모든 كل+ما सब+कुछ semua tat+ca allt
+        alles tout tod* tudo tutto все всё wszystko her+sey 所有 全部 すべて 全て 모두 모든 كل+ما सब+कुछ semua tat+ca allt
     """,
     "wrote": """
         geschrieben ecrit escribio escrito escreveu scritto написал* 写的 输入的 书写 書いた 入力した 쓴 작성한 كتبه كتب yazdigi
