@@ -23,7 +23,7 @@ ALIKE_FROM, ALIKE_WEIGHT, MOST_ALIKE = 0.3, 0.15, 16
 SAME_MEANING_WEIGHT = 0.3
 SAME_START = 2
 """Words spelled alike are sought among those that start alike."""
-LENT, LENT_BEYOND = 4.0, 0.1
+LENT, LENT_BEYOND = 4.0, 0.3
 """What a tool's requests add counts up to so many times what its own telling words give, and beyond that little."""
 LETTERS_WEIGHT = 0.06
 """Weight of the BM25 of letter groups beside that of words; flat around its best value."""
