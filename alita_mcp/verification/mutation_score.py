@@ -15,7 +15,7 @@ from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial, still_met
 from alita_mcp.verification.idle_parts import without_idle_parts
 from alita_mcp.verification.mutants import Mutant, mutants_in, mutants_of
-from alita_mcp.verification.other_inputs import OtherInputs, Way, alike, outcome_of
+from alita_mcp.verification.other_inputs import ENOUGH, OtherInputs, Way, alike, outcome_of
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.trials import each_of
@@ -129,7 +129,9 @@ class Measurement:
         shown_by = None
         if await self._others.show_enough():
             difference = await self._others.difference(mutant.code)
-            if difference is None and await self._others.is_tried(mutant.trap):
+            # few inputs come to a refusal, and one that does shows whether what follows refuses as well
+            enough = 1 if mutant.was.startswith("raise ") else ENOUGH
+            if difference is None and await self._others.is_tried(mutant.trap, enough):
                 self._equivalent += 1
                 return
             shown_by = difference.arguments if difference else None

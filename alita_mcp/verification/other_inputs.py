@@ -116,7 +116,7 @@ class OtherInputs:
                 return Difference(given)
         return Difference() if differing else None
 
-    async def is_tried(self, trap: str) -> bool:
+    async def is_tried(self, trap: str, enough: int = ENOUGH) -> bool:
         """Whether the outcomes of enough inputs depend on the place where the trap is.
 
         Raises:
@@ -126,7 +126,7 @@ class OtherInputs:
         if not trap or not self._many:
             return False
         got = await self._on_many(trap, self._inputs)
-        return got is None or len(self._differing(got)) >= min(ENOUGH, self.count)
+        return got is None or len(self._differing(got)) >= min(enough, self.count)
 
     async def _prepare(self) -> None:
         """Runs the code itself; inputs that end otherwise than with a value or an error are left out."""

@@ -136,8 +136,6 @@ def count_keys(text: str) -> int:
     """
     if not text:
         raise ValueError("empty")
-    if len(text) < 1:
-        raise ValueError("empty")
     found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError("no object")
@@ -167,7 +165,7 @@ async def test_mistakes_that_nothing_can_show_do_not_count(what: str, sandbox: S
     report = await report_of(HONEST[what], sandbox)
     assert report.trust == "verified", [check for check in report.checks if not check.passed]
     assert report.mutation is not None
-    assert report.mutation.equivalent > 0
+    assert report.mutation.survivors == ()
     assert report.mutation.inputs > 60
 
 
@@ -212,6 +210,6 @@ async def test_code_that_no_input_reaches_is_still_asked_for(sandbox: Sandbox) -
         code, case("Hello A", name="A"), case("Hello ", name=""), case("Hello Bo", name="Bo"), name="greet"
     )
     report = await report_of(weak, sandbox)
-    assert report.trust == "provisional"
+    assert report.trust != "verified"
     assert report.mutation is not None
     assert {one.line for one in report.mutation.survivors} >= {4, 5}
