@@ -71,11 +71,12 @@ async def mutation_gate(
         fix = "Let nothing depend on how the module is loaded."
         return MutationFound([failed("mutation", message, fix, hard=False)])
     others = OtherInputs(draft, contract, ordered, seen, way, rehearsal)
-    found = await Measurement(draft, contract, ordered, way, others, rehearsal).score()
+    measurement = Measurement(draft, contract, ordered, way, others, rehearsal)
+    found = await measurement.score()
     if found is None:
         return MutationFound([passed("mutation", "nothing in the code could be written another way")])
     verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
-    return MutationFound(_checks(found, verified_from), found)
+    return MutationFound(_checks(found, verified_from, measurement.vouched), found)
 
 
 def looks_at_itself(code: str) -> bool:
@@ -154,7 +155,7 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
         yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
 
 
-def _checks(score: MutationScore, verified_from: float) -> list[Check]:
+def _checks(score: MutationScore, verified_from: float, vouched: int) -> list[Check]:
     if not score.total:
         return [_without_score(score)]
     message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
@@ -165,7 +166,8 @@ def _checks(score: MutationScore, verified_from: float) -> list[Check]:
         return [passed("mutation", message)]
     named = [_named(one) for one in _spread(score.survivors)]
     fix = f"Add examples that notice {'; '.join(named)}."
-    return [failed("mutation", message, fix, hard=share < REJECTED_BELOW)]
+    noticed = (score.killed + vouched) / (score.total + vouched)
+    return [failed("mutation", message, fix, hard=noticed < REJECTED_BELOW)]
 
 
 def _without_score(score: MutationScore) -> Check:

@@ -59,6 +59,8 @@ class Measurement:
         self._way, self._others, self._rehearsal = way, others, rehearsal
         self._noticed: Counter[int | None] = Counter()
         self._killed = self._equivalent = 0
+        self.vouched = 0
+        """Mistakes noticed in parts that change no result: they earn no trust, and refuse no tool either."""
         self._survivors: list[Survivor] = []
         self._results: dict[tuple[str, int], RunResult] = {}
 
@@ -125,6 +127,7 @@ class Measurement:
         self._noticed[noticing] += 1
         if noticing is not None:
             self._killed += counts
+            self.vouched += not counts
             return
         shown_by = None
         if await self._others.show_enough():

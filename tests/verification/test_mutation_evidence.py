@@ -210,6 +210,6 @@ async def test_code_that_no_input_reaches_is_still_asked_for(sandbox: Sandbox) -
         code, case("Hello A", name="A"), case("Hello ", name=""), case("Hello Bo", name="Bo"), name="greet"
     )
     report = await report_of(weak, sandbox)
-    assert report.trust != "verified"
+    assert report.trust == "provisional"
     assert report.mutation is not None
     assert {one.line for one in report.mutation.survivors} >= {4, 5}
