@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from alita_mcp.errors import AlitaError
 from alita_mcp.values import ToolContract
 from alita_mcp.verification.contract import ContractError, read_contract
-from alita_mcp.verification.source import MAX_CODE_BYTES
+from alita_mcp.verification.source import MAX_CODE_BYTES, MAX_WORDS
 from tests.verification.drafts import SHOUT
 
 
@@ -205,6 +205,7 @@ HOSTILE = [
     "def probe() -> int:\n    return 1 # \u202e",
     "def probe() -> int:\n    return '\u200b'",
     "x = 1\n" * MAX_CODE_BYTES,
+    "x = [" + "1," * MAX_WORDS + "]",
     "\t\x0c\x1a",
     "class A(A): ...\ndef probe(a: A) -> A: return a",
     "A = A\ndef probe(a: A) -> A: return a",
