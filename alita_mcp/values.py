@@ -230,9 +230,8 @@ class MutationScore(Value):
     total: int
     survivors: tuple[Survivor, ...] = ()
     equivalent: int = 0
-    """Mutants that gave no other result on any input; they do not count."""
+    """Mutants that gave no other result on any of so many inputs; they do not count."""
     inputs: int = 0
-    """How many inputs that was, 0 when none was needed."""
 
 
 class VerificationReport(Value):

@@ -8,6 +8,7 @@ import anyio
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
+from alita_mcp.library.naming import existing_version
 from alita_mcp.library.trust import claimed_less, is_unproven
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.nested import NestedSandbox
@@ -76,7 +77,7 @@ class Proving:
             SandboxError: the sandbox failed.
         """
         entry = self._library.entry(name)
-        number = entry.manifest.version if version is None else version
+        number = existing_version(entry, version)
         if entry.state == "enabled" and not self._library.tools.proved_in(name, number):
             await self.proved(await self._library.read(name, number), depth)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pprint import pformat
 from typing import Any
 
+from alita_mcp.syntax import expression_of, module_of
 from alita_mcp.values import Example
 
 _HEAD = '''"""The examples that {name} was accepted with; run pytest in this folder, beside tool.py."""
@@ -83,7 +84,7 @@ def render_tests(name: str, code: str, examples: Sequence[Example]) -> str:
     """
     try:
         text = _render(name, code, examples)
-        ast.parse(text)  # nothing of a tool is ever compiled in the server's process
+        module_of(text)  # nothing of a tool is ever compiled in the server's process
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as broken:
         raise ValueError(f"{name} has an example or code that no test file can hold: {broken}") from broken
     return text
@@ -122,12 +123,12 @@ def call_lines(name: str, code: str, module: str = "tool") -> str:
 
 def is_async(name: str, code: str) -> bool:
     """Whether the tool is a coroutine function."""
-    return any(isinstance(node, ast.AsyncFunctionDef) and node.name == name for node in ast.parse(code).body)
+    return any(isinstance(node, ast.AsyncFunctionDef) and node.name == name for node in module_of(code).body)
 
 
 def has_dataclasses(code: str) -> bool:
     """Whether the code declares dataclasses, which JSON objects have to be made into."""
-    classes = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ClassDef))
+    classes = (node for node in ast.walk(module_of(code)) if isinstance(node, ast.ClassDef))
     return any("dataclass" in ast.unparse(mark) for node in classes for mark in node.decorator_list)
 
 
@@ -160,7 +161,7 @@ def literal(value: Any) -> str:
 
 def _one_expression(check: str) -> str:
     """The check on one line, however its author laid it out."""
-    tree = ast.parse(check.strip(), mode="eval")
+    tree = expression_of(check.strip())
     nodes = list(ast.walk(tree))
     waits = any(isinstance(node, ast.comprehension) and node.is_async for node in nodes)
     if waits or any(isinstance(node, ast.Yield | ast.YieldFrom | ast.Await) for node in nodes):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import io
-import symtable
 import typing
-import warnings
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from alita_mcp.syntax import expression_of, module_of, symbols_of
 
 _TYPING = frozenset({"typing", "typing_extensions"})
 _KNOWN_TYPING = frozenset({
@@ -51,11 +51,9 @@ class Source(NamedTuple):
 def read_source(code: str) -> Source | Broken:
     """Parses the code, which neither compiles nor executes anything of it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(code)
-            symtable.symtable(code, "tool.py", "exec")
-            return _read(code, tree)
+        tree = module_of(code)
+        symbols_of(code)
+        return _read(code, tree)
     except SyntaxError as error:
         return Broken(type(error).__name__, error.msg, error.lineno)
     except (ValueError, OverflowError, RecursionError, MemoryError) as error:
@@ -112,7 +110,7 @@ def _parameters(
 def _shape(annotation: ast.expr, dataclasses: frozenset[str]) -> Shape:
     match annotation:
         case ast.Constant(value=str(text)):
-            return _shape(ast.parse(text.strip(), mode="eval").body, dataclasses)
+            return _shape(expression_of(text.strip()).body, dataclasses)
         case ast.Name(id=name) if name in dataclasses:
             return {"class": name}
         case ast.BinOp(left=left, right=right):

@@ -9,10 +9,10 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.app.learning import Asker
 from alita_mcp.server.announce import connection_of
 
 if TYPE_CHECKING:
+    from alita_mcp.app.learning import Asker
     from alita_mcp.server.sources import Context
 
 MAX_NAME = 100
@@ -33,6 +33,8 @@ def name_of_client(ctx: Context) -> str:
 
 def asker_of(ctx: Context) -> Asker:
     """The client of a request, with the name and version that it gives itself."""
+    from alita_mcp.app.learning import Asker
+
     return Asker(_key(ctx), client_of(ctx))
 
 

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
+from alita_mcp.syntax import expression_of
 from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.source import parse_code
 
@@ -76,7 +77,7 @@ class _Rewriting(ast.NodeTransformer):
                 self.inputs.append(name)
                 return ast.Name(name, ast.Load())
             case ast.Name(id="print") if not node.keywords:
-                text = ast.parse("_printed.append(' '.join(map(str, [])))", mode="eval").body
+                text = expression_of("_printed.append(' '.join(map(str, [])))").body
                 for inner in ast.walk(text):
                     if isinstance(inner, ast.List):
                         inner.elts = node.args

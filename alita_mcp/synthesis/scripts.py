@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from alita_mcp.syntax import expression_of, module_of
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.source import parse_code
@@ -72,12 +73,12 @@ def program_of(code: str, constants: Mapping[str, Any]) -> str:
         else:
             body.append(_plain(statement, constants))
     bound = sorted(set(_bound(body)) - {"_lines", "_argv", "_stdin"})
-    setup = ast.parse(_SETUP + (f"global {', '.join(bound)}\n" if bound else "")).body
+    setup = module_of(_SETUP + (f"global {', '.join(bound)}\n" if bound else "")).body
     if "stdin" in code:
-        setup += ast.parse(_STDIN).body
+        setup += module_of(_STDIN).body
     if "argparse" in code or "import argv" in code:
-        setup += ast.parse(_REAL_ARGV).body
-    module = ast.parse(f"{_PROLOGUE}\ndef {ENTRY}(_given_lines, _given_argv):\n    pass")
+        setup += module_of(_REAL_ARGV).body
+    module = module_of(f"{_PROLOGUE}\ndef {ENTRY}(_given_lines, _given_argv):\n    pass")
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name == ENTRY:
             node.body = [*setup, *(_ended(body) if "exit" in code else body), ast.Pass()]
@@ -106,13 +107,13 @@ def _plain(statement: ast.stmt, constants: Mapping[str, Any]) -> ast.stmt:
             statement = ast.Assign([target], value) if value is not None else ast.Pass()
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) if name in constants:
-            return ast.Assign(statement.targets, ast.parse(repr(constants[name]), mode="eval").body)
+            return ast.Assign(statement.targets, expression_of(repr(constants[name])).body)
     return statement
 
 
 def _ended(body: list[ast.stmt]) -> list[ast.stmt]:
     """A body in which leaving with status 0 is an end like any other."""
-    guarded = ast.parse(
+    guarded = module_of(
         "try:\n    pass\nexcept SystemExit as _end:\n    if _end.code not in (None, 0):\n        raise"
     ).body[0]
     if isinstance(guarded, ast.Try):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from alita_mcp.syntax import module_of
 from alita_mcp.values import Trust, Value
 
 
@@ -134,7 +135,7 @@ def most_typical(candidates: Sequence[Candidate], members: Sequence[int]) -> tup
 def normal_form(text: str) -> str:
     """The program without comments, docstrings and layout; the text itself where it does not parse."""
     try:
-        tree = ast.parse(text)
+        tree = module_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
     for node in ast.walk(tree):

@@ -84,15 +84,18 @@ def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Muta
 
 def mutants_in(tree: ast.Module, code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
     """The mutants of a tree that was made of that code; lines are the code's."""
-    seen = {ast.unparse(tree)}
+    reach = Reach(tree, function)
+    plain = ast.unparse(tree)
+    seen = {plain, reach.meaning(plain)}
     found: list[Mutant] = []
     written = 0
-    for change in _in_fair_order(_changes(tree, Reach(tree, function)), code):
+    for change in _in_fair_order(_changes(tree, reach), code):
         if len(found) >= limit or written > MAX_WRITTEN:
             break
         mutated = change.written(tree)
-        if mutated and mutated not in seen:
-            seen.add(mutated)
+        meaning = reach.meaning(mutated) if mutated not in seen else mutated
+        if mutated and not seen & {mutated, meaning}:
+            seen |= {mutated, meaning}
             trap = change.written(tree, _trap(change.node))
             written += len(mutated) + len(trap)
             was, now = _shown(change.node), _shown(change.instead)

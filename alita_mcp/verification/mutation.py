@@ -10,6 +10,7 @@ from functools import partial
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.code_on_call import loading_program, on_call
 from alita_mcp.sandbox.seam import Environment, Job, RunResult
+from alita_mcp.syntax import module_of
 from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial
 from alita_mcp.verification.findings import brief, failed, passed
@@ -81,7 +82,7 @@ async def mutation_gate(
 
 def looks_at_itself(code: str) -> bool:
     """Whether the code could find out that it was changed."""
-    for node in _nodes(ast.parse(code)):
+    for node in _nodes(module_of(code)):
         names: set[str] = set()
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
@@ -99,7 +100,7 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """All nodes of the code, and of texts in it that it runs."""
     yield from ast.walk(tree)
     for _line, text in texts_run(tree):
-        yield from _nodes(ast.parse(text))
+        yield from _nodes(module_of(text))
 
 
 async def _control(

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import marshal
+import warnings
 from collections import Counter
+from types import CodeType
 
+_MAX_NESTED_FINALLY = 2
+"""The compiler writes what stands in `finally` twice for each level."""
 SETTLED = "settled"
 """The kind of a constant that stands for what was the same on every input."""
 _SPOKEN = frozenset({"print", "debug", "info", "warning", "error", "critical", "exception", "log", "warn"})
@@ -15,6 +21,7 @@ class Reach:
     """What is known about one tree: nodes that no result depends on, and what functions return."""
 
     def __init__(self, tree: ast.Module, function: str) -> None:
+        self._compiles = _nested_finally(tree) <= _MAX_NESTED_FINALLY
         self._returns = dict(_returns_by_function(tree))
         self._assigned = Counter(
             node.id
@@ -39,6 +46,28 @@ class Reach:
     def table_of(self, node: ast.AST) -> int:
         """The line of the table of constants that the node is part of; 0: of none."""
         return self._tables.get(id(node), 0)
+
+    def meaning(self, code: str) -> str:
+        """Equal for two texts that the compiler makes the same program of."""
+        if not self._compiles:
+            return code
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled = compile(code, "tool.py", "exec", dont_inherit=True, optimize=0)
+            return hashlib.sha256(marshal.dumps(_without_lines(compiled))).hexdigest()
+        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
+            return code
+
+
+def _without_lines(code: CodeType) -> CodeType:
+    constants = tuple(_without_lines(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.replace(co_consts=constants, co_firstlineno=1, co_linetable=b"")
+
+
+def _nested_finally(node: ast.AST) -> int:
+    deepest = max((_nested_finally(child) for child in ast.iter_child_nodes(node)), default=0)
+    return deepest + (isinstance(node, ast.Try) and bool(node.finalbody))
 
 
 def _returns_by_function(tree: ast.Module) -> list[tuple[int, ast.expr | None]]:

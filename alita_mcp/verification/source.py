@@ -6,13 +6,11 @@ import ast
 import io
 import platform
 import re
-import symtable
-import threading
 import tokenize
-import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
+from alita_mcp.syntax import expression_of, module_of, symbols_of
 from alita_mcp.verification.findings import refusal
 from alita_mcp.verification.wording import HIDDEN
 
@@ -23,8 +21,6 @@ MAX_WORDS = 16_000
 """Names, numbers and signs: what 64 kB of ordinary code have. The parser stops all threads while it reads."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _UTF_8 = {"utf-8", "utf8"}
-_QUIET = threading.Lock()
-"""Filters of warnings are the whole process's."""
 MAX_DEPTH = 200
 """Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
 
@@ -36,17 +32,17 @@ def parse_code(code: str) -> ast.Module:
         ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
     """
     _check_text(code)
-    tree = _understood(lambda: ast.parse(code), "the code")
+    tree = _understood(lambda: module_of(code), "the code")
     _check_depth(tree)
     # Two parameters of one name and the like. Not compile(): nested finally blocks double its work each.
-    _understood(lambda: symtable.symtable(code, "tool.py", "exec"), "the code")
+    _understood(lambda: symbols_of(code), "the code")
     return tree
 
 
 def parse_expression(text: str) -> ast.expr:
     """The syntax tree of one expression; errors as `parse_code`."""
     _check_text(text)
-    tree = _understood(lambda: ast.parse(text.strip(), mode="eval"), repr(text[:80]))
+    tree = _understood(lambda: expression_of(text.strip()), repr(text[:80]))
     _check_depth(tree)
     return tree.body
 
@@ -62,9 +58,7 @@ def excerpt(node: ast.AST, limit: int = 60) -> str:
 
 def _understood(read: Callable[[], T], what: str) -> T:
     try:
-        with _QUIET, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes warn; under -W error they would not parse
-            return read()
+        return read()
     except SyntaxError as broken:
         fix = f"Send what Python {platform.python_version()} parses."
         raise refusal(f"{what} does not parse: {broken.msg}", fix, line=broken.lineno) from broken

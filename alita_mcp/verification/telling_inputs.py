@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeGuard
 
+from alita_mcp.syntax import module_of
 from alita_mcp.values import Schema
 
 Arguments = dict[str, Any]
@@ -37,7 +38,7 @@ def constants_in(*codes: str) -> list[Scalar]:
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
-            tree = ast.parse(code)
+            tree = module_of(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         found |= dict.fromkeys(islice(((type(value), value) for value in _constants(tree)), MAX_CONSTANTS))

@@ -125,9 +125,9 @@ def calls(connection: Connection) -> dict[str, tuple[Callable[[], Awaitable[Any]
 
 
 @pytest.fixture
-async def held(tmp_path: Path, stocked: Path) -> AsyncIterator[tuple[Connection, Pings]]:
+async def held(home: Path) -> AsyncIterator[tuple[Connection, Pings]]:
     async with (
-        http_process(stocked) as (url, _),
+        http_process(home) as (url, _),
         client_of(url, "modern") as connection,
         pinging(url) as pings,
     ):

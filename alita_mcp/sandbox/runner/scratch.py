@@ -7,6 +7,7 @@ import fcntl
 import os
 import stat
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 FOLDERS = ("/tmp", "/dev/shm", "/dev/mqueue")
@@ -83,7 +84,8 @@ class Scratch:
                 continue
             mode = stat.S_IMODE(os.fstat(opened).st_mode)
             folder = _Folder(opened, mode, frozenset(_attributes(opened)), _flags(opened))
-            folder.reset_times()
+            with suppress(OSError):  # what it may not change at all, it is refused for elsewhere
+                folder.reset_times()
             self._folders.append(folder)
 
     def holds_more_than(self, files: int) -> bool:
