@@ -25,7 +25,7 @@ from alita_mcp.values import Lock
 from tests.sandbox.package_index import Index, sdist, serving, wheel
 from tests.sandbox.trusting_back_end import TrustingBackEnd
 
-pytestmark = pytest.mark.measured
+pytestmark = [pytest.mark.measured, pytest.mark.process]
 
 HASH = "0" * 64
 
