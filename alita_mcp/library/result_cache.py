@@ -147,9 +147,10 @@ class ResultCache:
         """Writes the rest and closes the file."""
         if self._waiting or self._used:
             await self.write()
-        if self._rows is not None:
-            self._rows.close()
-            self._rows = None
+        async with self._writing:  # the last write of `tend` may still be under way
+            if self._rows is not None:
+                self._rows.close()
+                self._rows = None
         self._try_again_at = math.inf
 
     async def _opened(self) -> ResultRows | None:

@@ -235,5 +235,5 @@ async def test_hundreds_of_calls_leave_no_memory_behind(
             bytes_after, objects_after = await call(200, 600)
         finally:
             tracemalloc.stop()
-    assert bytes_after - bytes_before < 90_000
+    assert bytes_after - bytes_before < 120_000  # 200 for each call; a buffer grows when it likes
     assert objects_after - objects_before < 600

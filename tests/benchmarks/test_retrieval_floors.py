@@ -13,8 +13,8 @@ from benchmarks.retrieval import add_arguments, run
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.no_cover,
-    pytest.mark.xdist_group("floors"),
-]  # all judge the same two runs
+    pytest.mark.xdist_group("floors"),  # all judge the same two runs
+]
 
 SLICES = Path(__file__).parent / "retrieval_slices"
 RECORDED = ("--embedder", "tests.benchmarks.recorded_embedder:RecordedEmbedder")
