@@ -8,7 +8,8 @@ BIN := $(VENV)/bin
 EXPORT := .venv/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --group dev --format requirements-txt
 READY := $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
 TEST_PROCESSES ?= 4
-PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+# A process that dies ends the run: pytest-xdist 3.8 may wait for ever for one that takes its place (its issue 1323).
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup --max-worker-restart=0
 COVERAGE := --cov --cov-report=term
 CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 

@@ -19,14 +19,16 @@ import anyio.to_thread
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.attestation import Demands
 from alita_mcp.sandbox.bubblewrap_command import (
+    DROP,
     OLDEST,
     Interpreter,
     bwrap_command,
     mounting_command,
     scratch_bytes,
+    unprivileged,
     waiting_command,
 )
-from alita_mcp.sandbox.bubblewrap_process import confined_process, identity
+from alita_mcp.sandbox.bubblewrap_process import confined_process
 from alita_mcp.sandbox.cgroup import Cgroup, CgroupMissing, Cgroups
 from alita_mcp.sandbox.folders import Folders
 from alita_mcp.sandbox.isolated import IsolatedSandbox
@@ -38,6 +40,7 @@ from alita_mcp.values import Limits
 INSTALL = (
     "Install bubblewrap 0.8 or newer: apt install bubblewrap, dnf install bubblewrap or pacman -S bubblewrap."
 )
+UTIL_LINUX = "Install util-linux, or start the server as another user than root."
 DELEGATE = (
     "Start it in a systemd user session, where control groups are delegated, or accept weaker limits with"
     " ALITA_ALLOW_WEAK_LIMITS=true."
@@ -80,14 +83,13 @@ class BubblewrapSandbox(IsolatedSandbox):
         bwrap, python = self._tools
         async with self._cage(limits) as cage:
             packages = self._packages(environment)
-            mounts = bool(packages) and os.geteuid() == 0
-            if mounts:
+            if packages and os.geteuid() == 0:
                 words = mounting_command(python, bwrap, limits, packages)
             else:
                 words = waiting_command(bwrap_command(bwrap, python, limits, packages))
             confine = partial(self._confine, cage, limits)
             argv = [*cage.prefix, *words]
-            async with confined_process(argv, drops_by_itself=mounts, confine=confine) as transport:
+            async with confined_process(argv, confine) as transport:
                 yield transport, cage.confinement
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
@@ -181,6 +183,8 @@ def _find_tools() -> tuple[str, Interpreter]:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SandboxUnavailable("bubblewrap is not installed.", hint=INSTALL)
+    if os.geteuid() == 0 and shutil.which(DROP[0]) is None:
+        raise SandboxUnavailable(f"{DROP[0]}, by which root drops its rights, is missing.", hint=UTIL_LINUX)
     answer = _output([bwrap, "--version"])
     version = tuple(int(part) for part in re.findall(r"\d+", answer)[:2])
     if version < OLDEST:
@@ -209,7 +213,7 @@ def _output(argv: list[str]) -> str:
     """What a program says, as the sandbox's user; empty when it cannot be started or fails."""
     try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30, **identity()
+            unprivileged(argv), capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30
         )
     except (OSError, subprocess.SubprocessError):
         return ""

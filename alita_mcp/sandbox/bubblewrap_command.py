@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,10 +22,13 @@ _UPTIME = ("/proc/uptime", "/proc/stat", "/proc/loadavg")
 _MOUNT_POINT = "/tmp"  # noqa: S108 - covered in a mount namespace of one process only
 WAIT = 'read -r go && exec "$@"'
 """Holds the start until this process has put the shell's number under its limits."""
-MOUNT_AND_WAIT = (
-    'read -r go && mount --bind "$1" "$2" && user=$3 && shift 3'
-    ' && exec setpriv --reuid "$user" --regid "$user" --clear-groups -- "$@"'
-)
+MOUNT_AND_WAIT = 'read -r go && mount --bind "$1" "$2" && shift 2 && exec "$@"'
+DROP = ("setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--")
+"""Makes root nobody in particular.
+
+Not the `user` of `subprocess`: with it Python forks this whole process instead of borrowing its memory for the start,
+and OpenBLAS, which has something to do at each fork, then waits for its own threads for ever.
+"""
 
 
 class Interpreter(NamedTuple):
@@ -59,9 +63,18 @@ def bwrap_command(bwrap: str, python: Interpreter, limits: Limits, packages: str
     ]  # fmt: skip
 
 
+def unprivileged(argv: list[str]) -> list[str]:
+    """The command as whom it may run: root becomes nobody in particular, everybody else stays who they are.
+
+    bubblewrap started as root would map the sandbox's user to root outside, who may write /proc/sys without any
+    capability.
+    """
+    return [*DROP, *argv] if os.geteuid() == 0 else argv
+
+
 def waiting_command(argv: list[str]) -> list[str]:
     """Starts `argv` once a line arrives on stdin."""
-    return ["/bin/sh", "-c", WAIT, "sh", *argv]
+    return unprivileged(["/bin/sh", "-c", WAIT, "sh", *argv])
 
 
 def mounting_command(python: Interpreter, bwrap: str, limits: Limits, packages: str) -> list[str]:
@@ -71,7 +84,7 @@ def mounting_command(python: Interpreter, bwrap: str, limits: Limits, packages: 
     a public place, in a mount namespace that only this command sees, before the privileges are dropped.
     """
     argv = bwrap_command(bwrap, python, limits, _MOUNT_POINT)
-    words = [packages, _MOUNT_POINT, str(USER), *argv]
+    words = [packages, _MOUNT_POINT, *DROP, *argv]
     return ["unshare", "--mount", "--", "/bin/sh", "-c", MOUNT_AND_WAIT, "sh", *words]
 
 

@@ -6,13 +6,12 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import IO, Any
+from typing import IO
 
 import anyio
 from anyio.abc import Process
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.bubblewrap_command import USER
 from alita_mcp.sandbox.cgroup import Cgroup
 from alita_mcp.sandbox.duplex import Polled
 from alita_mcp.sandbox.wire import WorkerLost
@@ -66,7 +65,7 @@ class BubblewrapTransport:
 
 @asynccontextmanager
 async def confined_process(
-    argv: list[str], *, drops_by_itself: bool, confine: Callable[[int], Awaitable[Cgroup | None]]
+    argv: list[str], confine: Callable[[int], Awaitable[Cgroup | None]]
 ) -> AsyncIterator[BubblewrapTransport]:
     """Starts a command that waits for a line on stdin; `confine(pid)` comes before that line and gives its group.
 
@@ -75,7 +74,7 @@ async def confined_process(
         SandboxError: it cannot be put under its limits.
     """
     with tempfile.TemporaryFile() as complaints:
-        process, duplex = await _start(argv, complaints, drops_by_itself=drops_by_itself)
+        process, duplex = await _start(argv, complaints)
         try:
             cgroup = await confine(process.pid)
             transport = BubblewrapTransport(duplex, complaints, cgroup)
@@ -86,9 +85,7 @@ async def confined_process(
                 await _end(process, duplex)
 
 
-async def _start(argv: list[str], complaints: IO[bytes], *, drops_by_itself: bool) -> tuple[Process, Polled]:
-    # bubblewrap as root maps the sandbox user to root outside, who may write /proc/sys without any capability
-    drops = {} if drops_by_itself else identity()
+async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, Polled]:
     environment = {"PATH": _PATH}
     if os.geteuid() != 0:
         environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
@@ -99,7 +96,7 @@ async def _start(argv: list[str], complaints: IO[bytes], *, drops_by_itself: boo
         with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
                 argv, stdin=stdin, stdout=stdout, stderr=complaints, env=environment, cwd="/",
-                start_new_session=True, **drops,
+                start_new_session=True,
             )  # fmt: skip
     except BaseException as missing:
         os.close(to_it)
@@ -111,11 +108,6 @@ async def _start(argv: list[str], complaints: IO[bytes], *, drops_by_itself: boo
         os.close(stdin)
         os.close(stdout)
     return process, Polled(from_it, to_it)
-
-
-def identity() -> dict[str, Any]:
-    """As whom to start programs: root becomes nobody in particular, everybody else stays who they are."""
-    return {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 async def _end(process: Process, duplex: Polled) -> None:

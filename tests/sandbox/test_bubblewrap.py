@@ -191,6 +191,17 @@ async def test_nothing_runs_without_bubblewrap(
     assert "apt install bubblewrap" in report.hint
 
 
+async def test_root_runs_nothing_without_a_program_that_drops_its_rights(
+    settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(programs, "bwrap", "#!/bin/sh\necho bubblewrap 0.8.0\n")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(SandboxUnavailable, match="setpriv") as refused:
+        await BubblewrapSandbox(settings).run(ADD)
+    assert "util-linux" in refused.value.hint
+
+
 @pytest.mark.parametrize("answer", ["echo bubblewrap 0.6.1", "exit 1", "echo nonsense"])
 async def test_an_old_bubblewrap_is_refused(
     settings: Settings, programs: Path, monkeypatch: pytest.MonkeyPatch, answer: str
