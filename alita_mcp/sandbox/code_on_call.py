@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.sandbox.runner import shapes
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.seam import Job, RunResult
 
 UNLOADABLE = "VariantDoesNotLoad"
 """The error's class when the code of a call cannot be loaded."""
@@ -60,6 +60,19 @@ def run_variant(code, function, arguments):
     return called(**to_parameters(called, arguments))
 """
 
+_MANY = "call_on_many"
+_CALLED_ON_MANY = f"""
+
+def {_MANY}(many):
+    outcomes = []
+    for each in many:
+        try:
+            outcomes.append([{{}}(**each)])
+        except Exception as problem:
+            outcomes.append({{{{"raised": [type(problem).__name__]}}}})
+    return outcomes
+"""
+
 
 def loading_program(code: str) -> str:
     """The program for variants of some code: it imports what the code imports, and is no other code's."""
@@ -77,18 +90,29 @@ def on_call(job: Job, program: str) -> Job:
 def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
     """The same call on many inputs, one after the other in one process.
 
-    Its result has for each a list that holds the value, or an object whose `raised` names the error's classes.
+    Its result has for each a list that holds the value, or an object whose `raised` names the error's classes. A plain
+    job gets a few lines more; values that take part in the call as they are go through it, no classes of parameters.
     """
-    return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
+    if job.function == _FUNCTION:
+        return job.model_copy(update={"arguments": {**job.arguments, "arguments": list(inputs)}})
+    code = job.code + _CALLED_ON_MANY.format(job.function)
+    return job.model_copy(update={"code": code, "function": _MANY, "arguments": {"many": list(inputs)}})
 
 
-def brought_along(job: Job) -> Job | None:
-    """The call that such a job stands for; None for a plain one and for one on many inputs."""
+def brought_along(job: Job) -> list[Job] | None:
+    """The calls that a job with such a program stands for, several for one on many inputs; None for a plain job."""
     if job.function != _FUNCTION or job.arguments.keys() != {"code", "function", "arguments"}:
         return None
-    if not isinstance(job.arguments["arguments"], dict):
-        return None
-    return job.model_copy(update=job.arguments)
+    given = job.arguments["arguments"]
+    inputs = given if isinstance(given, list) else [given]
+    return [job.model_copy(update={**job.arguments, "arguments": each}) for each in inputs]
+
+
+def outcomes_of(results: Sequence[RunResult]) -> RunResult:
+    """What a job on many inputs gives where each alone gave one of these results."""
+    ended = next((each for each in results if each.status not in {"ok", "error"}), None)
+    told = [[each.value] if each.ok else {"raised": [each.error_type]} for each in results]
+    return ended or RunResult(status="ok", value=told)
 
 
 def _modules(code: str) -> list[str]:

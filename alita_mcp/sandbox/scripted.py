@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from alita_mcp.sandbox.code_on_call import brought_along
+from alita_mcp.sandbox.code_on_call import brought_along, outcomes_of
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.values import Lock
 
@@ -69,13 +69,14 @@ class ScriptedSandbox:
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
         """The script's answer."""
-        variant = brought_along(job)
-        if variant is None:
+        variants = brought_along(job)
+        if variants is None:
             self.jobs.append(job)
             return self._answer(job)
-        if all(job.code != variant.code for job in self.jobs):
+        if all(job.code != variant.code for job in self.jobs for variant in variants):
             return RunResult(status="crashed", message="the script is about another program")
-        return self._answer(variant)
+        results = [self._answer(variant) for variant in variants]
+        return outcomes_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
 
     async def tend(self) -> None:
         """Nothing is kept."""

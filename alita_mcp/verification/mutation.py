@@ -28,7 +28,7 @@ VERIFIED_IN_REHEARSAL_FROM = 0.4
 """The same for tools with grants: examples do not see what goes out through a door, only a stand-in does."""
 
 _SLOWEST_TIMES = 3
-_STEPS = (0.3, 1.0, 3.0, 10.0, 30.0)
+_STEPS = (1.0, 3.0, 10.0, 30.0)
 _NAMED = 3
 _LOOKS_AT_ITSELF = frozenset({
     "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
@@ -123,7 +123,7 @@ async def _control(
 
 
 async def _run(way: Way, rehearsal: Rehearsal, code: str, trial: Trial) -> RunResult:
-    return await rehearsal.run(way.job(code, trial.example))
+    return await rehearsal.run(way(code, trial.example))
 
 
 def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[Way]:
@@ -137,10 +137,8 @@ def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iter
         return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
 
     program = loading_program(draft.code)
-    yield Way(
-        lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False}), True
-    )
-    yield Way(plain, False)
+    yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
+    yield plain
 
 
 def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:

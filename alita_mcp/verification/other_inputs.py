@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +43,8 @@ _SHARE_OF_TIME = 3
 _LOOKED_AT = 3
 
 
-@dataclass(frozen=True)
-class Way:
-    """How the code and its variants are run."""
-
-    job: Callable[[str, Example], Job]
-    holds_many: bool
-    """Whether one job can call the code on many inputs."""
+Way = Callable[[str, Example], Job]
+"""The job that runs an example on a variant of the code."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class OtherInputs:
             draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
         )
         self._expected: list[Outcome] = []
-        self._many = way.holds_many
+        self._many = False
         self._is_ready = False
         self._preparing = anyio.Lock()
 
@@ -116,6 +112,18 @@ class OtherInputs:
                 return Difference(given)
         return Difference() if differing else None
 
+    async def differs(self, code: str) -> bool:
+        """Whether a variant does something else on any input, those of those of the examples included where there are enough.
+
+        Raises:
+            SandboxError: the sandbox failed or refused.
+        """
+        await self._prepare()
+        if not self._many:
+            return await self._first_difference(code) is not None
+        got = await self._on_many(code, self._inputs)
+        return got is None or bool(self._differing(got))
+
     async def is_tried(self, trap: str, enough: int = ENOUGH) -> bool:
         """Whether the outcomes of enough inputs depend on the place where the trap is.
 
@@ -136,7 +144,8 @@ class OtherInputs:
                 self._is_ready = True
 
     async def _run_code_itself(self) -> None:
-        self._many = self._many and await self._prepare_many()
+        with suppress(SandboxRefused):  # all at once; one call at a time it took
+            self._many = await self._prepare_many()
         if not self._many:
             pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
             kept = [(given, outcome) for given, outcome in pairs if outcome is not None]
@@ -162,14 +171,14 @@ class OtherInputs:
         return all(map(alike, fresh, got))
 
     def _job(self, code: str, inputs: Sequence[Arguments]) -> Job:
-        return on_many(self._way.job(code, Example(arguments={}, expected=None)), inputs)
+        return on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
 
     async def _on_many(self, code: str, inputs: Sequence[Arguments]) -> list[Outcome] | None:
         return _outcomes(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
 
     async def _alone(self, code: str, given: Arguments) -> Outcome:
         return outcome_of(
-            await self._rehearsal.run(self._way.job(code, Example(arguments=given, expected=None)))
+            await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None)))
         )
 
     async def _known_or_alone(self, given: Arguments) -> Outcome:

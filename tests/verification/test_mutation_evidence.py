@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, VerificationReport
@@ -91,6 +92,19 @@ async def test_a_table_of_its_own_results_is_no_evidence(way: str, sandbox: Sand
     assert report.trust != "verified"
     assert report.mutation is not None
     assert report.mutation.killed / report.mutation.total < 0.6, report.mutation
+
+
+async def test_a_table_of_its_own_results_is_no_evidence_in_the_embedded_interpreter_either(
+    settings: Settings,
+) -> None:
+    sandbox = MontySandbox(settings)
+    for way in ("assert", "raise", "value", "arithmetic", "helper", "passed through"):
+        report = await report_of(tool(PRICE + ROWS + HEAD + SELF_CHECKS[way], *WEAK, name="price"), sandbox)
+        assert report.mutation is not None, report.failure
+        assert report.mutation.inputs > 40
+        assert report.trust != "verified", way
+        assert report.mutation.killed / report.mutation.total < 0.6, way
+    await sandbox.aclose()
 
 
 async def test_a_check_that_an_honest_tool_makes_of_itself_costs_it_nothing(sandbox: Sandbox) -> None:
