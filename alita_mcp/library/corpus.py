@@ -109,9 +109,10 @@ class Corpus:
         """Those of what a tool says of itself."""
         return frozenset(self._words(name).own)
 
-    def agreed(self, name: str) -> frozenset[str]:
-        """Those that a tool's requests have in common."""
-        return frozenset(self._words(name).agreed)
+    def borne(self, name: str) -> frozenset[str]:
+        """Those that bear out what its requests add: its own, those on which they agree, and all of a few requests."""
+        words = self._words(name)
+        return self.has(name) if words.has_few_requests else self.own(name).union(words.agreed)
 
     def head(self, name: str) -> frozenset[str]:
         """The words of a document's name and description."""
@@ -170,8 +171,8 @@ class Corpus:
         given = {word: telling[word] * n / (n + norm) for word, n in own.items()}
         said = sum(given.values())
         lent = sum(telling[word] * n / (n + norm) for word, n in every.items()) - said
-        if not lent:
-            return said
+        if words.has_few_requests:
+            return said + lent
         given |= {word: telling[word] / (1 + norm) for word in words.agreed if word in telling.keys() - own}
         bound = LENT * sum(value for word, value in given.items() if word not in self._everyday)
         return said + min(lent, bound) + LENT_BEYOND * max(0.0, lent - bound)

@@ -123,13 +123,13 @@ def _cover(words: set[str], order: Sequence[str], corpus: Corpus, *, borne: bool
 def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool = True) -> float:
     """Which part of the need's telling words a document has; for a word's kin it is credited with a share.
 
-    What only its requests have counts no more than the words that are its own, or on which those requests agree; all
-    of it if it need not be `borne` out by them, as where cosines are there to do so.
+    What only its requests have counts no more than the words that bear them out; all of it if it need not be `borne`
+    out, as where cosines are there to do so.
     """
     own, every = (_share(words, has, corpus) for has in (corpus.own(name), corpus.has(name)))
     if every <= own or not borne:
         return every
-    bound = _share(words, corpus.own(name) | corpus.agreed(name), corpus, telling=True)
+    bound = _share(words, corpus.borne(name), corpus, telling=True)
     return own + min(every - own, bound)
 
 

@@ -18,6 +18,9 @@ MOST_WORDS = 200
 AGREED_FROM, MOST_AGREED = 0.4, 2
 """Words of at least two requests, and of this share of them, say what a tool is for; no more than so many."""
 
+FEW, FEW_WORDS = 2, 10
+"""So many requests, of so many different words together, need nothing to bear them out."""
+
 
 class Words(NamedTuple):
     """One document as the statistics need it."""
@@ -32,6 +35,13 @@ class Words(NamedTuple):
     """Those of name and description."""
     letters: int
     """How many letter groups the head has."""
+    requests: int
+    """How many requests there are."""
+
+    @property
+    def has_few_requests(self) -> bool:
+        """Whether they are so few and short that they win no more needs than there are of them."""
+        return self.requests <= FEW and len(self.lent) <= FEW_WORDS
 
 
 def words_of(document: Document, tokens: Tokens) -> Words:
@@ -43,7 +53,7 @@ def words_of(document: Document, tokens: Tokens) -> Words:
     common = [word for word, times in having.items() if times >= least and word not in everyday(tokens)]
     agreed = tuple(sorted(common, key=lambda word: (-having[word], word))[:MOST_AGREED])
     lent = tuple(dict.fromkeys((*agreed, *having)))
-    return Words(own, agreed, lent, head, sum(len(letter_groups(word)) for word in head))
+    return Words(own, agreed, lent, head, sum(len(letter_groups(word)) for word in head), len(requests))
 
 
 class Totals(NamedTuple):
@@ -66,13 +76,13 @@ class SearchRows:
 
     def document(self, name: str) -> Words | None:
         """The words of a document, if there is one of this name."""
-        wanted = "SELECT words, own, agreed, head, letters FROM document WHERE name = ?"
+        wanted = "SELECT words, own, agreed, head, letters, requests FROM document WHERE name = ?"
         row = self._db.execute(wanted, (name,)).fetchone()
         if row is None:
             return None
-        words, own, agreed, head, letters = row
+        words, own, agreed, head, letters, requests = row
         every = _interned(words)
-        return Words(every[:own], every[own : own + agreed], every[own:], _interned(head), letters)
+        return Words(every[:own], every[own : own + agreed], every[own:], _interned(head), letters, requests)
 
     def frequency(self, word: str) -> int:
         """How many documents have a word."""

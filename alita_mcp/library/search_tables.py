@@ -204,8 +204,7 @@ class SearchWriter:
         row = self._db.execute(
             "INSERT INTO document (name, hash, words, own, agreed, head, letters, requests)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (name, document.hash, words, len(found.own), len(found.agreed), head, found.letters,
-             len(document.requests)),
+            (name, document.hash, words, len(found.own), len(found.agreed), head, found.letters, found.requests),
         ).lastrowid  # fmt: skip
         self._db.execute("INSERT INTO document_text (rowid, words) VALUES (?, ?)", (row, words))
         self._count(every, found.letters, 1)

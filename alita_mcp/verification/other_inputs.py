@@ -113,7 +113,7 @@ class OtherInputs:
         return Difference() if differing else None
 
     async def differs(self, code: str) -> bool:
-        """Whether a variant does something else on any input, those of those of the examples included where there are enough.
+        """Whether a variant does something else on any input; where there are enough, those of the examples are among them.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -177,9 +177,7 @@ class OtherInputs:
         return _outcomes(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
 
     async def _alone(self, code: str, given: Arguments) -> Outcome:
-        return outcome_of(
-            await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None)))
-        )
+        return outcome_of(await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None))))
 
     async def _known_or_alone(self, given: Arguments) -> Outcome:
         known = self._fresh.get(_text_of(given))

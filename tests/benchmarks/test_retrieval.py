@@ -111,7 +111,7 @@ def test_examples_are_given_to_their_tools(files: dict[str, Path], tmp_path: Pat
     without = measured(*words_of(files))["sets"]["own"]["R@1"]
     pool = lines(tmp_path / "pool.jsonl", POOL)
     lone = measured(*words_of(files, "--examples", pool, "--per-tool", 1))["sets"]["own"]["R@1"]
-    assert lone == without, "a request that resembles neither its tool nor another one counts little"
+    assert lone == 1 > without, "one short request needs nothing to bear it out"
     assert measured(*words_of(files, "--examples", pool))["sets"]["own"]["R@1"] == 1
 
 

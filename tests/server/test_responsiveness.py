@@ -105,7 +105,8 @@ def calls(connection: Connection) -> dict[str, tuple[Callable[[], Awaitable[Any]
     """What a hostile or careless client sends, and a word of the answer, by which it got as far as it should."""
     call = connection.client.call_tool
     rows = "a,b\n" + "".join(f"{n},{n}\n" for n in range(10_000))
-    dense = "def twice(text: str) -> str:\n    x = [" + "1," * 31_000 + "]\n    return text + text\n"
+    other = hostile_code("") | {"name": "other"}
+    dense = "def other(text: str) -> str:\n    x = [" + "1," * 31_000 + "]\n    return text + text\n"
     many = {"name": "many_numbers", "arguments": {"count": [1] * 300_000}}
     tests = [{"arguments": {"a": [0] * 1_000}, "expected": 1}] * 200
     return {
@@ -116,9 +117,9 @@ def calls(connection: Connection) -> dict[str, tuple[Callable[[], Awaitable[Any]
         "many arguments": (lambda: call("run_tool", many), "not an integer"),
         "unknown arguments": (lambda: call("many_numbers", {f"x{n}": n for n in range(60_000)}), "and more"),
         "nested finally": (lambda: call("synthesize_tool", hostile_code(nested_finally(17))), "Published"),
-        "dense code": (lambda: call("synthesize_tool", hostile_code(dense)), "names, numbers and signs"),
+        "dense code": (lambda: call("synthesize_tool", other | {"code": dense}), "names, numbers and signs"),
         "many tests": (
-            lambda: call("synthesize_tool", hostile_code("def twice(): 1") | {"tests": tests}),
+            lambda: call("synthesize_tool", other | {"code": "def other(): 1", "tests": tests}),
             "Rejected",
         ),
     }

@@ -147,8 +147,8 @@ async def test_inspecting_it_shows_the_rest_behind_a_fence_that_its_author_canno
 async def test_a_review_lets_all_of_it_travel_to_clients_of_every_process(build: Build, home: Path) -> None:
     async with connected(build(**DESCRIBE), "modern") as client:
         await succeeded(client, "synthesize_tool", **HOSTILE)
-        digest = (await listed(client)).meta["alita/digest"]
         async with open_library(Settings(home=home)) as elsewhere:
+            digest = elsewhere.entry("share_of").manifest.digest
             assert not await elsewhere.review("share_of", 1, "sha256:" + "0" * 64)
             assert ORDER not in (await listed(client)).description
             assert await elsewhere.review("share_of", 1, digest)
@@ -164,13 +164,14 @@ async def test_more_examples_by_somebody_else_end_a_review(build: Build, home: P
     async with connected(build(**DESCRIBE), "modern") as client:
         made = await succeeded(client, "synthesize_tool", **THIN)
         assert made["trust"] == "provisional"
-        digest = (await listed(client)).meta["alita/digest"]
         async with open_library(Settings(home=home)) as elsewhere:
+            digest = elsewhere.entry("share_of").manifest.digest
             assert await elsewhere.review("share_of", 1, digest)
         assert "alita/reviewed" not in (await listed(client)).meta
         again = await succeeded(client, "synthesize_tool", **THIN | {"tests": MORE})
         assert again["status"] == "exists"
-        assert (await listed(client)).meta["alita/digest"] != digest
+        async with open_library(Settings(home=home)) as elsewhere:
+            assert elsewhere.entry("share_of").manifest.digest != digest
         assert (await listed(client)).meta["alita/reviewed"] is False
 
 

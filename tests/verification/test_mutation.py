@@ -102,7 +102,9 @@ async def test_weak_examples_are_told_which_mistakes_they_miss(sandbox: Sandbox)
 
 
 async def test_examples_that_notice_next_to_nothing_end_the_run(sandbox: Sandbox) -> None:
-    lines = "".join(f"    if value == {n}:\n        return 'n' * (value + {n}) + 's'\n" for n in range(20, 40))
+    lines = "".join(
+        f"    if value == {n}:\n        return 'n' * (value + {n}) + 's'\n" for n in range(20, 40)
+    )
     code = f"def band(value: int) -> str:\n{lines}    return 'other' if value else 'zero'\n"
     (check,) = (await measured(tool(code, [({"value": 0}, "zero"), ({"value": 1}, "other")]), sandbox)).checks
     assert (check.passed, check.hard) == (False, True)
