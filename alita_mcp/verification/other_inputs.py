@@ -113,7 +113,7 @@ class OtherInputs:
         return Difference() if differing else None
 
     async def differs(self, code: str) -> bool:
-        """Whether a variant does something else on any input; where there are enough, those of the examples are among them.
+        """Whether a variant does something else on any input, of which the examples' are a part where there are enough.
 
         Raises:
             SandboxError: the sandbox failed or refused.
