@@ -174,7 +174,9 @@ class App:
             card["tests"] = [example.as_json() for example in stored.examples]
         return card
 
-    async def manage(self, action: ManageAction, name: str, version: int | None = None) -> dict[str, Any]:
+    async def manage(
+        self, action: ManageAction, name: str, version: int | None = None, *, asker: Asker = NOBODY
+    ) -> dict[str, Any]:
         """Pins, rolls back, enables, disables, deletes or exports a tool for a client; what stands afterwards.
 
         Raises:
@@ -198,6 +200,8 @@ class App:
             "delete": lambda: self.library.delete(name, by="client"),
         }
         entry = await change[action]()
+        if asker.client:
+            await self.library.record("managed", name, {"action": action, "client": asker.client})
         return {
             "action": action,
             "tool": entry.name,

@@ -15,7 +15,7 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.signature import signature_of
 from alita_mcp.server.answers import answer, printable
-from alita_mcp.server.asker import asker_of, name_of_client
+from alita_mcp.server.asker import asker_of, client_of, name_of_client
 from alita_mcp.server.definitions import META_DEFINITIONS
 from alita_mcp.server.results import run_and_deliver
 from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
@@ -143,7 +143,9 @@ async def _inspect(call: ToolCall) -> ToolAnswer:
 
 async def _manage(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
-    done = await call.app.manage(arguments["action"], arguments["name"], arguments.get("version"))
+    done = await call.app.manage(
+        arguments["action"], arguments["name"], arguments.get("version"), asker=asker_of(call.ctx)
+    )
     return answer(done, managed_text(done))
 
 
@@ -161,7 +163,8 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         job, rounds = call.app.jobs.find(job_id), 0
     else:
         request = await off_loop(
-            partial(read_request, asked, name_of_client(call.ctx)), large=is_large(asked) or "code" in asked
+            partial(read_request, asked, name_of_client(call.ctx), client_of(call.ctx)),
+            large=is_large(asked) or "code" in asked,
         )
         if isinstance(request, Rejected):
             return _outcome_answer(call, request)

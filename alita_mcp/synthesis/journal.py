@@ -54,5 +54,7 @@ async def journalled(
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
             ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+        if request.client:
+            ending.detail["client"] = request.client
         with anyio.move_on_after(PATIENCE_S, shield=True):
             await library.record(EVENT, ending.tool, ending.detail)

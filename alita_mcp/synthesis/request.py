@@ -45,12 +45,14 @@ class SynthesisRequest(Value):
     """How much a model may spend on it; None: as the settings say."""
     made_by: str = Field(default="", exclude=True)
     """What the client calls itself; never taken from its arguments."""
+    client: str = Field(default="", exclude=True)
+    """The same with its version, for the journal."""
 
 
-def read_request(raw: Mapping[str, Any], made_by: str = "") -> SynthesisRequest | Rejected:
+def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field."""
     try:
-        request = SynthesisRequest.model_validate({**raw, "made_by": made_by})
+        request = SynthesisRequest.model_validate({**raw, "made_by": made_by, "client": client})
     except ValidationError as invalid:
         return _unreadable(invalid)
     if not request.code.strip():
