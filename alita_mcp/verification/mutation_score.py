@@ -15,7 +15,7 @@ from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial, still_met
 from alita_mcp.verification.idle_parts import without_idle_parts
 from alita_mcp.verification.mutants import Mutant, mutants_in, mutants_of
-from alita_mcp.verification.other_inputs import ENOUGH, OtherInputs, Way, alike, outcome_of
+from alita_mcp.verification.other_inputs import ENOUGH, Arguments, OtherInputs, Way, alike, outcome_of
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.trials import each_of
@@ -25,6 +25,8 @@ Run = Callable[[str, Trial], Awaitable[RunResult]]
 
 MAX_SECONDS = 20.0
 """What was not run by then does not count; the order of the mutants is fair at every length."""
+TRIED_FIRST = 3
+"""Examples that are run before a variant meets all inputs at once, after which only those that it changed are left."""
 
 
 async def first_noticing(
@@ -99,7 +101,7 @@ class Measurement:
                 if trial.result is None or not alike(outcome_of(trial.result), outcome_of(result)):
                     self._noticed[trial.number] += 1
                     return False
-            return not await self._others.differs(code)
+            return await self._others.differing(code) == []
         except SandboxRefused:
             return False
 
@@ -114,6 +116,9 @@ class Measurement:
         """The example that noticed most so far goes first; which one notices does not matter."""
         return sorted(self._trials, key=lambda trial: -self._noticed[trial.number])
 
+    async def _first_noticing(self, code: str, trials: Sequence[Trial]) -> int | None:
+        return await first_noticing(code, self._run, trials, self._contract, self._rehearsal.sandbox)
+
     async def _judge(self, judged: tuple[Mutant, bool]) -> None:
         mutant, counts = judged
         with suppress(SandboxRefused):  # the mistake needs what this sandbox does not have
@@ -121,9 +126,12 @@ class Measurement:
 
     async def _count(self, mutant: Mutant, *, counts: bool) -> None:
         """A mistake in an idle part may survive, but that it is noticed says nothing (see `idle_parts`)."""
-        noticing = await first_noticing(
-            mutant.code, self._run, self._in_turn(), self._contract, self._rehearsal.sandbox
-        )
+        trials = self._in_turn()
+        noticing = await self._first_noticing(mutant.code, trials[:TRIED_FIRST])
+        differing: Sequence[Arguments] | None = None
+        if noticing is None:
+            trials, differing = await self._others.left_by(mutant.code, trials[TRIED_FIRST:])
+            noticing = await self._first_noticing(mutant.code, trials)
         self._noticed[noticing] += 1
         if noticing is not None:
             self._killed += counts
@@ -131,7 +139,7 @@ class Measurement:
             return
         shown_by = None
         if await self._others.show_enough():
-            difference = await self._others.difference(mutant.code)
+            difference = await self._others.difference(mutant.code, differing)
             # few inputs come to a refusal, and one that does shows whether what follows refuses as well
             enough = 1 if mutant.was.startswith("raise ") else ENOUGH
             if difference is None and await self._others.is_tried(mutant.trap, enough):

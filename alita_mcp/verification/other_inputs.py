@@ -73,6 +73,7 @@ class OtherInputs:
             draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
         )
         self._expected: list[Outcome] = []
+        self._alone_too: dict[str, Outcome] = {}
         self._many = False
         self._is_ready = False
         self._preparing = anyio.Lock()
@@ -81,6 +82,20 @@ class OtherInputs:
     def count(self) -> int:
         """How many inputs there are; 0 as long as none was needed."""
         return len(self._expected)
+
+    async def left_by(self, code: str, trials: Sequence[Trial]) -> tuple[list[Trial], list[Arguments] | None]:
+        """The examples that may notice a variant after all, and what `differing` says of it.
+
+        Where there are enough inputs, examples on which the variant does what the code does are left out.
+        """
+        if not await self.show_enough():
+            return list(trials), None
+        differing = await self.differing(code)
+        same = {_text_of(each) for each in self._inputs} - {_text_of(each) for each in differing or ()}
+        known = differing is not None
+        return [
+            each for each in trials if not known or _text_of(each.example.arguments) not in same
+        ], differing
 
     async def show_enough(self) -> bool:
         """Whether the inputs are enough to say that nothing shows a mistake.
@@ -93,36 +108,30 @@ class OtherInputs:
         await self._prepare()
         return self._many
 
-    async def difference(self, code: str) -> Difference | None:
-        """Where a variant does something else; None when it does the same on every input.
+    async def differing(self, code: str) -> list[Arguments] | None:
+        """The inputs on which a variant does something else, those of examples among them; None: its process ended.
+
+        At most one of them where each takes a call of its own.
 
         Raises:
             SandboxError: the sandbox failed or refused.
         """
         await self._prepare()
         if not self._many:
-            return await self._first_difference(code)
+            return await self._first_differing(code)
         got = await self._on_many(code, self._inputs)
-        if got is None:
-            return Difference()
-        differing = self._differing(got)
-        for place in sorted(differing, key=lambda each: len(_text_of(self._inputs[each])))[:_LOOKED_AT]:
-            given = self._inputs[place]
-            if not alike(await self._alone(self._draft.code, given), await self._alone(code, given)):
+        return None if got is None else [self._inputs[place] for place in self._places_differing(got)]
+
+    async def difference(self, code: str, differing: Sequence[Arguments] | None) -> Difference | None:
+        """What shows a variant that does something else on these inputs; None where there are none.
+
+        Raises:
+            SandboxError: the sandbox failed or refused.
+        """
+        for given in sorted(differing or (), key=lambda each: len(_text_of(each)))[:_LOOKED_AT]:
+            if not alike(await self._itself_alone(given), await self._alone(code, given)):
                 return Difference(given)
-        return Difference() if differing else None
-
-    async def differs(self, code: str) -> bool:
-        """Whether a variant does something else on any input, of which the examples' are a part where there are enough.
-
-        Raises:
-            SandboxError: the sandbox failed or refused.
-        """
-        await self._prepare()
-        if not self._many:
-            return await self._first_difference(code) is not None
-        got = await self._on_many(code, self._inputs)
-        return got is None or bool(self._differing(got))
+        return None if differing == [] else Difference()
 
     async def is_tried(self, trap: str, enough: int = ENOUGH) -> bool:
         """Whether the outcomes of enough inputs depend on the place where the trap is.
@@ -134,7 +143,7 @@ class OtherInputs:
         if not trap or not self._many:
             return False
         got = await self._on_many(trap, self._inputs)
-        return got is None or len(self._differing(got)) >= min(enough, self.count)
+        return got is None or len(self._places_differing(got)) >= min(enough, self.count)
 
     async def _prepare(self) -> None:
         """Runs the code itself; inputs that end otherwise than with a value or an error are left out."""
@@ -179,6 +188,13 @@ class OtherInputs:
     async def _alone(self, code: str, given: Arguments) -> Outcome:
         return outcome_of(await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None))))
 
+    async def _itself_alone(self, given: Arguments) -> Outcome:
+        """What the code itself does in a process of its own, which is asked once."""
+        text = _text_of(given)
+        if text not in self._alone_too:
+            self._alone_too[text] = await self._alone(self._draft.code, given)
+        return self._alone_too[text]
+
     async def _known_or_alone(self, given: Arguments) -> Outcome:
         known = self._fresh.get(_text_of(given))
         if known is not None:
@@ -188,13 +204,13 @@ class OtherInputs:
         except SandboxRefused:
             return None
 
-    async def _first_difference(self, code: str) -> Difference | None:
+    async def _first_differing(self, code: str) -> list[Arguments]:
         for given, expected in zip(self._inputs, self._expected, strict=True):
             if not alike(expected, await self._alone(code, given)):
-                return Difference(given)
-        return None
+                return [given]
+        return []
 
-    def _differing(self, got: Sequence[Outcome]) -> list[int]:
+    def _places_differing(self, got: Sequence[Outcome]) -> list[int]:
         pairs = zip(self._expected, got, strict=True)
         return [place for place, pair in enumerate(pairs) if not alike(*pair)]
 

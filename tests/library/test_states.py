@@ -78,8 +78,7 @@ class LibraryMachine(RuleBasedStateMachine):
         else:
             assert outcome.version == expected + 1
             model = self.models.setdefault(name, Model())
-            model.versions = model.current = expected + 1
-            model.state = "enabled"
+            model.versions = model.current = expected + 1  # what a person disabled stays disabled
 
     @rule(name=NAMES, version=st.none() | st.integers(0, 4))
     def roll_back(self, name: str, version: int | None) -> None:
