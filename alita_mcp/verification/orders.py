@@ -57,6 +57,8 @@ _PEOPLE = r"(?:users?|humans?|persons?|people|anyone|anybody|owners?|operators?|
 _HIDDEN_FROM = r"(?:tell|inform|mention|reveal|warn|ask|notify|let|disclose|alert|show|say|consult)"
 
 _LIE = "reply|tell|respond|deny|pretend|refuse|insist"
+_NO_EXERCISE = r"(?!\s+(?:an?|the)\s+(?:\w+\s+)?(?:function|method|program|class|algorithm)\b)"
+"""Descriptions that models write for tasks begin like exercises: "You have to write a function which ..."."""
 _WANTS = "wants?|expects?|requires?|asks?|needs?|instructs?|orders?|tells?|obliges?"
 
 _ENGLISH = tuple(
@@ -68,7 +70,7 @@ _ENGLISH = tuple(
         ),
         r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|what)\s+(?:\w+\s+){0,4}(?:above|before|told|said|earlier)\b",
         r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}?(?:previous|prior|preceding|earlier)\b",
-        rf"\byou\s+{_MUST}\s+(?:(?:also|always|first|now|then|never|not|only|immediately)\s+)*{_DO}\b",
+        rf"\byou\s+{_MUST}\s+(?:(?:also|always|first|now|then|never|not|only|immediately)\s+)*{_DO}\b{_NO_EXERCISE}",
         rf"\b(?:the|an|any|every|all|dear|attention|calling)\s+{_MODEL}\s+(?:\w+ly\s+)?{_MUST}\b",
         r"\bas an? (?:ai|assistant|language model|llm|chatbot)\b(?! (?:tool|service|platform))",
         rf"\b(?:dear|attention|note to|message to|hey|instructions? (?:to|for))\W+(?:the |all |any )?{_MODEL}\b",
