@@ -20,6 +20,8 @@ from tests.server.in_memory import Build, connected, finished, names_of, raw, su
 from tests.server.lender import ASKED, Lender, message, written
 from tests.synthesis.authors import COUNT, WISH, coded
 
+pytestmark = pytest.mark.slow
+
 ON = {"client_model": True}
 STANDARD = {"description": WISH, "mode": "standard"}
 Round = types.InputRequiredResult

@@ -23,6 +23,8 @@ from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token
 from tests.server.tiny_server import build_server
 
+pytestmark = pytest.mark.slow
+
 FLOOD = 1_100
 HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 WITH_TOKEN = f"Authorization: Bearer {TOKEN}\r\n".encode()

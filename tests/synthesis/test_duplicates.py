@@ -13,6 +13,8 @@ from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 300
 
 FAHRENHEIT = '''

@@ -13,6 +13,8 @@ from tests.models.openai_server import Request
 from tests.synthesis.authors import SPEC, Script
 from tests.synthesis.bench import OpenBench
 
+pytestmark = pytest.mark.slow
+
 GOOD = SPEC["use_when"]
 
 

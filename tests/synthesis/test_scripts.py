@@ -18,6 +18,8 @@ from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.authors import GOOD, LOOPED, PLAIN, ROOT, SPEC, Script
 from tests.synthesis.bench import OpenBench
 
+pytestmark = pytest.mark.slow
+
 ASKS = """number = int(input("Which number? "))
 total = 0
 for digit in str(abs(number)):

@@ -14,6 +14,8 @@ from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.request import read_request
 from tests.synthesis.test_toolsmith import CODE, TRIPLE, Bench
 
+pytestmark = pytest.mark.slow
+
 DOUBLE: dict[str, Any] = {
     "code": CODE.replace("3 * number", "2 * number"),
     "tests": [
