@@ -15,7 +15,7 @@ from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial, still_met
 from alita_mcp.verification.idle_parts import without_idle_parts
 from alita_mcp.verification.mutants import Mutant, mutants_in, mutants_of
-from alita_mcp.verification.other_inputs import ENOUGH, Arguments, OtherInputs, Way, alike, outcome_of
+from alita_mcp.verification.other_inputs import ENOUGH, OtherInputs, Way, alike, outcome_of
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.trials import each_of
@@ -128,7 +128,7 @@ class Measurement:
         """A mistake in an idle part may survive, but that it is noticed says nothing (see `idle_parts`)."""
         trials = self._in_turn()
         noticing = await self._first_noticing(mutant.code, trials[:TRIED_FIRST])
-        differing: Sequence[Arguments] | None = None
+        differing: Sequence[int] | None = None
         if noticing is None:
             trials, differing = await self._others.left_by(mutant.code, trials[TRIED_FIRST:])
             noticing = await self._first_noticing(mutant.code, trials)

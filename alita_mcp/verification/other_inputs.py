@@ -73,7 +73,9 @@ class OtherInputs:
             draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
         )
         self._expected: list[Outcome] = []
-        self._alone_too: dict[str, Outcome] = {}
+        self._alone_too: dict[int, Outcome] = {}
+        self._texts: list[str] = []
+        self._shown = {each.number: _text_of(each.example.arguments) for each in trials}
         self._many = False
         self._is_ready = False
         self._preparing = anyio.Lock()
@@ -83,19 +85,16 @@ class OtherInputs:
         """How many inputs there are; 0 as long as none was needed."""
         return len(self._expected)
 
-    async def left_by(self, code: str, trials: Sequence[Trial]) -> tuple[list[Trial], list[Arguments] | None]:
+    async def left_by(self, code: str, trials: Sequence[Trial]) -> tuple[list[Trial], list[int] | None]:
         """The examples that may notice a variant after all, and what `differing` says of it.
 
         Where there are enough inputs, examples on which the variant does what the code does are left out.
         """
-        if not await self.show_enough():
+        differing = await self.differing(code) if await self.show_enough() else None
+        if differing is None:
             return list(trials), None
-        differing = await self.differing(code)
-        same = {_text_of(each) for each in self._inputs} - {_text_of(each) for each in differing or ()}
-        known = differing is not None
-        return [
-            each for each in trials if not known or _text_of(each.example.arguments) not in same
-        ], differing
+        same = set(self._texts) - {self._texts[place] for place in differing}
+        return [each for each in trials if self._shown.get(each.number) not in same], differing
 
     async def show_enough(self) -> bool:
         """Whether the inputs are enough to say that nothing shows a mistake.
@@ -108,10 +107,10 @@ class OtherInputs:
         await self._prepare()
         return self._many
 
-    async def differing(self, code: str) -> list[Arguments] | None:
-        """The inputs on which a variant does something else, those of examples among them; None: its process ended.
+    async def differing(self, code: str) -> list[int] | None:
+        """The places of the inputs on which a variant does something else; None: its process ended.
 
-        At most one of them where each takes a call of its own.
+        Those of examples are among them; at most one where each takes a call of its own.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -120,16 +119,17 @@ class OtherInputs:
         if not self._many:
             return await self._first_differing(code)
         got = await self._on_many(code, self._inputs)
-        return None if got is None else [self._inputs[place] for place in self._places_differing(got)]
+        return None if got is None else self._places_differing(got)
 
-    async def difference(self, code: str, differing: Sequence[Arguments] | None) -> Difference | None:
+    async def difference(self, code: str, differing: Sequence[int] | None) -> Difference | None:
         """What shows a variant that does something else on these inputs; None where there are none.
 
         Raises:
             SandboxError: the sandbox failed or refused.
         """
-        for given in sorted(differing or (), key=lambda each: len(_text_of(each)))[:_LOOKED_AT]:
-            if not alike(await self._itself_alone(given), await self._alone(code, given)):
+        for place in sorted(differing or (), key=lambda each: len(self._texts[each]))[:_LOOKED_AT]:
+            given = self._inputs[place]
+            if not alike(await self._itself_alone(place), await self._alone(code, given)):
                 return Difference(given)
         return None if differing == [] else Difference()
 
@@ -150,6 +150,7 @@ class OtherInputs:
         async with self._preparing:
             if not self._is_ready:
                 await self._run_code_itself()
+                self._texts = [_text_of(each) for each in self._inputs]
                 self._is_ready = True
 
     async def _run_code_itself(self) -> None:
@@ -188,12 +189,11 @@ class OtherInputs:
     async def _alone(self, code: str, given: Arguments) -> Outcome:
         return outcome_of(await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None))))
 
-    async def _itself_alone(self, given: Arguments) -> Outcome:
-        """What the code itself does in a process of its own, which is asked once."""
-        text = _text_of(given)
-        if text not in self._alone_too:
-            self._alone_too[text] = await self._alone(self._draft.code, given)
-        return self._alone_too[text]
+    async def _itself_alone(self, place: int) -> Outcome:
+        """What the code itself does with an input in a process of its own, which is asked once."""
+        if place not in self._alone_too:
+            self._alone_too[place] = await self._alone(self._draft.code, self._inputs[place])
+        return self._alone_too[place]
 
     async def _known_or_alone(self, given: Arguments) -> Outcome:
         known = self._fresh.get(_text_of(given))
@@ -204,10 +204,10 @@ class OtherInputs:
         except SandboxRefused:
             return None
 
-    async def _first_differing(self, code: str) -> list[Arguments]:
-        for given, expected in zip(self._inputs, self._expected, strict=True):
-            if not alike(expected, await self._alone(code, given)):
-                return [given]
+    async def _first_differing(self, code: str) -> list[int]:
+        for place, given in enumerate(self._inputs):
+            if not alike(self._expected[place], await self._alone(code, given)):
+                return [place]
         return []
 
     def _places_differing(self, got: Sequence[Outcome]) -> list[int]:
