@@ -6,7 +6,7 @@ import json
 import re
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import anyio
 from pydantic import Field, ValidationError
@@ -16,6 +16,7 @@ from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.sandbox.frames import Frame, Kind
 from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.proxy import PROXY_VARIABLES
+from alita_mcp.sandbox.runner.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, RunStatus
 from alita_mcp.sandbox.serving import Serving
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict
@@ -38,6 +39,7 @@ class Head(Value):
 
     status: RunStatus
     error_type: str = ""
+    error_kinds: tuple[Annotated[str, Field(max_length=MAX_KIND)], ...] = Field((), max_length=MAX_KINDS)
     message: str = ""
     trace: tuple[str, ...] = ()
     seconds: float = Field(ge=0)
@@ -204,8 +206,9 @@ async def _result(worker: Worker, outcome: Outcome, limits: Limits) -> RunResult
         except NotJson as problem:
             status, message = "bad_result", str(problem)
     return RunResult(
-        status=status, value=value, error_type=head.error_type, message=message, trace=head.trace[:_MAX_TRACE],
-        stdout=_text(outcome.output[1]), stderr=_text(outcome.output[2]), wall_seconds=head.seconds,
+        status=status, value=value, error_type=head.error_type, error_kinds=head.error_kinds, message=message,
+        trace=head.trace[:_MAX_TRACE], stdout=_text(outcome.output[1]), stderr=_text(outcome.output[2]),
+        wall_seconds=head.seconds,
     )  # fmt: skip
 
 

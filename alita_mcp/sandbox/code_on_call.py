@@ -69,7 +69,7 @@ def {_MANY}(many):
         try:
             outcomes.append([{{}}(**each)])
         except Exception as problem:
-            outcomes.append({{{{"raised": [type(problem).__name__]}}}})
+            outcomes.append({{{{"raised": [kind.__name__ for kind in type(problem).__mro__]}}}})
     return outcomes
 """
 
@@ -111,8 +111,12 @@ def brought_along(job: Job) -> list[Job] | None:
 def outcomes_of(results: Sequence[RunResult]) -> RunResult:
     """What a job on many inputs gives where each alone gave one of these results."""
     ended = next((each for each in results if each.status not in {"ok", "error"}), None)
-    told = [[each.value] if each.ok else {"raised": [each.error_type]} for each in results]
+    told = [[each.value] if each.ok else {"raised": _bare_kinds(each)} for each in results]
     return ended or RunResult(status="ok", value=told)
+
+
+def _bare_kinds(result: RunResult) -> list[str]:
+    return [name.rpartition(".")[2] for name in result.error_kinds or [result.error_type]]
 
 
 def _modules(code: str) -> list[str]:

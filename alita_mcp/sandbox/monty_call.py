@@ -11,6 +11,7 @@ from typing import Any
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.monty_dialect import Frame, missing_feature
+from alita_mcp.sandbox.runner.failures import kinds_of
 from alita_mcp.sandbox.seam import Job, RunResult, RunStatus
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict
 
@@ -136,9 +137,11 @@ class Ending:
         if isinstance(error, PermissionError | RuntimeError) and _DENIED.match(text):
             text += " (the embedded interpreter has no files and no system calls; Docker and bubblewrap have)"
         status: RunStatus = "load_failed" if loading else "error"
+        kinds = tuple(kinds_of(type(error)))
         return self.result(
-            status, error_type=type(error).__name__, message=text[:_MAX_MESSAGE], trace=_trace(tool_frames)
-        )
+            status, error_type=type(error).__name__, error_kinds=kinds, message=text[:_MAX_MESSAGE],
+            trace=_trace(tool_frames),
+        )  # fmt: skip
 
     def timeout(self, *, loading: bool, computing: bool) -> RunResult:
         """A time limit was hit, while the code was computing or in all."""

@@ -98,6 +98,10 @@ class RunResult(Value):
     status: RunStatus
     value: Any = None
     error_type: str = ""
+    error_kinds: tuple[str, ...] = ()
+    """Names of the error's class and of those it derives from, with modules (`builtins.ValueError`), nearest first.
+
+    Empty where no class was seen."""
     message: str = ""
     trace: tuple[str, ...] = ()
     """At most ten lines of the tool's own frames, without host paths."""

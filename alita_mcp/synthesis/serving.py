@@ -16,7 +16,7 @@ from alita_mcp.synthesis.outcomes import Exists
 from alita_mcp.synthesis.signatures import Names, renamed
 from alita_mcp.values import Example, Schema, StoredVersion
 from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import same_error, same_result
+from alita_mcp.verification.compare import raised, same_result
 from alita_mcp.verification.rehearsal import Rehearsal
 
 MIN_EXAMPLES = 2
@@ -57,7 +57,7 @@ class Callee:
         """Whether it gives what the example states, or raises it."""
         result = await self.rehearsal.run(self.party.call(example.arguments))
         if example.raises is not None:
-            return result.status == "error" and same_error(result.error_type, example.raises)
+            return raised(example.raises, result)
         return result.ok and same_result(example.expected, result.value, example.exact)
 
 

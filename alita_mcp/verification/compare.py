@@ -1,9 +1,14 @@
-"""Are two JSON results the same? The one comparison that every gate and every benchmark uses."""
+"""Are two JSON results the same, and is an error the one asked for? What every gate and every benchmark compares by."""
 
 from __future__ import annotations
 
+import builtins
 import math
+import sys
+from collections.abc import Sequence
 from typing import Any
+
+from alita_mcp.sandbox.seam import RunResult
 
 RELATIVE_TOLERANCE = 1e-9
 
@@ -40,6 +45,52 @@ def _same_number(expected: float, got: float, exact: bool) -> bool:
         return False
 
 
-def same_error(one: str, other: str) -> bool:
-    """Whether two names of exception classes, with or without their modules, name the same class."""
-    return one.rpartition(".")[2] == other.rpartition(".")[2]
+def raised(wanted: str, result: RunResult) -> bool:
+    """Whether a call raised an error of the class of that name, or of a kind of it, as `pytest.raises` has it.
+
+    A bare name of a builtin means the builtin, any other one each class of that name. A module of the standard library
+    narrows it down to itself, its package and builtins, `tool` to what the tool calls so, any other module to what is
+    not of the standard library.
+    """
+    kinds = kinds_of(result) if result.status == "error" else ()
+    module, _, name = wanted.rpartition(".")
+    known = _builtin(wanted)
+    if known is not None:
+        return f"builtins.{known.__name__}" in kinds
+    homes = [home for home, _, own in (kind.rpartition(".") for kind in kinds) if own == name]
+    return bool(homes) and (not module or any(_may_hold(module, home) for home in homes))
+
+
+def kinds_of(result: RunResult) -> Sequence[str]:
+    """Names of the error's class and all that it derives from, with modules; of a builtin where none was seen."""
+    known = _builtin(result.error_type)
+    named = [f"builtins.{kind.__name__}" for kind in known.__mro__[:-1]] if known else [result.error_type]
+    return result.error_kinds or named
+
+
+def bare_kinds_of(result: RunResult) -> set[str]:
+    """The same names without modules, as docstrings have them."""
+    return {name.rpartition(".")[2] for name in kinds_of(result)}
+
+
+def exclude_each_other(one: str, other: str) -> bool:
+    """Whether an error that satisfies the one name cannot satisfy the other; told of builtins only."""
+    known, others = _builtin(one), _builtin(other)
+    if known is None or others is None:
+        return False
+    return not (issubclass(known, others) or issubclass(others, known))
+
+
+def _builtin(name: str) -> type[BaseException] | None:
+    found = getattr(builtins, name.removeprefix("builtins."), None)
+    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+
+
+def _may_hold(module: str, home: str) -> bool:
+    """Whether a module may hold a class whose own module is `home`, without importing either."""
+    asked, own = module.split("."), [part.lstrip("_") for part in home.split(".")]
+    if asked[0] == "tool":
+        return asked == own
+    if asked[0] in sys.stdlib_module_names:
+        return own == ["builtins"] or not {*asked}.isdisjoint(own)
+    return own[0] not in sys.stdlib_module_names or not {*asked}.isdisjoint(own)

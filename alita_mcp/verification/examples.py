@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
-from alita_mcp.verification.compare import same_error, same_result
+from alita_mcp.verification.compare import kinds_of, raised, same_result
 from alita_mcp.verification.conditions import Outcome, evaluate
 from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
-from alita_mcp.verification.findings import shown, shown_arguments
+from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.trials import FIXES, job_of, outcome_in_words, run_jobs
 
 _MEND = "Mend the function; if the example itself is wrong, correct the example."
+
+_ANY_ERROR = {"Exception", "BaseException"}
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ async def examples_gate(
     count = sum(check.passed for check in checks)
     if count == len(trials):
         checks += await _first_result_stub(trials, contract, sandbox) or thin_suite_checks(examples, contract)
+        checks += _any_error_checks(trials)
     return ExamplesFound(checks, trials, count, len(numbered))
 
 
@@ -105,9 +108,12 @@ def _without_value(trial: Trial, result: RunResult) -> Check:
     got = outcome_in_words(result)
     wanted_error = trial.example.raises
     if result.status == "error" and wanted_error is not None:
-        if same_error(result.error_type, wanted_error):
+        if raised(wanted_error, result):
             return _met(trial)
-        return _missed(trial, f"it {got}", got, f"Raise {wanted_error}, or name the class in the example.")
+        name = kinds_of(result)[0].removeprefix("builtins.")
+        return _missed(
+            trial, f"it {got}", got, f"Raise {wanted_error}, or say raises {name!r} in the example."
+        )
     return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
 
 
@@ -146,6 +152,22 @@ async def _first_result_stub(
     if all(outcome == [True] for outcome in outcomes):
         return [constant_passes(shown(first.value), len(trials))]
     return []
+
+
+def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
+    """Soft checks of examples that any mistake in the code would meet as well."""
+    return [
+        failed(
+            "examples",
+            f"example {trial.number}: a mistake in the code is an {trial.example.raises} too",
+            f"Say raises {trial.result.error_type!r}, which it raised.",
+            hard=False,
+        )
+        for trial in trials
+        if trial.result is not None
+        and trial.example.raises in _ANY_ERROR
+        and trial.result.error_type != trial.example.raises
+    ]
 
 
 def _met(trial: Trial) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.seam import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.agreement import Candidate, Matrix
+from alita_mcp.verification.compare import raised
 from alita_mcp.verification.environment import OnStage, environment_gate
 from alita_mcp.verification.examples import Trial, judge_all
 from alita_mcp.verification.findings import failed
@@ -123,7 +125,12 @@ async def _ran(
     judged = await judge_all(ran, contract, rehearsal.sandbox)
     by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
     checks = tuple(by_number.get(trial.number) for trial in trials)
-    return Row(checks, tuple(outcome_word(result) for result in results))
+    errors = _errors_of_calls(tests)
+    words = [
+        outcome_word(result, errors[_text(test.arguments)])
+        for test, result in zip(tests, results, strict=True)
+    ]
+    return Row(checks, tuple(words))
 
 
 def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:
@@ -135,18 +142,32 @@ def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tu
     )
 
 
-def outcome_word(result: RunResult | None) -> str:
-    """What came out as one word: the same word for the same behaviour, whatever the message of an error says."""
+def outcome_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
+    """What came out as one word: the same word for the same behaviour, whatever the message of an error says.
+
+    `errors` are those that tests expect of this call: an error is told by which of them it satisfies, if any.
+    """
     if result is None:
         return "not run"
+    if met := sorted(name for name in errors if raised(name, result)):
+        return f"raises {' '.join(met)}"
     if result.status == "error":
         return f"error {result.error_type.rsplit('.', 1)[-1]}"
     if not result.ok:
         return result.status
-    text = json.dumps(_rounded(result.value), sort_keys=True)
+    text = _text(result.value)
     if len(text) > _LONGEST_TOKEN:
         text = hashlib.sha256(text.encode()).hexdigest()
     return f"value {text}"
+
+
+def _errors_of_calls(tests: Sequence[Example]) -> defaultdict[str, set[str]]:
+    """For each call, by its arguments, the errors that one test or another expects of it."""
+    errors: defaultdict[str, set[str]] = defaultdict(set)
+    for test in tests:
+        if test.raises is not None:
+            errors[_text(test.arguments)].add(test.raises)
+    return errors
 
 
 def _rounded(value: Any) -> Any:
@@ -162,7 +183,11 @@ def _rounded(value: Any) -> Any:
 
 
 def _key(test: Example) -> str:
-    return json.dumps(_rounded(test.as_json()), sort_keys=True)
+    return _text(test.as_json())
+
+
+def _text(value: Any) -> str:
+    return json.dumps(_rounded(value), sort_keys=True)
 
 
 def _refusal(refused: SandboxRefused) -> Check:

@@ -17,10 +17,9 @@ from alita_mcp.sandbox.code_on_call import UNLOADABLE, on_many
 from alita_mcp.sandbox.seam import Job, RunResult
 from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.compare import bare_kinds_of, same_result
 from alita_mcp.verification.examples import Trial
 from alita_mcp.verification.near_inputs import near_inputs
-from alita_mcp.verification.outcomes import kinds_of
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.telling_inputs import constants_in, telling_inputs
 
@@ -220,7 +219,7 @@ def outcome_of(result: RunResult) -> Outcome:
     if result.ok:
         return [result.value]
     if result.status == "error" and result.error_type != UNLOADABLE:
-        return {"raised": sorted(kinds_of(result.error_type.rpartition(".")[2]))}
+        return {"raised": sorted(bare_kinds_of(result))}
     return None
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
+from alita_mcp.verification.compare import bare_kinds_of
 from alita_mcp.verification.trials import FIXES, outcome_in_words
 
 SLOW = frozenset({"timeout", "memory"})
-_LIBRARY_ERRORS = {
-    "JSONDecodeError": ValueError, "URLError": OSError, "HTTPError": OSError, "gaierror": OSError, "error": ValueError,
-    "InvalidOperation": ArithmeticError, "DivisionByZero": ZeroDivisionError, "StatisticsError": ValueError,
-    "ParseError": SyntaxError, "Error": Exception, "PatternError": ValueError, "DecimalException": ArithmeticError,
-}  # fmt: skip
-"""What errors of the standard library are kinds of, as far as they are met often."""
-_OF_THE_WORLD = (OSError, RuntimeError)
+_OF_THE_WORLD = {"OSError", "RuntimeError"}
 """What the doors of a rehearsal raise; behind the real ones stands something else."""
 
 
@@ -61,19 +55,12 @@ class Judgement:
 
     def _error(self, result: RunResult) -> Finding | None:
         name = result.error_type.rpartition(".")[2]
-        kinds = kinds_of(name)
-        if kinds & self._declared or (not self._pure and kinds & {each.__name__ for each in _OF_THE_WORLD}):
+        kinds = bare_kinds_of(result)
+        if kinds & self._declared or (not self._pure and kinds & _OF_THE_WORLD):
             return None
         what = f"{outcome_in_words(result)}, which neither the docstring nor an example announces"
         fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
         return Finding(("error", name), what, fix, hard=False)
-
-
-def kinds_of(name: str) -> set[str]:
-    """Names of the class of that name and of all that it is a kind of, as far as they are known."""
-    known = getattr(builtins, name, None) or _LIBRARY_ERRORS.get(name)
-    parents = known.__mro__ if isinstance(known, type) and issubclass(known, BaseException) else ()
-    return {name, *(parent.__name__ for parent in parents)} - {"object"}
 
 
 class ShownRange:

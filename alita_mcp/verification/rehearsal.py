@@ -22,6 +22,7 @@ from alita_mcp.sandbox.host_patterns import read_pattern
 from alita_mcp.sandbox.seam import Broker, Environment, Gate, Job, RunResult, Sandbox
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.compare import kinds_of
 from alita_mcp.verification.rehearsal_origin import RehearsalGate
 from alita_mcp.verification.rehearsal_samples import FILES, completed, secret_of
 
@@ -122,23 +123,25 @@ class RehearsalBroker(Broker):
         return self._granted.cleaned(result)
 
 
-_PASSED_ON = {"ValueError": ValueError, "LookupError": LookupError, "TimeoutError": TimeoutError}
-"""Errors that a calling tool meets under the same name; all others are RuntimeErrors there."""
+_PASSED_ON = {f"builtins.{kind.__name__}": kind for kind in (ValueError, LookupError, TimeoutError)}
+"""Errors that a calling tool meets under that name, and all kinds of them; all others are RuntimeErrors there."""
 
 
 def value_of(name: str, result: RunResult) -> Any:
     """What a called tool gives the tool that called it.
 
     Raises:
-        ValueError, LookupError, TimeoutError: the called tool raised it.
+        ValueError, LookupError, TimeoutError: the called tool raised it, or a kind of it.
         RuntimeError: the called tool ended without a value in another way; the message says how.
     """
     if result.ok:
         return result.value
-    if result.status == "error" and result.error_type in _PASSED_ON:
-        raise _PASSED_ON[result.error_type](f"{name}: {result.message}"[:1_000])
+    kinds = kinds_of(result) if result.status == "error" else ()
+    kind = next((_PASSED_ON[each] for each in kinds if each in _PASSED_ON), None)
     how = result.error_type if result.status == "error" else result.status
-    raise RuntimeError(f"{name} failed ({how}): {result.message}"[:1_000])
+    if kind is not None and kind.__name__ == how:
+        raise kind(f"{name}: {result.message}"[:1_000])
+    raise (kind or RuntimeError)(f"{name} failed ({how}): {result.message}"[:1_000])
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from typing import Any
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_arguments, validate_result
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.compare import exclude_each_other, same_result
 from alita_mcp.verification.conditions import read_condition
 from alita_mcp.verification.findings import ContractError, brief, failed, is_unicode, shown, shown_arguments
 
@@ -126,8 +126,8 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
 def _contradict(one: Example, other: Example) -> bool:
     if (one.raises is None) != (other.raises is None):
         return True
-    if one.raises is not None:
-        return one.raises != other.raises
+    if one.raises is not None and other.raises is not None:
+        return exclude_each_other(one.raises, other.raises)
     if one.check is not None or other.check is not None:
         return False
     return not same_result(one.expected, other.expected, one.exact or other.exact)

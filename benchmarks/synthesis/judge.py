@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.compare import raised, same_result
 
 if TYPE_CHECKING:
     from benchmarks.synthesis import mutate
@@ -83,7 +83,7 @@ async def holds(request: ToolRequest, example: Example, sandbox: Sandbox) -> boo
         Job(code=request.code, function=request.name, arguments=example.arguments, limits=LIMITS)
     )
     if example.raises is not None:
-        return result.status == "error" and _class_name(result.error_type) == _class_name(example.raises)
+        return raised(example.raises, result)
     if not result.ok:
         return False
     if example.check is not None:
@@ -97,7 +97,3 @@ async def _check_holds(check: str, example: Example, result: RunResult, sandbox:
     words = {"result": result.value, "arguments": example.arguments}
     verdict = await sandbox.run(Job(code=code, function="holds", arguments=words, limits=LIMITS))
     return verdict.ok and verdict.value is True
-
-
-def _class_name(dotted: str) -> str:
-    return dotted.rpartition(".")[2]

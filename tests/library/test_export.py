@@ -85,9 +85,10 @@ def mirror_shape() -> AcceptedVersion:
     )
 
 
-def run_pytest(folder: Path) -> subprocess.CompletedProcess[str]:
+def run_pytest(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    flags = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(folder), *words]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(folder)],
+        [sys.executable, "-m", "pytest", *flags],
         cwd=folder, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 

@@ -135,6 +135,40 @@ def f():
         anything,
     ),
     Hostile(
+        "exception_whose_type_lies_of_its_kinds",
+        r"""
+class M(type):
+    __mro__ = __bases__ = (ValueError,)
+    __name__ = property(lambda cls: 1 / 0)
+    __module__ = 'builtins'
+    def __eq__(cls, other):
+        return True
+    def __hash__(cls):
+        raise SystemExit
+class X(Exception, metaclass=M):
+    __class__ = ValueError
+def f():
+    import builtins, sys
+    sys.modules['builtins'].ValueError = X
+    sys.modules['tool'] = X
+    raise X('x')
+""",
+        lambda result: (
+            "builtins.Exception" in result.error_kinds and "builtins.ValueError" not in result.error_kinds
+        ),
+    ),
+    Hostile(
+        "exception_with_a_thousand_classes",
+        """
+def f():
+    kind = Exception
+    for number in range(1_000):
+        kind = type('x' * 10_000, (kind,), {})
+    raise kind
+""",
+        lambda result: result.status == "error" and len(result.error_kinds) <= 64,
+    ),
+    Hostile(
         "exception_that_causes_itself",
         """
 def f():

@@ -241,10 +241,16 @@ async def test_a_wrong_token_ends_it() -> None:
         [(Kind.RESULT, 0, b"[" * 100_000)],
         [result(status="new")],
         [result(status="ok", seconds="long")],
+        [result(status="error", error_kinds="builtins.ValueError")],
+        [result(status="error", error_kinds=7)],
+        [result(status="error", error_kinds=["builtins.ValueError", None])],
+        [result(status="error", error_kinds=[["builtins.ValueError"]])],
+        [result(status="error", error_kinds=["E"] * 5_000)],
+        [result(status="error", error_kinds=["E" * 5_000])],
         [b"\x00" * 40],
         [b""],
     ],
-    ids=range(14),
+    ids=range(20),
 )
 async def test_a_sandbox_that_breaks_the_protocol_is_an_error_of_the_sandbox(answers: list[Answer]) -> None:
     worker = await greeted(Played(LOADED, *answers), JOB.limits)
@@ -409,6 +415,15 @@ async def test_a_sandbox_that_breaks_the_protocol_while_it_loads_is_an_error(ans
     worker = await greeted(Played(*answers), JOB.limits)
     with pytest.raises(SandboxError, match="protocol"):
         await call(worker, JOB)
+
+
+async def test_the_names_of_an_errors_classes_arrive_and_none_of_them_breaks_a_value() -> None:
+    names = ["json.decoder.JSONDecodeError", "builtins.ValueError", "\ud800"]
+    worker = await greeted(
+        Played(LOADED, result(status="error", error_type="E", error_kinds=names)), JOB.limits
+    )
+    answer = await call(worker, JOB)
+    assert answer.error_kinds == (*names[:2], "\N{REPLACEMENT CHARACTER}")
 
 
 async def test_what_cannot_be_shared_is_told_when_the_code_is_loaded() -> None:

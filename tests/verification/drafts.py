@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from alita_mcp.sandbox.runner.failures import kinds_of
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Job, RunResult
 from alita_mcp.values import Draft, Example
@@ -69,8 +70,9 @@ def behaves_as(function: Callable[..., Any]) -> ScriptedSandbox:
             return RunResult(status="ok", value=function(**job.arguments), wall_seconds=0.25)
         except Exception as error:  # noqa: BLE001 - whatever the tool does is a result
             trace = tuple(f"line {n}" for n in range(12))
+            name, kinds = type(error).__name__, tuple(kinds_of(type(error)))
             return RunResult(
-                status="error", error_type=type(error).__name__, message=str(error), trace=trace[:10]
+                status="error", error_type=name, error_kinds=kinds, message=str(error), trace=trace[:10]
             )
 
     return ScriptedSandbox(answer)

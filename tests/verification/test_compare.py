@@ -1,15 +1,32 @@
-"""When are two results the same?"""
+"""When are two results the same, and when is an error the one asked for?"""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import binascii
+import builtins
 import copy
+import csv
+import decimal
+import json
+import multiprocessing
+import pickle
+import queue
+import re
+import sqlite3
+import urllib.error
+import zoneinfo
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.verification.compare import same_result
+from alita_mcp.sandbox.runner.failures import kinds_of
+from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.verification.compare import exclude_each_other, raised, same_result
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -83,3 +100,94 @@ def test_the_order_does_not_matter_and_exact_is_stricter(one: Any, other: Any) -
 @given(JSON_VALUES, JSON_VALUES)
 def test_a_difference_deep_inside_is_seen(one: Any, other: Any) -> None:
     assert same_result({"k": [one, one]}, {"k": [one, other]}) == same_result(one, other)
+
+
+BUILTINS = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+FROM_MODULES: dict[str, type[BaseException]] = {
+    "json.JSONDecodeError": json.JSONDecodeError, "json.decoder.JSONDecodeError": json.JSONDecodeError,
+    "csv.Error": csv.Error, "binascii.Error": binascii.Error, "base64.binascii.Error": base64.binascii.Error,
+    "decimal.InvalidOperation": decimal.InvalidOperation, "re.error": re.error, "queue.Empty": queue.Empty,
+    "sqlite3.OperationalError": sqlite3.OperationalError, "urllib.error.URLError": urllib.error.URLError,
+    "urllib.error.HTTPError": urllib.error.HTTPError, "pickle.UnpicklingError": pickle.UnpicklingError,
+    "zoneinfo.ZoneInfoNotFoundError": zoneinfo.ZoneInfoNotFoundError, "asyncio.TimeoutError": asyncio.TimeoutError,
+    "asyncio.IncompleteReadError": asyncio.IncompleteReadError, "decimal.DivisionByZero": decimal.DivisionByZero,
+    "multiprocessing.AuthenticationError": multiprocessing.AuthenticationError, "sqlite3.Error": sqlite3.Error,
+}  # fmt: skip
+
+
+def call_that_raised(kind: type[BaseException]) -> RunResult:
+    return RunResult(status="error", error_type=kind.__name__, error_kinds=tuple(kinds_of(kind)))
+
+
+def pytest_accepts(wanted: type[BaseException], kind: type[BaseException]) -> bool:
+    one = OSError() if issubclass(kind, Exception) else KeyboardInterrupt()
+    words = ("several", [one]) if issubclass(kind, BaseExceptionGroup) else ()
+    return pytest.RaisesExc(wanted).matches(kind.__new__(kind, *words))
+
+
+@pytest.mark.parametrize("wanted", BUILTINS | FROM_MODULES)
+def test_the_judge_agrees_with_pytest_about_every_error_asked_for_and_every_error_raised(wanted: str) -> None:
+    asked = (BUILTINS | FROM_MODULES)[wanted]
+    for kind in {*BUILTINS.values(), *FROM_MODULES.values()}:
+        assert raised(wanted, call_that_raised(kind)) == pytest_accepts(asked, kind), kind
+
+
+def test_where_no_class_was_seen_the_name_of_a_builtin_stands_for_its_class() -> None:
+    for wanted, name in product(BUILTINS, {kind.__name__ for kind in BUILTINS.values()}):
+        told = RunResult(status="error", error_type=name)
+        assert raised(wanted, told) == issubclass(BUILTINS[name], BUILTINS[wanted])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "kinds", "is_met"),
+    [
+        ("Late", ("tool.Late", "builtins.Exception"), True),
+        ("tool.Late", ("tool.Late",), True),
+        ("my_tool.Late", ("tool.Late",), True),
+        ("json.Late", ("tool.Late",), False),
+        ("Outer.Late", ("tool.Outer.Late",), True),
+        ("tool.Late", ("Late", "builtins.Exception"), False),
+        ("ValueError", ("tool.ValueError", "builtins.Exception"), False),
+        ("tool.ValueError", ("tool.ValueError", "builtins.Exception"), True),
+        ("ConnectionError", ("requests.exceptions.ConnectionError", "builtins.OSError"), False),
+        ("requests.ConnectionError", ("requests.exceptions.ConnectionError", "builtins.OSError"), True),
+        ("requests.ConnectionError", ("builtins.ConnectionError", "builtins.OSError"), False),
+        ("pydantic.ValidationError", ("pydantic_core._pydantic_core.ValidationError",), True),
+        ("tool.JSONDecodeError", ("json.decoder.JSONDecodeError",), False),
+        ("tool.JSONDecodeError", ("json.decoder.JSONDecodeError", "tool.JSONDecodeError"), True),
+        ("tool.Late", ("tool.Outer.Late",), False),
+        ("json.JSONDecodeError", ("simplejson.errors.JSONDecodeError",), False),
+        ("simplejson.JSONDecodeError", ("json.decoder.JSONDecodeError",), False),
+        ("re.error", ("re.PatternError", "re.error", "builtins.Exception"), True),
+        ("Exception", ("builtins.SystemExit", "builtins.BaseException"), False),
+        ("Late", (), False),
+    ],
+)
+def test_errors_that_are_no_builtins_are_known_by_their_names(
+    wanted: str, kinds: tuple[str, ...], is_met: bool
+) -> None:
+    assert raised(wanted, RunResult(status="error", error_kinds=kinds)) == is_met
+
+
+def test_only_a_call_that_raised_has_raised() -> None:
+    assert not raised("ValueError", RunResult(status="load_failed", error_type="ValueError"))
+    assert not raised("MemoryError", RunResult(status="memory", error_type="MemoryError"))
+
+
+@given(st.sampled_from(sorted(BUILTINS)), st.sampled_from(sorted(BUILTINS)))
+def test_names_exclude_each_other_when_no_builtin_is_both(one: str, other: str) -> None:
+    both = [
+        kind
+        for kind in BUILTINS.values()
+        if issubclass(kind, BUILTINS[one]) and issubclass(kind, BUILTINS[other])
+    ]
+    assert exclude_each_other(one, other) == exclude_each_other(other, one)
+    if exclude_each_other(one, other):
+        assert both == []
+    else:
+        assert both
+    assert not exclude_each_other(one, "json.JSONDecodeError")

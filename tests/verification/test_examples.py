@@ -94,6 +94,41 @@ async def test_the_right_error_must_be_raised() -> None:
     assert quiet.got == "!"
 
 
+def failing(text: str, times: int = 1) -> str:
+    """Refuses an empty text by a library's own error."""
+    return shout(text, times) if text else json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["ValueError", "JSONDecodeError", "json.JSONDecodeError", "builtins.ValueError"]
+)
+async def test_an_error_of_the_class_asked_for_is_one_of_a_kind_of_it(name: str) -> None:
+    examples = (*SHOUT_EXAMPLES[:2], Example(arguments={"text": ""}, raises=name))
+    found = await gate(suite(*examples), behaves_as(failing))
+    assert [check.passed for check in found.checks] == [True, True, True]
+
+
+async def test_the_error_to_ask_for_is_told_with_its_module() -> None:
+    examples = (*SHOUT_EXAMPLES[:2], Example(arguments={"text": ""}, raises="KeyError"))
+    check = await refusal(suite(*examples), behaves_as(failing))
+    assert check.fix == "Raise KeyError, or say raises 'json.decoder.JSONDecodeError' in the example."
+
+
+async def test_an_example_that_any_mistake_would_meet_earns_less_trust() -> None:
+    examples = (*SHOUT_EXAMPLES[:2], Example(arguments={"text": ""}, raises="Exception"))
+    found = await gate(suite(*examples), behaves_as(shout))
+    assert found.passed == 3
+    (soft,) = [check for check in found.checks if not check.passed]
+    assert (soft.hard, soft.fix) == (False, "Say raises 'ValueError', which it raised.")
+
+    def plain(text: str, times: int = 1) -> str:
+        if not text:
+            raise Exception("empty")  # noqa: TRY002 - as a tool may
+        return shout(text, times)
+
+    assert all(check.passed for check in (await gate(suite(*examples), behaves_as(plain))).checks)
+
+
 async def test_an_error_may_be_named_with_its_module() -> None:
     examples = (*SHOUT_EXAMPLES[:2], Example(arguments={"text": ""}, raises="builtins.ValueError"))
     assert (await gate(suite(*examples), behaves_as(shout))).passed == 3
@@ -196,11 +231,20 @@ async def test_contradictions_are_found_before_anything_runs() -> None:
         ({"expected": "A!"}, {"expected": "B!"}),
         ({"expected": "A!"}, {"raises": "ValueError"}),
         ({"raises": "TypeError"}, {"raises": "ValueError"}),
+        ({"raises": "LookupError"}, {"raises": "builtins.ValueError"}),
         ({"check": "result"}, {"raises": "ValueError"}),
     ):
         check = await unrun(SHOUT_EXAMPLES[0], {**text, **one}, {**text, **other})
         assert check.message == "examples 2 and 3 contradict each other: same arguments"
         assert check.case == {"text": "a"}
+
+
+async def test_two_names_of_one_error_do_not_contradict_each_other() -> None:
+    empty = {"arguments": {"text": ""}}
+    for name in ("Exception", "my_tool.Empty"):
+        found = await gate(suite(*SHOUT_EXAMPLES, {**empty, "raises": name}), behaves_as(shout))
+        assert found.total == 4
+        assert not [check for check in found.checks if "contradict" in check.message]
 
 
 async def test_repeated_examples_count_once() -> None:

@@ -80,7 +80,33 @@ async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: Monty
     assert right is not None
     assert raising is not None
     assert (right.passes, raising.passes) == ((True, False), (False, True))
-    assert raising.outputs == ("error ValueError", "error ValueError")
+    assert raising.outputs == ("error ValueError", "raises ValueError")
+
+
+async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(sandbox: MontySandbox) -> None:
+    refusing = [
+        HEAD + f"    if number < 0:\n        {line}\n    return number / 2\n"
+        for line in (
+            "raise ValueError('x')",
+            "import json\n        json.loads('{')",
+            "raise KeyError('x')",
+        )
+    ]
+    below = {"arguments": {"number": -1}}
+    tests = [Example(**below, raises="ValueError"), Example(**below, expected=-0.5), example(4, expected=2)]
+    found = await matrix_of(sandbox, *refusing, suites=[tests])
+    plain, decoding, other = (row.outputs for row in found.rows if row is not None)
+    assert plain == decoding == ("raises ValueError", "raises ValueError", "value 2")
+    assert other == ("error KeyError", "error KeyError", "value 2")
+    assert accept(found.as_matrix(refusing)).share == pytest.approx(2 / 3)
+    narrow = Example(**below, raises="json.JSONDecodeError")
+    found = await matrix_of(sandbox, *refusing, suites=[[*tests, narrow]])
+    plain, decoding, _ = (row.outputs for row in found.rows if row is not None)
+    assert plain[0] == "raises ValueError"
+    assert decoding[0] == "raises ValueError json.JSONDecodeError"
+    without = await matrix_of(sandbox, *refusing, suites=[tests[1:]])
+    words = [row.outputs[0] for row in without.rows if row is not None]
+    assert words == ["error ValueError", "error JSONDecodeError", "error KeyError"]
 
 
 async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: MontySandbox) -> None:

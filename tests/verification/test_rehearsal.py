@@ -345,8 +345,23 @@ async def test_a_sandbox_that_fails_in_a_called_tool_is_not_the_callers_failure(
         (RunResult(status="error", error_type="ValueError", message="m"), ValueError, "x: m"),
         (
             RunResult(status="error", error_type="KeyError", message="m"),
-            RuntimeError,
+            LookupError,
             "x failed (KeyError): m",
+        ),
+        (
+            RunResult(
+                status="error",
+                error_type="JSONDecodeError",
+                error_kinds=("json.decoder.JSONDecodeError", "builtins.ValueError", "builtins.Exception"),
+                message="m",
+            ),
+            ValueError,
+            "x failed (JSONDecodeError): m",
+        ),
+        (
+            RunResult(status="error", error_type="TypeError", message="m"),
+            RuntimeError,
+            "x failed (TypeError): m",
         ),
         (RunResult(status="timeout", message="30 s"), RuntimeError, "x failed (timeout): 30 s"),
     ],

@@ -98,6 +98,8 @@ class GrantedBroker(Broker):
         return result.model_copy(
             update={
                 "value": redact_json(result.value, values),
+                "error_type": redact(result.error_type, values),
+                "error_kinds": tuple(redact(name, values) for name in result.error_kinds),
                 "message": redact(message, values),
                 "trace": tuple(redact(line, values) for line in result.trace),
                 "stdout": redact(result.stdout, values),

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
 import linecache
 import os
+import sys
+from types import ModuleType
 from typing import Any
 
 FILE = "tool.py"
 MAX_TRACE = 10
+MAX_KINDS = 64
+MAX_KIND = 300
+_MAX_NAMES = 4
 _FORKERS = {"_execute_child", "_fork_exec", "_launch", "start"}
 _SHARED_MEMORY = "/dev/shm"
+_MODULES = sys.modules
+_BUILTINS = {
+    id(kind): kind.__name__
+    for kind in vars(builtins).values()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+_mro, _name, _qualname, _module = (
+    type.__dict__[word].__get__ for word in ("__mro__", "__name__", "__qualname__", "__module__")
+)
+"""Read past the metaclass, which is the tool's and may answer anything."""
+_content = vars(ModuleType)["__dict__"].__get__
 
 
 def head(status: str, problem: BaseException, limits: dict[str, int] | None = None) -> dict[str, Any]:
@@ -19,10 +36,56 @@ def head(status: str, problem: BaseException, limits: dict[str, int] | None = No
     limit = _limit_of(problem, limits) if limits else ""
     return {
         "status": status,
-        "error_type": type(problem).__name__[:200],
+        "error_type": _plain(_name(type(problem)))[:200],
+        "error_kinds": kinds_of(type(problem)) if status == "error" else [],
         "message": f"{text}: hit the limit of {limit}" if limit else text,
         "trace": _trace_of(problem),
     }
+
+
+def kinds_of(error: type) -> list[str]:
+    """Names of an exception's class and of all that it derives from, with their modules; nearest first.
+
+    A class has each name that its own module and the tool give it (`re.error` is `re.PatternError`). Only a builtin is
+    called one; a class that is not found where it says that it is has its bare name.
+    """
+    names: list[str] = []
+    for kind in _mro(error)[:MAX_KINDS]:
+        if kind is not object:
+            names += _names_of(kind)
+    return [name[:MAX_KIND] for name in names[:MAX_KINDS]]
+
+
+def _names_of(kind: type) -> list[str]:
+    names, module = _bound_in("tool", kind), _own_module(kind)
+    if id(kind) in _BUILTINS:
+        return [f"builtins.{_BUILTINS[id(kind)]}", *names]
+    if module not in {"tool", "builtins"}:
+        names = [*_bound_in(module, kind), *names]
+    inner = _plain(_qualname(kind))
+    if module == "tool" and "<" not in inner:
+        return names or [f"tool.{inner}"]
+    return names or [_plain(_name(kind)).rpartition(".")[2]]
+
+
+def _own_module(kind: type) -> str:
+    try:
+        return _plain(_module(kind))
+    except (AttributeError, TypeError):  # it has none, or one that is no text
+        return ""
+
+
+def _bound_in(module: str, kind: type) -> list[str]:
+    try:
+        bound = list(_content(_MODULES[module]).items())
+        return [f"{module}.{_plain(name)}" for name, value in bound if value is kind][:_MAX_NAMES]
+    except BaseException:  # there is no such module, it is none, or its names are no texts
+        return []
+
+
+def _plain(text: str) -> str:
+    """A text as just that, whatever class of text the tool made of it."""
+    return str.__getitem__(text, slice(MAX_KIND))
 
 
 def _limit_of(problem: BaseException, limits: dict[str, int]) -> str:

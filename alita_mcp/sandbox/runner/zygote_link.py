@@ -150,4 +150,5 @@ def cleaned(head: dict[str, Any]) -> dict[str, Any]:
         name: str(head.get(name, ""))[:4000] for name in ("status", "error_type", "message")
     }
     kept["trace"] = [str(line)[:400] for line in head.get("trace", [])][:10]
+    kept["error_kinds"] = [str(name)[:300] for name in head.get("error_kinds", [])[:64]]
     return kept
