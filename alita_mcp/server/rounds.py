@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 10
 """A client gives up when one call of its is answered with questions more often."""
-_MORE_ROUNDS = "there are more questions than one call may ask; call synthesize_tool with this job_id"
+_MORE_ROUNDS = (
+    "there are more questions for your {} than one call may ask; call synthesize_tool with this job_id"
+)
 
 
 class State(Value):
@@ -107,7 +109,7 @@ async def answered_in_call(
     if not isinstance(outcome, Working) or not desk.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
-        return outcome.model_copy(update={"next": _MORE_ROUNDS})
+        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(desk.asks)})
     return _questions(job, channel_of(desk), desk.hand_out(), rounds + 1)
 
 
