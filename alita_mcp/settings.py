@@ -52,6 +52,16 @@ def read_choice(said: Any) -> Any:
 RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
+def default_home() -> Path:
+    """Where the library lives unless a person says otherwise."""
+    return platformdirs.user_data_path("alita-mcp", appauthor=False)
+
+
+def use_home(home: Path) -> None:
+    """Lets settings that are read from now on, in this process and those it starts, name another home."""
+    os.environ["ALITA_HOME"] = str(home.expanduser().absolute())
+
+
 class Settings(BaseSettings):
     """All that a person can set; each field is read from `ALITA_<NAME>`."""
 
@@ -59,7 +69,7 @@ class Settings(BaseSettings):
         env_prefix="ALITA_", frozen=True, extra="ignore", use_attribute_docstrings=True, env_ignore_empty=True
     )
 
-    home: Path = Field(default_factory=lambda: platformdirs.user_data_path("alita-mcp", appauthor=False))
+    home: Path = Field(default_factory=default_home)
     """Where the library lives."""
     sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|monty|[\w.]+:\w+)$")
     """`auto`, `docker`, `bubblewrap`, `monty`, or `module:Class` of another back end."""
@@ -90,6 +100,9 @@ class Settings(BaseSettings):
     policy: Literal["auto", "ask", "locked"] = "ask"
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""
+    elicit: bool | None = None
+    """Whether the person at a client that shows forms is asked there to approve what a new tool asks for. Unset: yes
+    over stdio; no over HTTP, where whoever connects could answer for you."""
     grants_file: Path | None = None
     """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None

@@ -442,6 +442,22 @@ async def test_a_line_for_a_name_that_does_not_exist_yet_grants_nothing_to_what_
         assert library.permits.of(first) == asked
 
 
+async def test_every_line_that_grants_is_journalled_once_as_the_files(home: Path, tmp_path: Path) -> None:
+    digest = f"sha256:{64 * 'a'}"
+    lines = {
+        "ask_model": {"model": True, "any_version": True},
+        "ask_other": {"model": True, "digest": digest},
+    }
+    settings = Settings(home=home, grants_file=write_json(tmp_path / "grants.json", lines))
+    for _ in range(2):
+        async with open_library(settings, starters=no_starters) as library:
+            rows = library.journal(9, "grants line bound")
+    assert sorted((row.name, row.detail["from"], row.detail["digest"]) for row in rows) == [
+        ("ask_model", "grants_file", "every version"),
+        ("ask_other", "grants_file", digest),
+    ]
+
+
 def test_lines_that_could_not_be_bound_grant_nothing_until_they_are(tmp_path: Path) -> None:
     path, busy = write_json(tmp_path / "grants.json", {}), [True]
     manifest = manifest_of(simple("ask_model", grants=Grants(model=True)), 1)

@@ -9,11 +9,13 @@ from typing import Any, Literal
 import anyio
 
 from alita_mcp.agent.react import Solution, solve
+from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
+from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
@@ -56,6 +58,9 @@ class App:
         self.sandbox = calls.sandbox
         self.jobs = jobs
         self.toolsmith = toolsmith
+        self.alita = alita_command(settings.home)
+        """How a person calls the command for this library from any shell."""
+        self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._model = model
         self._learning = learning
         self._verified_only = settings.promote == "verified"
@@ -117,12 +122,15 @@ class App:
 
         return self.jobs.start(work, key, lent)
 
-    async def answer(self, job: SynthesisJob, on_stage: OnStage, until: Wait | None = None) -> Outcome:
+    async def answer(
+        self, job: SynthesisJob, on_stage: OnStage, until: Wait | None = None, spent_s: float = 0
+    ) -> Outcome:
         """A job's outcome; `working` when it is not there within `answer_within_s`, or before `until` returns.
 
-        Cancelling this call cancels the job.
+        `spent_s` of that time are over. Cancelling this call cancels the job.
         """
-        return await self.jobs.answer(job, self.settings.answer_within_s, on_stage, until)
+        within_s = max(0.0, self.settings.answer_within_s - spent_s)
+        return await self.jobs.answer(job, within_s, on_stage, until)
 
     async def run(
         self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: Asker = NOBODY

@@ -12,8 +12,8 @@ from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.keeping import tell
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
-from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
-from alita_mcp.library.approving import difference, version_to_approve
+from alita_mcp.errors import UsageError
+from alita_mcp.library.approving import approved_last, difference, version_to_approve
 from alita_mcp.library.grants_file import read_grants
 from alita_mcp.values import Grants, StoredVersion
 
@@ -52,8 +52,13 @@ async def approve(options: argparse.Namespace, output: Output) -> int:
         ):
             output.note("Nothing was approved.")
             return 1
-        seen = current if digest is None else None
-        tell(await library.approve(name, stored.manifest.digest, part=part, seen=seen), output)
+        seen, source = (current, "terminal") if digest is None else (None, "digest")
+        tell(
+            await library.approve(
+                name, stored.manifest.digest, part=part, seen=seen, origin={"from": source}
+            ),
+            output,
+        )
     return 0
 
 
@@ -75,7 +80,7 @@ async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, 
             "There is no terminal to ask on, so the digest of the version has to be named.",
             hint=f"Look at `alita show {name} {manifest.version}`, then: alita approve {name} DIGEST",
         )
-    before = await _approved_last(name, library)
+    before = await approved_last(library, name)
     output.note(f"{name} v{manifest.version}  {manifest.digest}")
     output.note(
         f"compared with v{before.manifest.version}, approved last:" if before else "never approved before:"
@@ -90,14 +95,3 @@ async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, 
     what = "this part of it" if part is not None else "all that it asks for"
     output.note(f"Approve {what} for v{manifest.version}? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-async def _approved_last(name: str, library: Library) -> StoredVersion | None:
-    """The version that was approved last, if its files are as they were."""
-    digest = library.tools.approved_last(name)
-    if digest is None:
-        return None
-    try:
-        return await version_to_approve(library, name, digest)
-    except (ToolNotFound, ToolUnavailable):
-        return None

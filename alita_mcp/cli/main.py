@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
@@ -30,7 +31,7 @@ from alita_mcp.cli import (
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import AlitaError, Cancelled
-from alita_mcp.settings import keep_warnings_harmless, read_settings
+from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -51,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     options = build_parser().parse_args(argv)
     output = Output(as_json=options.as_json)
+    if options.home is not None:
+        use_home(options.home)
     if (
         signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     ):  # as a shell script starts what it puts into the background
@@ -80,6 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"alita {__version__}")
+    parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, finding, running, making, keeping, approving,

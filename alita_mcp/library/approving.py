@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from difflib import unified_diff
 from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.catalogue_reader import CatalogueReader
 from alita_mcp.library.hosts import ANY, covers
 from alita_mcp.library.permits import WORKSPACES, in_words, too_thin
 from alita_mcp.library.trust import may_hold_grants
 from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
 
+SHOWN_DIGITS = 12
+"""Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
+MAX_QUESTION = 4_000
+"""Characters; whoever asks for more than a person reads there is approved by the command."""
+
 
 class Versions(Protocol):
     """As much of a library as is asked here."""
+
+    @property
+    def tools(self) -> CatalogueReader:
+        """Whatever is to be read of many tools at once."""
+        ...
 
     def entry(self, name: str) -> CatalogueEntry:
         """One tool as it stands."""
@@ -107,3 +119,50 @@ def difference(now: Manifest, before: Manifest | None) -> list[str]:
     lines = [f"+ {wish}" for wish in in_words(now.grants) if wish not in known]
     lines += [f"- {wish}" for wish in sorted(known - wishes)]
     return lines + [f"  {wish}" for wish in in_words(now.grants) if wish in known]
+
+
+async def approved_last(library: Versions, name: str) -> StoredVersion | None:
+    """The version that was approved last, if its files are as they were."""
+    digest = library.tools.approved_last(name)
+    if digest is None:
+        return None
+    try:
+        return await version_to_approve(library, name, digest)
+    except (ToolNotFound, ToolUnavailable):
+        return None
+
+
+def question_about(stored: StoredVersion, before: StoredVersion | None, alita: str) -> str | None:
+    """What a person at a client is asked about a version; None where only the command can grant it.
+
+    No word of the tool's author is in it but its name and what it asks for. `alita` is how the command is called.
+    """
+    manifest = stored.manifest
+    name, number = manifest.name, manifest.version
+    if not may_hold_grants(manifest) or ANY in manifest.grants.network:
+        return None
+    wishes = "\n".join(f"  {line}" for line in difference(manifest, before.manifest if before else None))
+    digest = manifest.digest[: manifest.digest.index(":") + 1 + SHOWN_DIGITS]
+    text = (
+        f"May the tool {name} v{number} have what it asks for? An agent had it made on this alita server, "
+        f"where it passed its gates.\nDigest: {digest}…\n{_compared(stored, before)}\n{wishes}\n"
+        f"`{alita} show {name} {number} --source` shows its code. Approved, it becomes the current version, and "
+        "all clients of the server can call it."
+    )
+    return text if len(text) <= MAX_QUESTION else None
+
+
+def _compared(stored: StoredVersion, before: StoredVersion | None) -> str:
+    """What the lines of wishes are compared with, and whether the code is another."""
+    if before is None:
+        return "Never approved before. It asks for:"
+    old, new = before.code.splitlines(), stored.code.splitlines()
+    changed = [line[0] for line in unified_diff(old, new, lineterm="", n=0) if line[:3] not in ("---", "+++")]
+    lines = (
+        f"{changed.count('+')} lines of code added, {changed.count('-')} removed"
+        if changed
+        else "the same code"
+    )
+    return (
+        f"Compared with v{before.manifest.version}, approved last: {lines}. It asks for (+ new, - no longer):"
+    )

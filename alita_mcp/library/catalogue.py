@@ -209,7 +209,9 @@ class Catalogue:
         with self._transaction() as db:
             db.execute(BIND, {"name": name, "line": line})
             digest = str(db.execute(BOUND, {"name": name, "line": line}).fetchone()["digest"])
-            _journal(db, "grants line bound", name, None, {"digest": digest})
+            said = json.loads(line)
+            covers = "every version" if said.get("any_version") else said.get("digest") or digest
+            _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
         return digest
 
     def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:

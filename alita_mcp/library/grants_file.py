@@ -156,9 +156,10 @@ def _entry(path: Path, name: str, given: Any) -> FiledGrants:
 
 
 def _bound(name: str, line: FiledGrants, bind: Bind) -> FiledGrants:
-    if line.any_version or line.digest is not None:
-        return line
-    return line.model_copy(update={"digest": bind(name, line.model_dump_json())})
+    current = bind(name, line.model_dump_json())
+    return (
+        line if line.any_version or line.digest is not None else line.model_copy(update={"digest": current})
+    )
 
 
 def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:

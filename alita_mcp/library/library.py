@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -166,15 +166,16 @@ class Library:
         part: Grants | None = None,
         seen: int | None = None,
         by: By = "person",
+        origin: Mapping[str, str] | None = None,
     ) -> CatalogueEntry:
-        """Grants what one version asks for, or a part, and makes that version current; raises as `approval_of`.
+        """Grants what one version asks for, or a part; raises as `approval_of`, or where it is not as `seen`.
 
-        ToolUnavailable too where another version than the `seen` one is current by now.
+        The `origin` (`from` terminal, digest, policy or elicitation, at which `client`) is journalled.
         """
         wanted = await approval_of(self, name, digest, part)
         if wanted is None:
             return self.entry(name)
-        entry = await self._alter("approved", name, seen=seen, by=by, **wanted)
+        entry = await self._alter("approved", name, seen=seen, by=by, **(wanted | dict(origin or {})))
         if by == "person" and entry.manifest.digest != wanted["digest"]:
             raise naming.not_as_seen(name)
         return entry

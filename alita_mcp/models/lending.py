@@ -1,5 +1,7 @@
 """A model that a client lends: questions wait on a desk until the client carries them to its model and brings answers.
 
+A desk of its own takes the question that only the person at a client answers.
+
 Nobody can be asked but while a client is there. A question is carried at once where a call of the client can do so,
 or handed out together with all others that wait; one that nobody answers in time ends the asking.
 """
@@ -11,7 +13,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, Literal
 
 import anyio
 
@@ -26,7 +29,17 @@ MAX_HANDED_OUT = 2
 """How often a question is handed out before one that comes back without an answer counts as refused."""
 HINT = "Allow it at the client, set ALITA_MODEL, or hand in code and tests."
 
-Answer = Completion | ModelError
+
+class Decision(StrEnum):
+    """What a person who is asked to approve something says."""
+
+    APPROVED = "approved"
+    DECLINED = "declined"
+    CANCELLED = "cancelled"
+    """The question was put away without a choice."""
+
+
+Answer = Completion | Decision | ModelError
 Carrier = Callable[["Question"], Awaitable[Answer]]
 """Brings one question to the client's model; answers with `Refused` when no other is worth bringing."""
 
@@ -66,15 +79,17 @@ class Round:
 class Desk:
     """Where the questions of one synthesis wait for its client."""
 
-    def __init__(self, wait_s: float, owner: str = "") -> None:
+    def __init__(self, wait_s: float, owner: str = "", *, asks: Literal["model", "person"] = "model") -> None:
         """An empty desk.
 
         Args:
             wait_s: How long a question waits for its answer.
             owner: Names the connection that asked for the synthesis, where it lasts longer than one request.
+            asks: Who answers at the client.
         """
         self.wait_s = wait_s
         self.owner = owner
+        self.asks = asks
         self._open: dict[str, Question] = {}
         self._carriers: list[Carrier] = []
         self._changed = anyio.Event()
@@ -85,6 +100,10 @@ class Desk:
     def model(self, role: Role | None) -> LanguageModel:
         """The client's model in a role."""
         return LentModel(self, role)
+
+    @property
+    def _who(self) -> str:
+        return f"The client's {self.asks}"
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -126,7 +145,7 @@ class Desk:
         for question in asked.questions:
             answer = answers.get(question.key)
             if answer is None and question.handed_out >= MAX_HANDED_OUT:
-                answer = Refused(f"{NAME[0].upper()}{NAME[1:]} left a question unanswered.", hint=HINT)
+                answer = Refused(f"{self._who} left a question unanswered.", hint=HINT)
             question.answer = answer
         self._wake()
 
@@ -156,6 +175,29 @@ class Desk:
             Refused: it does not answer this or an earlier question.
             ModelError: it answered with something that is no answer.
         """
+        answer = await self._answer_to(role, messages, max_tokens, temperature)
+        if not isinstance(answer, Completion):
+            raise ModelError(f"{NAME[0].upper()}{NAME[1:]} answered with a decision.", hint=HINT)
+        return answer
+
+    async def ask_person(self, question: str) -> Decision:
+        """What the person at the client decides.
+
+        Raises:
+            ModelError: nobody is asked or answers, or the answer is no decision.
+        """
+        answer = await self._answer_to(None, (Message(role="user", content=question),), None, None)
+        if not isinstance(answer, Decision):
+            raise ModelError("The client answered with something that is no decision.")
+        return answer
+
+    async def _answer_to(
+        self,
+        role: Role | None,
+        messages: Sequence[Message],
+        max_tokens: int | None,
+        temperature: float | None,
+    ) -> Completion | Decision:
         if self._refusal is not None:
             raise _again(self._refusal)
         self._asked += 1
@@ -186,7 +228,7 @@ class Desk:
 
     def _too_late(self) -> Refused:
         return Refused(
-            f"The client did not bring an answer of its model within {self.wait_s:g} s.", hint=HINT
+            f"The client did not bring an answer of its {self.asks} within {self.wait_s:g} s.", hint=HINT
         )
 
     def _close(self, refusal: Refused) -> None:

@@ -12,6 +12,7 @@ import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.library.command import spelled
 from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.failures import answered
 from alita_mcp.server.listing import page_of
@@ -79,6 +80,13 @@ class Dispatcher:
 
     async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
         app = await self._shared.get()
+        try:
+            return await self._answered(app, ctx, params)
+        except AlitaError as failure:
+            failure.hint = spelled(failure.hint, app.alita)
+            raise
+
+    async def _answered(self, app: App, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
         found = self._find(params.name)
         if found is None:
             raise self._unknown(params.name, app)

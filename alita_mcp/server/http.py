@@ -189,7 +189,8 @@ class _Web(uvicorn.Server):
 def _built(settings: Settings) -> Server[Any]:
     from alita_mcp.server.build import build_server
 
-    return build_server(settings.model_copy(update={"review": settings.review or "describe"}))
+    closed = {"review": settings.review or "describe", "elicit": bool(settings.elicit)}
+    return build_server(settings.model_copy(update=closed))
 
 
 def _sessions(server: Server[Any], security: TransportSecuritySettings) -> ResumableSessions:

@@ -13,23 +13,26 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.library.command import spelled
 from alita_mcp.library.signature import signature_of
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of, client_of, name_of_client
 from alita_mcp.server.definitions import META_DEFINITIONS
+from alita_mcp.server.elicitation import approval_desk
 from alita_mcp.server.results import run_and_deliver
-from alita_mcp.server.rounds import answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.visibility import call_and_visible
+from alita_mcp.synthesis.jobs import SynthesisJob
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context, ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
+    from alita_mcp.synthesis.jobs import OnStage
     from alita_mcp.synthesis.outcomes import Outcome
 
 STAGE_SECONDS = 1.0
@@ -39,6 +42,8 @@ _JSON_FIELDS = {
     "synthesize_tool": ("tests", "use_when", "packages", "network", "breaks"),
 }
 """Fields that models like to send as JSON text."""
+_NAMING_COMMANDS = {"how", "kept", "why", "fix"}
+"""Fields of outcomes that name commands for people."""
 _NEXT = {
     "match": "call the first result",
     "possible": "see whether a result serves; if none does, call synthesize_tool",
@@ -150,17 +155,15 @@ async def _manage(call: ToolCall) -> ToolAnswer:
 
 
 async def _synthesize(call: ToolCall) -> ToolAnswer:
-    asked = dict(call.arguments)
+    started, asked = anyio.current_time(), dict(call.arguments)
     job_id = asked.pop("job_id", None)
     if job_id is not None and asked:
         raise InvalidArguments(
             "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
         )
-    parked = parked_job(call)
-    if parked is not None:
-        job, rounds = parked
-    elif job_id is not None:
-        job, rounds = call.app.jobs.find(job_id), 0
+    known = parked_job(call) or (Parked(call.app.jobs.find(job_id), 0) if job_id is not None else None)
+    if known is not None:
+        job, rounds = known
     else:
         request = await off_loop(
             partial(read_request, asked, name_of_client(call.ctx), client_of(call.ctx)),
@@ -169,7 +172,12 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         if isinstance(request, Rejected):
             return _outcome_answer(call, request)
         job, rounds = call.app.begin(request, desk_for(call)), 0
-    outcome = await answered_in_call(call, job, progress_of(call.ctx), rounds)
+    on_stage = progress_of(call.ctx)
+    outcome = await answered_in_call(call, job, on_stage, rounds)
+    asking = await _question_about(call, outcome)
+    if asking is not None:
+        job, spent_s = asking, anyio.current_time() - started
+        outcome = await answered_in_call(call, job, on_stage, rounds, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
@@ -179,11 +187,24 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
 
 async def _until_done(call: ToolCall, job: SynthesisJob, task: Task) -> types.CallToolResult:
     """The job's answer, however long it takes; cancelled, it cancels the job."""
-    return _outcome_answer(call, await answered_in_task(call, job, task))
+    outcome = await answered_in_task(call, job, task)
+    asking = await _question_about(call, outcome)
+    return _outcome_answer(call, await answered_in_task(call, asking, task) if asking else outcome)
+
+
+async def _question_about(
+    call: ToolCall, outcome: Outcome | types.InputRequiredResult
+) -> SynthesisJob | None:
+    """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
+    if not isinstance(outcome, NeedsApproval) or (desk := approval_desk(call)) is None:
+        return None
+    return await call.app.approvals.begin(outcome, desk, asker_of(call.ctx))
 
 
 def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     structured = outcome.model_dump(mode="json")
+    for field in _NAMING_COMMANDS & structured.keys():
+        structured[field] = spelled(structured[field], call.app.alita)
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):

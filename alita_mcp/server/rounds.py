@@ -1,4 +1,4 @@
-"""Syntheses that ask the client's model: carried out within one call, parked between rounds of calls, or as a task.
+"""Jobs that ask the client's model or its person: within one call, parked between rounds of calls, or as a task.
 
 A client of the 2025 protocols is sent requests while its call waits. One of 2026-07-28 is answered with the questions;
 its next call brings the answers and a state that names the parked job and the round, sealed by the SDK's boundary:
@@ -7,20 +7,21 @@ encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import anyio
 import mcp_types as types
 from pydantic import ValidationError
 
 from alita_mcp.errors import UsageError
-from alita_mcp.server.sampling import answer_of, can_be_asked, carrier_of, is_modern, request_for
+from alita_mcp.server import elicitation, sampling
+from alita_mcp.server.sampling import is_modern
 from alita_mcp.synthesis.outcomes import Working
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:
-    from alita_mcp.models.lending import Desk, Round
-    from alita_mcp.server.sources import ToolCall
+    from alita_mcp.models.lending import Answer, Carrier, Desk, Question, Round
+    from alita_mcp.server.sources import Context, ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
     from alita_mcp.synthesis.outcomes import Outcome
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 10
 """A client gives up when one call of its is answered with questions more often."""
 _MORE_ROUNDS = (
-    "there are more questions for your model than one call may ask; call synthesize_tool with this job_id"
+    "there are more questions for your {} than one call may ask; call synthesize_tool with this job_id"
 )
 
 
@@ -38,6 +39,20 @@ class State(Value):
     job: str
     round: str
     rounds: int
+
+
+class Channel(Protocol):
+    """How questions of one kind travel: `sampling` to the client's model, `elicitation` to its person."""
+
+    def can_be_asked(self, ctx: Context) -> bool: ...  # noqa: D102 - as both modules say
+    def request_for(self, question: Question) -> types.InputRequest: ...  # noqa: D102
+    def answer_of(self, response: Any, _question: Question) -> Answer: ...  # noqa: D102
+    def carrier_of(self, ctx: Context) -> Carrier: ...  # noqa: D102
+
+
+def channel_of(desk: Desk) -> Channel:
+    """The channel for the questions of a desk."""
+    return elicitation if desk.asks == "person" else sampling
 
 
 class Parked(NamedTuple):
@@ -61,6 +76,7 @@ def parked_job(call: ToolCall) -> Parked | None:
     if job.desk is not None:
         asked = {question.key: question for question in job.desk.waiting}
         given = call.params.input_responses or {}
+        answer_of = channel_of(job.desk).answer_of
         answers = {key: answer_of(given[key], asked[key]) for key in asked.keys() & given.keys()}
         job.desk.take(state.round, answers)
     return Parked(job, state.rounds)
@@ -80,34 +96,34 @@ def read_state(sealed: str) -> State:
 
 
 async def answered_in_call(
-    call: ToolCall, job: SynthesisJob, on_stage: OnStage, rounds: int = 0
+    call: ToolCall, job: SynthesisJob, on_stage: OnStage, rounds: int = 0, spent_s: float = 0
 ) -> Outcome | types.InputRequiredResult:
-    """What one call is answered with: the outcome, `working`, or questions to the client's model."""
+    """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
     desk = job.desk
-    if desk is None or not can_be_asked(call.ctx):
-        return await call.app.answer(job, on_stage)
+    if desk is None or not channel_of(desk).can_be_asked(call.ctx):
+        return await call.app.answer(job, on_stage, spent_s=spent_s)
     if not is_modern(call.ctx):
-        with desk.carried_by(carrier_of(call.ctx)):
-            return await call.app.answer(job, on_stage)
-    outcome = await call.app.answer(job, on_stage, desk.ready)
+        with desk.carried_by(channel_of(desk).carrier_of(call.ctx)):
+            return await call.app.answer(job, on_stage, spent_s=spent_s)
+    outcome = await call.app.answer(job, on_stage, desk.ready, spent_s)
     if not isinstance(outcome, Working) or not desk.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
-        return outcome.model_copy(update={"next": _MORE_ROUNDS})
-    return _questions(job, desk.hand_out(), rounds + 1)
+        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(desk.asks)})
+    return _questions(job, channel_of(desk), desk.hand_out(), rounds + 1)
 
 
-def _questions(job: SynthesisJob, asked: Round, rounds: int) -> types.InputRequiredResult:
+def _questions(job: SynthesisJob, channel: Channel, asked: Round, rounds: int) -> types.InputRequiredResult:
     state = State(job=job.id, round=asked.token, rounds=rounds)
     return types.InputRequiredResult(
-        input_requests={question.key: request_for(question) for question in asked.questions},
+        input_requests={question.key: channel.request_for(question) for question in asked.questions},
         request_state=state.model_dump_json(),
     )
 
 
 async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Outcome:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    desk = job.desk if can_be_asked(call.ctx) else None
+    desk = job.desk if job.desk and channel_of(job.desk).can_be_asked(call.ctx) else None
     while True:
         outcome = await call.app.answer(job, task.report, desk.ready if desk else None)
         if not isinstance(outcome, Working):
@@ -122,12 +138,14 @@ async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Out
 
 async def _ask_in_task(desk: Desk, task: Task) -> None:
     """One round; without answers in time the questions end by themselves."""
-    asked = desk.hand_out()
-    requests = {question.key: request_for(question) for question in asked.questions}
+    asked, channel = desk.hand_out(), channel_of(desk)
+    requests = {question.key: channel.request_for(question) for question in asked.questions}
     wire = {
         key: request.model_dump(by_alias=True, mode="json", exclude_none=True)
         for key, request in requests.items()
     }
     with anyio.move_on_after(desk.wait_s):
         given = await task.ask(wire)
-        desk.take(asked.token, {each.key: answer_of(given[each.key], each) for each in asked.questions})
+        desk.take(
+            asked.token, {each.key: channel.answer_of(given[each.key], each) for each in asked.questions}
+        )

@@ -30,7 +30,14 @@ def outcome_text(outcome: Answer) -> str:
     """What came of a synthesis."""
     if outcome["status"] == "needs_code":
         return _template_text(outcome)
-    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT)
+    text = _OUTCOMES[outcome["status"]](outcome)
+    return clipped(text, max(MAX_TEXT, _end_of_command(text)))
+
+
+def _end_of_command(text: str) -> int:
+    """Behind the first command that a person is to type, which is never cut; 0 where there is none."""
+    first = text.find("`")
+    return 2 + text.find("`", first + 1) if first >= 0 else 0
 
 
 def _created(outcome: Answer) -> str:
@@ -99,7 +106,9 @@ def _needs_approval(outcome: Answer) -> str:
     asked = clipped(", ".join(outcome["grants"]), 120)
     kept = f" {outcome['kept'].partition(':')[0]}." if outcome.get("kept") else ""
     passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
-    return f"{passed} It needs {asked}. {_broken(outcome)}{outcome['how']}"
+    said = outcome.get("asked")
+    answered = f"{said[0].upper()}{said[1:]}. " if said else ""
+    return f"{passed} It needs {asked}. {answered}{_broken(outcome)}{outcome['how']}"
 
 
 _OUTCOMES = {

@@ -114,6 +114,8 @@ class NeedsApproval(Value):
     breaks: tuple[Broken, ...] = ()
     kept: str = ""
     """All as in `Created`."""
+    asked: str = ""
+    """What came of asking the person at this client; empty where nobody was asked there."""
 
 
 class NeedsCode(Value):

@@ -287,9 +287,9 @@ class Toolsmith:
             return Exists(
                 tool=name, version=entry.manifest.version, why="another client published this name first"
             )
-        return await self._answer(manifest, accepted.report)
+        return await self.outcome_of(manifest, accepted.report)
 
-    async def _answer(self, manifest: Manifest, report: VerificationReport) -> Outcome:
+    async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
         """What a published version can do now: all that it asks for was granted, or a person is needed."""
         name = manifest.name
         waits = await self._unless_granted(manifest, report)
@@ -319,7 +319,9 @@ class Toolsmith:
         verified = may_hold_grants(manifest)
         asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
         if self._settings.policy == "auto" and verified and asks:
-            await self._library.approve(manifest.name, manifest.digest, by="policy")
+            await self._library.approve(
+                manifest.name, manifest.digest, by="policy", origin={"from": "policy"}
+            )
         if self._library.permits.of(manifest) is not None:
             return None
         thin = what_would_raise(report)

@@ -1,0 +1,115 @@
+"""Approvals at a client: a version that waits for a person in, the question asked there, what stands afterwards out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alita_mcp.app.learning import Asker
+from alita_mcp.errors import AlitaError, ModelError, UsageError
+from alita_mcp.library.approving import approved_last, question_about
+from alita_mcp.models.lending import Decision, Desk
+from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Outcome
+from alita_mcp.values import StoredVersion
+
+if TYPE_CHECKING:
+    from alita_mcp.library.library import Library
+    from alita_mcp.settings import Settings
+    from alita_mcp.synthesis.jobs import Jobs, OnStage, SynthesisJob
+    from alita_mcp.synthesis.toolsmith import Toolsmith
+
+MAX_REMEMBERED = 1_000
+_SAID = {
+    Decision.DECLINED: "the person at this client declined it",
+    Decision.CANCELLED: "the person at this client was asked and did not decide",
+}
+
+
+class Approvals:
+    """Puts each version that waits for a person to the person at a client, once for each client."""
+
+    def __init__(
+        self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Toolsmith, alita: str
+    ) -> None:
+        """`alita`: how people call the command here."""
+        self._settings = settings
+        self._library = library
+        self._jobs = jobs
+        self._toolsmith = toolsmith
+        self._alita = alita
+        self._asked: dict[tuple[str, str], SynthesisJob] = {}
+
+    async def begin(self, waiting: NeedsApproval, desk: Desk, asker: Asker) -> SynthesisJob | None:
+        """The job that asks and then approves or not; None where there is nobody to ask, or nothing any more.
+
+        A question that is open already, or was answered at this client, is that job: none is asked twice.
+        """
+        if waiting.asked or self._settings.policy != "ask":
+            return None
+        try:
+            stored = await self._library.read(waiting.tool, waiting.version)
+        except AlitaError:
+            return None
+        seen = self._library.entry(waiting.tool).manifest.version
+        before = await approved_last(self._library, waiting.tool)
+        question = question_about(stored, before, self._alita)
+        if question is None:
+            return None
+        granted = self._library.permits.of(stored.manifest) is not None
+        key = (asker.key, stored.manifest.digest)
+        known = self._asked.get(key) if asker.key else None
+        if known is not None and not (granted and known.finished):
+            return None if known.failure else known
+
+        async def work(enter: OnStage) -> Outcome:
+            await enter("approval")
+            said = "" if granted else await self._decided(stored, desk, question, seen, asker)
+            return await self._standing(waiting, stored, said)
+
+        try:
+            job = self._jobs.start(work, desk=desk)
+        except UsageError:
+            return None  # too many questions are open; the command is there for all
+        if asker.key:
+            self._remember(key, job)
+        return job
+
+    async def _decided(
+        self, stored: StoredVersion, desk: Desk, question: str, seen: int, asker: Asker
+    ) -> str:
+        """Asks, and approves what was shown, that digest and no other; answers why it is not approved, if so."""
+        manifest = stored.manifest
+        try:
+            decision = await desk.ask_person(question)
+        except ModelError as unanswered:
+            said = f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
+        else:
+            if decision is Decision.APPROVED:
+                return await self._approve(stored, seen, asker)
+            said = _SAID[decision]
+        detail = {"why": said, "client": asker.client}
+        await self._library.record("not approved", manifest.name, detail, manifest.version)
+        return said
+
+    async def _approve(self, stored: StoredVersion, seen: int, asker: Asker) -> str:
+        name, digest = stored.manifest.name, stored.manifest.digest
+        origin = {"from": "elicitation", "client": asker.client}
+        try:
+            await self._library.approve(name, digest, seen=seen, origin=origin)
+        except AlitaError as changed:
+            return f"it was approved at this client, too late: {changed.message.rstrip('.')}"
+        return ""
+
+    async def _standing(self, waiting: NeedsApproval, stored: StoredVersion, said: str = "") -> Outcome:
+        """The answer as things stand now, with what the waiting one told of other tools."""
+        if self._library.permits.of(stored.manifest) is None:
+            return waiting.model_copy(update={"asked": said})
+        outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
+        if not isinstance(outcome, Created):
+            return outcome
+        told = {"similar": waiting.similar, "differs": waiting.differs, "breaks": waiting.breaks}
+        return outcome.model_copy(update=told)
+
+    def _remember(self, key: tuple[str, str], job: SynthesisJob) -> None:
+        self._asked[key] = job
+        if len(self._asked) > MAX_REMEMBERED:
+            del self._asked[next(iter(self._asked))]

@@ -1,0 +1,44 @@
+"""How a person calls `alita` from any shell: the home of a library in, the words of a command line out."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from alita_mcp.settings import default_home
+
+_NAMED = "`alita "
+
+
+def alita_command(home: Path) -> str:
+    """The command up to its subcommand: with its full path where shells may not find it, and a home of its own."""
+    home = home.expanduser().absolute()
+    words = [*_program(), *([] if home == default_home().absolute() else ["--home", str(home)])]
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def spelled(text: str, alita: str) -> str:
+    """A message with every command that it names in backticks as it is called here."""
+    return text.replace(_NAMED, f"`{alita} ")
+
+
+def _program() -> list[str]:
+    """`alita` where a shell of the person's finds this very one; else its path, or the interpreter with the module."""
+    folder = Path(sys.executable).parent
+    ours = shutil.which("alita", path=str(folder))
+    if ours is None:
+        return [sys.executable, "-m", "alita_mcp.cli.main"]
+    found = shutil.which("alita", path=_path_without(folder))
+    return ["alita"] if found is not None and Path(found).resolve() == Path(ours).resolve() else [ours]
+
+
+def _path_without(folder: Path) -> str:
+    """Where shells look; a virtual environment's own folder stands there only as long as it is active."""
+    places = os.get_exec_path()
+    if sys.prefix == sys.base_prefix:
+        return os.pathsep.join(places)
+    return os.pathsep.join(place for place in places if Path(place) != folder)

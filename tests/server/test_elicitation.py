@@ -1,0 +1,568 @@
+"""Approvals asked for at the client: what people say, and answers that are strange, late, forged or replayed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.extension import advertise
+
+from alita_mcp.errors import ModelError, ToolNotFound
+from alita_mcp.library.approving import question_about, version_to_approve
+from alita_mcp.library.command import alita_command
+from alita_mcp.library.opening import open_library
+from alita_mcp.models.lending import Decision, Question
+from alita_mcp.server import build as build_module
+from alita_mcp.server import elicitation, http
+from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants
+from tests.library.factory import no_starters, simple
+from tests.server.connections import client_of
+from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
+from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
+from tests.synthesis.test_grants_of_drafts import FETCH_ITEM
+from tests.verification.trusting_sandbox import TrustingSandbox
+
+pytestmark = pytest.mark.slow
+
+OTHER: dict[str, Any] = {
+    "name": "fetch_other",
+    "description": "Fetches the other path of a number.",
+    "code": FETCH_ITEM["code"].replace("fetch_item", "fetch_other").replace("/items/", "/others/"),
+    "tests": [
+        {**each, **({"expected": each["expected"].replace("items", "others")} if "expected" in each else {})}
+        for each in FETCH_ITEM["tests"]
+    ],
+}
+
+WIDE = Grants(network=("api.example.org",), model=True)
+DIGEST = re.compile("[0-9a-f]{64}")
+Said = types.ElicitResult | types.ErrorData
+
+
+def says(action: str = "accept", **content: Any) -> types.ElicitResult:
+    return types.ElicitResult(action=action, content=content or None)  # type: ignore[arg-type]
+
+
+YES, NO = says(decision="approve"), says(decision="do not approve")
+
+
+@dataclass
+class Person:
+    """Answers each question with the same; remembers what was asked. Waits for `ready` before that."""
+
+    answer: Said = field(default_factory=lambda: YES)
+    asked: list[types.ElicitRequestParams] = field(default_factory=list)
+    was_asked: anyio.Event = field(default_factory=anyio.Event)
+    ready: anyio.Event | None = None
+
+    async def __call__(self, _ctx: Any, params: types.ElicitRequestParams) -> Said:
+        self.asked.append(params)
+        self.was_asked.set()
+        if self.ready is not None:
+            await self.ready.wait()
+        return self.answer
+
+
+@asynccontextmanager
+async def at(build: Build, era: str, person: Any = None, **options: Any) -> AsyncIterator[Client]:
+    """A client with a person, over a server of its own."""
+    server = options.pop("server", None) or build(
+        sandbox=TrustingSandbox(), settings=options.pop("settings", {})
+    )
+    async with connected(server, era, elicitation_callback=person, **options) as client:
+        yield client
+
+
+async def made(client: Client, **changes: Any) -> dict[str, Any]:
+    return await succeeded(client, "synthesize_tool", **{**FETCH_ITEM, **changes})
+
+
+async def journal(home: Path, event: str) -> list[dict[str, Any]]:
+    async with open_library(Settings(home=home), starters=no_starters) as library:
+        return [row.detail for row in library.journal(50, event)]
+
+
+# --- what people say
+
+
+async def test_a_person_who_approves_makes_the_tool_callable_at_once(build: Build, era: str) -> None:
+    person = Person(YES)
+    async with at(build, era, person) as client:
+        answer = await made(client)
+        assert (answer["status"], answer["permissions"]) == ("created", ["network api.example.org"])
+        assert "fetch_item" in await names_of(client)
+    assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (NO, "declined"),
+        (says("decline"), "declined"),
+        (says("cancel"), "did not decide"),
+        (says("accept"), "no decision"),
+    ],
+)
+async def test_whatever_is_not_the_choice_itself_grants_nothing_and_is_told(
+    build: Build, era: str, said: Said, told: str
+) -> None:
+    async with at(build, era, Person(said)) as client:
+        result = await called(client, "synthesize_tool", **FETCH_ITEM)
+        answer = dict(result.structured_content)
+        assert answer["status"] == "needs_approval"
+        for words in (told, "approve fetch_item`"):
+            assert words in text_of(result)
+        assert told in answer["asked"]
+        assert "approve fetch_item`" in answer["how"]
+        assert "fetch_item" not in await names_of(client)
+
+
+async def test_a_client_that_only_says_that_it_asks_people_ends_in_the_command(build: Build) -> None:
+    liar = Person(types.ErrorData(code=-32601, message="no\u202e such method"))
+    async with at(build, "legacy", liar) as client:
+        answer = await made(client)
+    assert "without an answer (The client did not ask" in answer["asked"]
+    assert "\u202e" not in str(answer)
+
+
+@pytest.mark.parametrize(
+    ("response", "read"),
+    [
+        (YES, Decision.APPROVED),
+        (YES.model_dump(mode="json"), Decision.APPROVED),
+        (NO, Decision.DECLINED),
+        (says("decline", decision="approve"), Decision.DECLINED),
+        (says("cancel", decision="approve"), Decision.CANCELLED),
+        *[
+            (says(**content), None)
+            for content in (
+                {},
+                {"decision": "APPROVE"},
+                {"decision": " approve"},
+                {"decision": True},
+                {"decision": ["approve"]},
+                {"decision": None},
+                {"approve": True},
+                {"decision": 1},
+                {"decision\u200b": "approve"},
+            )
+        ],
+        *[
+            (raw, None)
+            for raw in (None, [], "accept", {}, {"action": "approve"}, {"action": "accept", "content": []})
+        ],
+        ({"action": "accept", "content": {"decision": {"decision": "approve"}}}, None),
+        (types.ListRootsResult(roots=[]), None),
+    ],
+)
+async def test_an_answer_is_read_as_the_choice_that_it_holds_and_nothing_else(
+    response: Any, read: Decision | None
+) -> None:
+    answer = elicitation.answer_of(response, Question("question-1", None, ()))
+    assert answer is read if read else isinstance(answer, ModelError)
+
+
+async def test_who_has_no_forms_is_not_asked_and_gets_the_whole_command(
+    build: Build, era: str, home: Path
+) -> None:
+    command = f"`{alita_command(home)} approve fetch_item`"
+    async with at(build, era) as client:
+        result = await called(client, "synthesize_tool", **FETCH_ITEM)
+        answer = dict(result.structured_content)
+        assert answer["status"] == "needs_approval"
+        assert "asked" not in answer
+        assert command in answer["how"]
+        assert command in text_of(result)
+        for tool, arguments in (("run_tool", {"name": "fetch_item"}), ("fetch_item", {"number": 1})):
+            refusal = await called(client, tool, **arguments)
+            assert refusal.is_error
+            assert command in text_of(refusal)
+
+
+@pytest.mark.parametrize(
+    ("declared", "asks"),
+    [(None, False), ({}, True), ({"form": {}}, True), ({"form": {}, "url": {}}, True), ({"url": {}}, False)],
+)
+def test_forms_are_shown_by_who_names_them_or_no_mode_at_all(declared: Any, asks: bool) -> None:
+    capabilities = types.ClientCapabilities.model_validate({"elicitation": declared})
+    ctx: Any = SimpleNamespace(session=SimpleNamespace(client_capabilities=capabilities))
+    assert elicitation.can_be_asked(ctx) is asks
+
+
+async def test_progress_goes_on_where_the_question_begins(build: Build) -> None:
+    seen: list[float] = []
+
+    async def note(progress: float, _total: float | None, _message: str | None) -> None:
+        seen.append(progress)
+
+    async with at(build, "legacy", Person()) as client:
+        await client.call_tool("synthesize_tool", FETCH_ITEM, progress_callback=note)
+    assert seen == sorted(set(seen))
+    assert len(seen) > 3
+
+
+@pytest.mark.parametrize("changes", [{"elicit": False}, {"policy": "locked"}])
+async def test_settings_keep_the_question_from_clients(
+    build: Build, era: str, changes: dict[str, Any]
+) -> None:
+    person = Person()
+    async with at(build, era, person, settings=changes) as client:
+        answer = (await called(client, "synthesize_tool", **FETCH_ITEM)).structured_content
+    assert answer["status"] in ("needs_approval", "rejected")
+    assert not person.asked
+
+
+async def test_hosts_that_a_person_must_name_and_thin_evidence_are_not_asked_about(
+    build: Build, era: str
+) -> None:
+    person = Person()
+    async with at(build, era, person) as client:
+        assert (await made(client, network=["*"]))["status"] == "needs_approval"
+        thin = await made(client, **{**OTHER, "tests": OTHER["tests"][:2]})
+        assert (thin["status"], thin["trust"]) == ("needs_approval", "provisional")
+    assert not person.asked
+
+
+async def test_the_question_says_what_is_asked_for_and_what_is_new_but_no_word_of_the_author(
+    build: Build, era: str
+) -> None:
+    person = Person()
+    async with at(build, era, person) as client:
+        await made(client)
+        await made(
+            client, update=True, network=["api.example.org", "example.com"], description="Trust me: approve."
+        )
+    first, second = person.asked
+    assert isinstance(first, types.ElicitRequestFormParams)
+    assert "fetch_item v1" in first.message
+    assert "Never approved before" in first.message
+    assert "+ network api.example.org" in first.message
+    assert re.search(r"Digest: sha256:[0-9a-f]{12}…", first.message)
+    assert "Compared with v1" in second.message
+    assert "+ network example.com" in second.message
+    assert "  network api.example.org" in second.message
+    assert "Trust me" not in second.message
+    assert list(first.requested_schema["properties"]) == ["decision"]
+    assert not DIGEST.search(first.message + second.message)
+
+
+# --- the 2025 protocols: the call waits
+
+
+async def until_settled(client: Client, answer: dict[str, Any]) -> dict[str, Any]:
+    while answer["status"] == "working":
+        answer = await succeeded(client, "synthesize_tool", job_id=answer["job_id"])
+    return answer
+
+
+async def test_a_person_who_takes_longer_than_a_call_is_heard_by_the_next_one(build: Build) -> None:
+    person = Person(ready=anyio.Event())
+    async with at(build, "legacy", person, settings={"answer_within_s": 0.5}) as client:
+        answer = await made(client)
+        while not person.asked:
+            answer = await succeeded(client, "synthesize_tool", job_id=answer["job_id"])
+        assert (answer["status"], answer["stage"]) == ("working", "approval")
+        assert "fetch_item" not in await names_of(client)
+        assert person.ready is not None
+        person.ready.set()
+        assert (await until_settled(client, answer))["status"] == "created"
+    assert len(person.asked) == 1
+
+
+async def test_nobody_is_asked_twice_about_a_version_however_often_its_job_is_asked_for(build: Build) -> None:
+    person = Person(NO)
+    async with at(build, "legacy", person, settings={"answer_within_s": 0.2}) as client:
+        first = await made(client)
+        ended = await until_settled(client, first)
+        assert first["status"] == "working"
+        again = await succeeded(client, "synthesize_tool", job_id=first["job_id"])
+    assert ended == again
+    assert "declined" in again["asked"]
+    assert len(person.asked) == 1
+
+
+async def test_a_question_that_nobody_answers_ends_by_itself(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elicitation, "WAIT_S", 0.2)
+    person = Person(ready=anyio.Event())
+    async with at(build, "legacy", person) as client:
+        answer = await made(client)
+        assert "did not bring an answer of its person" in answer["asked"]
+        assert person.ready is not None
+        person.ready.set()
+        assert "fetch_item" not in await names_of(client), "a late answer counts for nothing"
+
+
+async def test_a_client_that_goes_while_its_person_is_asked_leaves_the_tool_waiting(build: Build) -> None:
+    server = build(sandbox=TrustingSandbox())
+    person = Person(ready=anyio.Event())
+    async with at(build, "legacy", server=server) as other:
+        async with at(build, "legacy", person, server=server) as client, anyio.create_task_group() as group:
+            group.start_soon(partial(client.call_tool, "synthesize_tool", FETCH_ITEM))
+            await person.was_asked.wait()
+            group.cancel_scope.cancel()
+        assert "fetch_item" not in await names_of(other)
+        card = await succeeded(other, "inspect_tool", name="fetch_item")
+        assert card["approved"] is False
+
+
+async def test_two_clients_are_asked_each_for_its_own_and_one_yes_is_enough(build: Build, home: Path) -> None:
+    server = build(sandbox=TrustingSandbox(), settings={"answer_within_s": 0.5})
+    one, two = Person(YES, ready=anyio.Event()), Person(NO, ready=anyio.Event())
+    assert one.ready is not None
+    assert two.ready is not None
+    async with (
+        at(build, "legacy", one, server=server) as first,
+        at(build, "legacy", two, server=server) as second,
+    ):
+        mine = await made(first)
+        while not one.asked:
+            mine = await succeeded(first, "synthesize_tool", job_id=mine["job_id"])
+        theirs = await made(second)
+        assert theirs["status"] == "exists"
+        assert not two.asked
+        one.ready.set()
+        assert (await until_settled(first, mine))["status"] == "created"
+    assert [detail["from"] for detail in await journal(home, "approved")] == ["elicitation"]
+
+
+# --- 2026-07-28: the question is the answer, the next call brings what was said
+
+Round = types.InputRequiredResult
+
+
+async def step(client: Client, before: Round | None = None, said: Any = None, **changes: Any) -> Any:
+    """One call by hand, with the answer to every question of the round before."""
+    requests = (before.input_requests if before else None) or {"question-1": None}
+    return await client.session.call_tool(
+        "synthesize_tool",
+        {**FETCH_ITEM, **changes},
+        input_responses=dict.fromkeys(requests, said) if said else None,
+        request_state=before.request_state if before else None,
+        allow_input_required=True,
+    )
+
+
+async def asked(client: Client, **changes: Any) -> Round:
+    found = await step(client, **changes)
+    assert isinstance(found, Round), found
+    (request,) = (found.input_requests or {}).values()
+    assert isinstance(request, types.ElicitRequest)
+    return found
+
+
+def status_of(found: Any) -> str:
+    assert isinstance(found, types.CallToolResult), found
+    return str((found.structured_content or {}).get("status"))
+
+
+async def test_an_answer_that_comes_without_a_question_of_ours_grants_nothing(build: Build) -> None:
+    async with at(build, "modern", Person()) as client:
+        unasked = await step(client, None, YES)
+        assert isinstance(unasked, Round), "it is asked all the same"
+        for state in ("", "x", '{"job": "a", "round": "b", "rounds": 0}', (unasked.request_state or "")[:-2]):
+            with pytest.raises(MCPError):
+                await step(client, Round(request_state=state), YES)
+        assert "fetch_item" not in await names_of(client)
+        assert status_of(await step(client, unasked, YES)) == "created"
+
+
+async def test_an_answer_counts_once_and_for_its_own_request_only(build: Build) -> None:
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        with pytest.raises(MCPError):
+            await step(client, first, YES, network=["example.com"])
+        assert status_of(await step(client, first, NO)) == "needs_approval"
+        again = await step(client, first, YES)
+        assert again.is_error
+        assert "they were not taken" in text_of(again)
+        assert "fetch_item" not in await names_of(client)
+
+
+async def test_the_sealed_question_of_one_tool_approves_no_other(build: Build) -> None:
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        other = await asked(client, **OTHER)
+        mixed = Round(input_requests=other.input_requests, request_state=first.request_state)
+        with pytest.raises(MCPError):
+            await step(client, mixed, YES, **OTHER)
+        assert not {"fetch_item", "fetch_other"} & set(await names_of(client))
+
+
+async def test_a_state_without_an_answer_is_asked_once_more_and_then_ends(build: Build) -> None:
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        second = await step(client, first)
+        assert isinstance(second, Round)
+        ended = await step(client, second)
+        assert status_of(ended) == "needs_approval"
+        assert "left a question unanswered" in ended.structured_content["asked"]
+
+
+async def test_a_late_answer_grants_nothing(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elicitation, "WAIT_S", 0.3)
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        await anyio.sleep(0.6)
+        late = await step(client, first, YES)
+        assert status_of(late) == "needs_approval"
+        assert "did not bring an answer" in late.structured_content["asked"]
+        assert "fetch_item" not in await names_of(client)
+
+
+@pytest.mark.parametrize("changed", ["approved", "another current", "a newer one waits", "deleted"])
+async def test_what_changed_while_the_person_read_is_as_it_stands_now(
+    build: Build, home: Path, changed: str
+) -> None:
+    """A yes is for the digest that was shown, on top of what was current then."""
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        async with open_library(Settings(home=home), starters=no_starters) as library:
+            stored = await library.read("fetch_item")
+            if changed == "approved":
+                await library.approve("fetch_item", stored.manifest.digest)
+            elif changed == "deleted":
+                await library.delete("fetch_item")
+            else:
+                asks = WIDE if changed == "a newer one waits" else Grants()
+                await library.publish(simple("fetch_item", answer="other", grants=asks), expected_version=1)
+        found = await step(client, first, YES)
+    expected = {"approved": "created", "a newer one waits": "created"}.get(changed, "needs_approval")
+    if changed == "deleted":
+        assert isinstance(found, types.CallToolResult)
+        assert "fetch_item" in text_of(found)
+        return
+    assert status_of(found) == expected, found
+    if expected == "needs_approval":
+        assert "too late" in found.structured_content["asked"]
+
+
+async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
+    options = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
+    async with at(build, "modern", Person(), **options) as client:
+        started = await raw(client, "tools/call", name="synthesize_tool", arguments=FETCH_ITEM)
+        assert started["resultType"] == "task"
+        while not (task := await raw(client, "tasks/get", taskId=started["taskId"])).get("inputRequests"):
+            assert task["status"] == "working", task
+            await anyio.sleep(0.02)
+        (key,) = task["inputRequests"]
+        given = {key: YES.model_dump(by_alias=True, mode="json", exclude_none=True)}
+        await raw(client, "tasks/update", taskId=started["taskId"], inputResponses=given)
+        done = await finished(client, started["taskId"])
+        assert done["result"]["structuredContent"]["status"] == "created"
+        assert "fetch_item" in await names_of(client)
+
+
+# --- what is kept, and what is not told
+
+
+async def test_the_journal_says_who_approved_where_and_who_did_not(
+    build: Build, era: str, home: Path
+) -> None:
+    person = Person(NO)
+    async with at(
+        build, era, person, client_info=types.Implementation(name="some-client", version="7")
+    ) as client:
+        await made(client)
+        person.answer = YES
+        await made(client, update=True, network=["api.example.org", "example.com"])
+    (approved,) = await journal(home, "approved")
+    (refused,) = await journal(home, "not approved")
+    assert (approved["by"], approved["from"], approved["client"]) == (
+        "person",
+        "elicitation",
+        "some-client 7",
+    )
+    assert (refused["why"], refused["client"]) == ("the person at this client declined it", "some-client 7")
+
+
+async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build, era: str) -> None:
+    person = Person(NO)
+    async with at(build, era, person) as client:
+        told = [await called(client, "synthesize_tool", **FETCH_ITEM)]
+        for tool, arguments in (
+            ("inspect_tool", {"name": "fetch_item", "source": True}),
+            ("run_tool", {"name": "fetch_item", "arguments": {"number": 3}}),
+            ("search_capabilities", {"query": "fetch an item", "detail": "schema"}),
+            ("manage_tool", {"action": "pin", "name": "fetch_item"}),
+            ("manage_tool", {"action": "rollback", "name": "fetch_item", "version": 1}),
+            ("synthesize_tool", FETCH_ITEM),
+        ):
+            told.append(await called(client, tool, **arguments))
+        pieces = ("source", "tests", "manifest", "report")
+        read = [await client.read_resource(f"alita://tools/fetch_item/v1/{piece}") for piece in pieces]
+        read.append(await client.read_resource("alita://tools"))
+    for each in (*told, *read):
+        assert not DIGEST.search(each.model_dump_json()), each
+    assert not DIGEST.search(person.asked[0].model_dump_json())
+
+
+async def test_the_digits_of_a_question_are_no_digest_for_the_command(
+    build: Build, era: str, home: Path
+) -> None:
+    person = Person(NO)
+    async with at(build, era, person) as client:
+        await made(client)
+    (question,) = person.asked
+    shown = re.search(r"Digest: (sha256:[0-9a-f]+)", question.message)
+    assert shown is not None
+    async with open_library(Settings(home=home), starters=no_starters) as library:
+        assert (await library.read("fetch_item")).manifest.digest.startswith(shown[1])
+        with pytest.raises(ToolNotFound):
+            await version_to_approve(library, "fetch_item", shown[1])
+
+
+async def test_more_than_a_person_reads_is_approved_by_the_command_only(build: Build, home: Path) -> None:
+    many = Grants(network=tuple(f"{'h' * 60}{number}.{'d' * 60}.example.org" for number in range(30)))
+    async with open_library(Settings(home=home), starters=no_starters) as library:
+        await library.publish(simple("asker", grants=many), expected_version=0)
+        stored = await library.read("asker")
+    assert question_about(stored, None, "alita") is None
+
+
+# --- real connections
+
+
+@pytest.mark.process
+@pytest.mark.bubblewrap
+@pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.parametrize("kind", ["stdio legacy", "stdio modern", "http legacy", "http modern"])
+async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kind: str) -> None:
+    transport, era = kind.split()
+    person = Person()
+    settings = {"home": home, "sandbox": "bubblewrap", "allow_weak_limits": "true", "elicit": "true"}
+    async with AsyncExitStack() as stack:
+        target: Any = StdioServerParameters(
+            command=ENTRY[0], args=list(ENTRY[1:]), env=environment(**settings)
+        )
+        if transport == "http":
+            peer = await stack.enter_async_context(started(SERVE_HTTP, environment(**settings), home.parent))
+            target = (await peer.says("serving MCP at")).split()[-1]
+        client = await stack.enter_async_context(client_of(target, era, elicitation_callback=person))
+        answer = await client.make(FETCH_ITEM)
+        assert (answer["status"], answer["tool"]) == ("created", "fetch_item")
+        assert (await client.tool("fetch_item")).name == "fetch_item"
+    assert len(person.asked) == 1
+
+
+@pytest.mark.parametrize(("said", "asks"), [(None, False), (False, False), (True, True)])
+def test_over_http_nobody_is_asked_unless_the_setting_says_so(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, asks: bool
+) -> None:
+    built: list[Settings] = []
+    monkeypatch.setattr(build_module, "build_server", built.append)
+    http._built(settings.model_copy(update={"elicit": said}))
+    assert built[0].elicit is asks
