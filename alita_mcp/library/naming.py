@@ -25,7 +25,10 @@ def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _likeness(said: str, other: str) -> float:
-    letters = SequenceMatcher(None, said, other).ratio()
+    matcher = SequenceMatcher(None, said, other)
+    # both are bounds from above, and cheap
+    near = matcher.real_quick_ratio() >= NEAR_FROM and matcher.quick_ratio() >= NEAR_FROM
+    letters = matcher.ratio() if near else 0.0
     words, others = (list(filter(None, each.split("_"))) for each in (said, other))
     shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
     in_common = shared / max(len(words), len(others), 1)

@@ -14,6 +14,8 @@ Uses = dict[str, int]
 """What the code uses, and the line where it first does."""
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _MOST_NAMED = 8
+_DEEPEST = 4
+"""No module has a name that is lacked further down than this: `os.path.x.y`."""
 
 
 def missing_checks(draft: Draft, tree: ast.Module, abilities: Abilities) -> list[Check]:
@@ -62,42 +64,60 @@ def _outwards(name: str) -> list[str]:
 
 def _modules_used(tree: ast.Module, names: Names) -> Uses:
     """Modules, and names in them; not of modules that the code can do without."""
+    optional: set[str] = set()
+    found: list[tuple[str, int]] = []
+    inner: set[int] = set()
+    for node, is_optional in _walk(tree, names):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if is_optional:
+                optional.update(name.partition(".")[0] for name in _imported(node))
+            found += [(name, node.lineno) for name in _imported(node)]
+        elif isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+            if id(node) not in inner and (name := _looked_up(node, names)):
+                found.append((name, node.lineno))
     used: Uses = {}
-    optional = {name.partition(".")[0] for node in _unneeded(tree, names) for name in _imported(node)}
-    for node in ast.walk(tree):
-        for name in (
-            _imported(node) if isinstance(node, ast.Import | ast.ImportFrom) else _attribute(node, names)
-        ):
-            if name.partition(".")[0] not in optional:
-                used[name] = min(used.get(name, node.lineno), node.lineno)  # type: ignore[attr-defined]
+    for name, line in found:
+        if name.partition(".")[0] not in optional:
+            used[name] = min(used.get(name, line), line)
     return used
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
+    """Each node after the one it stands in, and whether it is for type checkers alone or its failure is caught."""
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, is_optional = pending.pop()
+        yield node, is_optional
+        caught = (isinstance(node, ast.Try) and any(_catches(each, names) for each in node.handlers)) or (
+            isinstance(node, ast.If) and names.dotted(node.test) == "typing.TYPE_CHECKING"
+        )
+        body = {id(statement) for statement in node.body} if caught else set()  # type: ignore[attr-defined]
+        pending += [(child, is_optional or id(child) in body) for child in ast.iter_child_nodes(node)]
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        yield node.module
-        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        return [_shortened(alias.name) for alias in node.names]
+    module = node.module or ""
+    return (
+        [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
+        if module
+        else []
+    )
 
 
-def _attribute(node: ast.AST, names: Names) -> Iterator[str]:
-    """What is looked up in an imported module, as in `os.fork`."""
-    root = node
+def _looked_up(node: ast.Attribute, names: Names) -> str:
+    """What is looked up in an imported module, as in `os.fork`; empty for any other attribute."""
+    root: ast.expr = node
     while isinstance(root, ast.Attribute):
         root = root.value
-    if isinstance(node, ast.Attribute) and isinstance(root, ast.Name) and root.id in names.imported:
-        yield names.dotted(node)
+    is_module = isinstance(root, ast.Name) and root.id in names.imported
+    return _shortened(names.dotted(node)) if is_module else ""
 
 
-def _unneeded(tree: ast.Module, names: Names) -> Iterator[ast.AST]:
-    """Imports for type checkers alone, and those whose failure the code catches."""
-    for node in ast.walk(tree):
-        is_optional = (
-            isinstance(node, ast.Try) and any(_catches(each, names) for each in node.handlers)
-        ) or (isinstance(node, ast.If) and names.dotted(node.test) == "typing.TYPE_CHECKING")
-        if is_optional:
-            yield from (inner for statement in node.body for inner in ast.walk(statement))  # type: ignore[attr-defined]
+def _shortened(name: str) -> str:
+    return ".".join(name.split(".", _DEEPEST)[:_DEEPEST])
 
 
 def _catches(handler: ast.ExceptHandler, names: Names) -> bool:

@@ -64,6 +64,7 @@ def test_every_feature_is_named_at_once_each_with_what_to_write_instead() -> Non
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ssl\n",
         "def _f(ssl: str) -> str:\n    return ssl.upper()\n",
         "_TEXT = 'import ssl'\n",
+        f"import a{'.a' * 6_000}\n",
     ],
 )
 def test_what_the_code_does_without_is_not_missing(code: str) -> None:
