@@ -15,6 +15,7 @@ from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected, Working
 from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
@@ -154,9 +155,9 @@ def in_words(outcome: Outcome) -> str:
             return "\n".join(
                 [
                     "needs code; fill in this template and hand it in with `alita synthesize FILE`:",
-                    outcome.template,
+                    laid_out(outcome.template),
                 ]
-                + [f"- {rule}" for rule in outcome.rules]
+                + [f"- {line}" for line in (*outcome.rules, *outcome.sandbox)]
             )
         case _:
             return outcome.status

@@ -13,6 +13,9 @@ from alita_mcp.values import CatalogueEntry
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""
 
+COMPARABLE = 0.5
+"""Beside a match a tool is shown that has at least this share of its probability."""
+
 NEAR_TIE = 0.9
 """A tool with this share of another one's probability may stand before it, by its trust and its use."""
 
@@ -28,14 +31,17 @@ def answer(
 ) -> SearchAnswer:
     """The answer to a search that found these names with these probabilities, best first, among `total` tools.
 
-    `others` are shown where fewer than `ALWAYS_SHOWN` were found.
+    Beside a match only comparable tools are shown: what is far less likely serves nobody who has one. Where none
+    matches, `others` are shown if fewer than `ALWAYS_SHOWN` were found.
     """
     likely = {name: score for name, score in found if name in entries and entries[name].state == "enabled"}
     scores = _by_standing(likely, entries)
     fit = band(next(iter(scores.values()), 0.0))
     shown = [(entries[name], score) for name, score in scores.items()]
+    if fit == "match":
+        shown = [(entry, score) for entry, score in shown if score >= COMPARABLE * shown[0][1]]
     shown = shown[: ALWAYS_SHOWN if fit == "none" else limit]
-    if len(shown) < min(ALWAYS_SHOWN, limit):
+    if fit != "match" and len(shown) < min(ALWAYS_SHOWN, limit):
         more = [(entry, 0.0) for entry in others if entry.name not in scores]
         shown += more[: ALWAYS_SHOWN - len(shown)]
     hits = tuple(_hit(entry, score) for entry, score in shown[: max(1, limit)])

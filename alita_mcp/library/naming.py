@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
@@ -10,20 +10,42 @@ from alita_mcp.library.files import quarantined
 from alita_mcp.values import CatalogueEntry
 
 NEAREST = 3
+NEAR_FROM = 0.6
+"""How much of two names must be alike, of 1, for one to be offered in the place of the other."""
+_SAME_STEM = 4
+"""So many letters in common at their beginning make two words one: count, counter, counts."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The three known names that look most like `name`, best first."""
-    word = name[:64].lower()
-    return tuple(
-        sorted(known, key=lambda other: (-SequenceMatcher(None, word, other).ratio(), other))[:NEAREST]
-    )
+    """Those known names that are near to `name`, by their letters or by their words: three at most, best first."""
+    said = name[:64].lower()
+    likeness = {other: _likeness(said, other) for other in known}
+    near = [other for other, alike in likeness.items() if alike >= NEAR_FROM]
+    return tuple(sorted(near, key=lambda other: (-likeness[other], other))[:NEAREST])
 
 
-def not_found(name: str, known: Iterable[str]) -> ToolNotFound:
+def _likeness(said: str, other: str) -> float:
+    matcher = SequenceMatcher(None, said, other)
+    # both are bounds from above, and cheap
+    near = matcher.real_quick_ratio() >= NEAR_FROM and matcher.quick_ratio() >= NEAR_FROM
+    letters = matcher.ratio() if near else 0.0
+    words, others = (list(filter(None, each.split("_"))) for each in (said, other))
+    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
+    in_common = shared / max(len(words), len(others), 1)
+    return max(letters, NEAR_FROM if words and shared == len(words) else in_common)
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter = min(len(one), len(other))
+    return one == other or (shorter >= _SAME_STEM and one[:shorter] == other[:shorter])
+
+
+def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
     """The error for a name that no tool has."""
     nearest = nearest_names(name, known)
-    hint = f"Did you mean {', '.join(nearest)}?" if nearest else "There are no tools yet."
+    hint = "A search finds tools by what they do." if known else "There are no tools yet."
+    if nearest:
+        hint = f"Did you mean {', '.join(nearest)}?"
     return ToolNotFound(f"There is no tool {name[:64]!r}.", hint=hint, nearest=nearest)
 
 

@@ -12,32 +12,38 @@ _TYPES = {
     "null": "None",
     "object": "dict",
 }
+SOME_CHOICES = 6
+ALL_CHOICES = 1_000
 
 
-def signature_of(manifest: Manifest) -> str:
-    """How the tool is called, as in `slugify(text: str, max_length?: int) -> str`."""
-    required = set(manifest.input_schema.get("required", ()))
-    parameters = ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type(schema)}"
-        for name, schema in manifest.input_schema.get("properties", {}).items()
-    )
+def signature_of(manifest: Manifest, choices: int = SOME_CHOICES) -> str:
+    """How the tool is called, as in `slugify(text: str, max_length?: int) -> str`; of an enum so many `choices`."""
     result = manifest.output_schema
     if manifest.wraps_result:
         result = result.get("properties", {}).get("result", {})
-    return f"{manifest.name}({parameters}) -> {_type(result)}"
+    return f"{parameters_of(manifest.name, manifest.input_schema, choices)} -> {_type(result, choices)}"
 
 
-def _type(schema: Schema) -> str:
+def parameters_of(name: str, input_schema: Schema, choices: int = SOME_CHOICES) -> str:
+    """The signature without its result, as in `slugify(text: str, max_length?: int)`."""
+    required = set(input_schema.get("required", ()))
+    parameters = ", ".join(
+        f"{field}{'' if field in required else '?'}: {_type(schema, choices)}"
+        for field, schema in input_schema.get("properties", {}).items()
+    )
+    return f"{name}({parameters})"
+
+
+def _type(schema: Schema, choices: int) -> str:
     if "enum" in schema:
-        return " | ".join(repr(choice) for choice in schema["enum"][:6]) + (
-            " | …" if len(schema["enum"]) > 6 else ""
-        )
+        more = " | …" if len(schema["enum"]) > choices else ""
+        return " | ".join(repr(choice) for choice in schema["enum"][:choices]) + more
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(_type({**schema, "type": one}) for one in kind)
+        return " | ".join(_type({**schema, "type": one}, choices) for one in kind)
     if kind == "array":
-        return f"list[{_type(schema.get('items', {}))}]"
+        return f"list[{_type(schema.get('items', {}), choices)}]"
     values = schema.get("additionalProperties")
     if kind == "object" and isinstance(values, dict) and values:
-        return f"dict[str, {_type(values)}]"
+        return f"dict[str, {_type(values, choices)}]"
     return _TYPES.get(kind or "", "any")

@@ -9,6 +9,7 @@ from importlib import import_module
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
@@ -114,6 +115,10 @@ class LazySandbox:
     async def probe(self) -> ProbeReport:
         """The chosen back end's own."""
         return await (await self.chosen()).probe()
+
+    async def abilities(self) -> Abilities:
+        """The chosen back end's own."""
+        return await (await self.chosen()).abilities()
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """The chosen back end's own."""

@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 import anyio
 
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.bounds import Bounds, PoolFigures
 from alita_mcp.sandbox.builder import OnLine, build
 from alita_mcp.sandbox.environments import EnvironmentBuilder
@@ -147,9 +148,14 @@ class IsolatedSandbox(ABC):
     async def python_tag(self) -> str:
         """Python and platform inside, as in `cp311-linux_x86_64`."""
         if not self._python_tag:
-            async with self.open_worker(Limits()) as worker:
-                self._python_tag = worker.attestation.python_tag
+            async with self.open_worker(Limits()):
+                pass
         return self._python_tag
+
+    async def abilities(self) -> Abilities:
+        """Those of the CPython inside; starts a worker only where none was ever started."""
+        digits = (await self.python_tag()).partition("-")[0].removeprefix("cp")
+        return whole_cpython(self.kind, f"{digits[:1]}.{digits[1:]}")
 
     async def probe(self) -> ProbeReport:
         """Tries to break out; see `probes`."""
@@ -179,6 +185,7 @@ class IsolatedSandbox(ABC):
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)
+            self._python_tag = worker.attestation.python_tag
             return KeptWorker(worker, stack.pop_all())
 
 

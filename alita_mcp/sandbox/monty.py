@@ -16,7 +16,9 @@ from anyio.lowlevel import current_token
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.monty_call import ANOTHER_SANDBOX, Ending, Output, World
+from alita_mcp.sandbox.monty_dialect import LACKS, MODULES
 from alita_mcp.sandbox.monty_guard import Guard
 from alita_mcp.sandbox.monty_harness import ARGUMENTS, FIELDS, SHAPES, call_program
 from alita_mcp.sandbox.monty_probes import probe_report
@@ -36,6 +38,10 @@ GRACE_SECONDS = 1.0
 CALLS_PER_WORKER = 200
 """Workers are renewed, so that nothing lasts that an error of the interpreter might leave behind."""
 _NO_GRANTS = "The embedded interpreter (monty) offers pure computation: grants need Docker or bubblewrap."
+_OFFERS = (
+    "The code runs in an embedded interpreter (monty): a part of Python, pure computation, no files. "
+    f"Modules: {', '.join(sorted(MODULES))}."
+)
 _NO_PACKAGES = "The embedded interpreter (monty) runs no packages: packages need Docker or bubblewrap."
 
 
@@ -57,6 +63,10 @@ class MontySandbox:
     async def probe(self) -> ProbeReport:
         """Tries the network, files, the environment, memory and time from inside."""
         return await probe_report(self.kind, self.run)
+
+    async def abilities(self) -> Abilities:
+        """A part of the language and of the standard library, and nothing beside them."""
+        return Abilities(offers=(_OFFERS,), lacks=LACKS, elsewhere=ANOTHER_SANDBOX)
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:  # noqa: ARG002
         """Refuses: there are no packages here."""

@@ -13,12 +13,43 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from alita_mcp.sandbox.abilities import Missing
+
 MODULES = frozenset({
     "asyncio", "base64", "binascii", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal",
     "functools", "hashlib", "itertools", "json", "math", "os", "pathlib", "posixpath", "random", "re", "string", "sys",
     "time", "tomllib", "typing", "unicodedata",
 })  # fmt: skip
 """Standard modules that the interpreter has, at least in part; safe to import here to see what CPython's offer."""
+
+_IN_ITS_PLACE = "write what you need of it in plain Python"
+LACKS = (
+    Missing(
+        feature="other modules", names=tuple(sorted(sys.stdlib_module_names - MODULES)), instead=_IN_ITS_PLACE
+    ),
+    Missing(
+        feature="class inheritance, your own exception classes and metaclasses",
+        syntax=("ClassDef.bases", "ClassDef.keywords"),
+        instead="use plain classes, dataclasses and functions, and raise ValueError",
+    ),
+    Missing(
+        feature="generators (yield)", syntax=("Yield", "YieldFrom"), instead="build a list and return it"
+    ),
+    Missing(feature="del", syntax=("Delete",), instead="use dict.pop(), list.pop(), or leave it out"),
+    Missing(
+        feature="async for, async with and async comprehensions",
+        syntax=("AsyncFor", "AsyncWith", "comprehension.is_async"),
+        instead="await each value in a plain loop",
+    ),
+    Missing(feature="except*", syntax=("TryStar",), instead="use except"),
+    Missing(feature="packages", asks="packages", instead="use the modules named above"),
+    Missing(
+        feature="grants (network, workspace, a model, other tools, secrets): grants need Docker or bubblewrap",
+        asks="grants",
+        instead="take what the tool works on as an argument",
+    ),
+)
+"""What can be seen in the code before it runs; a part of a module that is missing shows when it is used."""
 
 _NO_GRAMMAR = "The monty syntax parser does not yet support "
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")

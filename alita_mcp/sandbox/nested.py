@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult, Sandbox
 from alita_mcp.values import Lock
 
@@ -21,6 +22,10 @@ class NestedSandbox:
     async def probe(self) -> ProbeReport:
         """Probes the sandbox behind; see the seam."""
         return await self._outer.probe()
+
+    async def abilities(self) -> Abilities:
+        """What code can do in the sandbox behind; see the seam."""
+        return await self._outer.abilities()
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes; see the seam."""

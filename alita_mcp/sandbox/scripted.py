@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.code_on_call import brought_along, outcomes_of
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.values import Lock
@@ -23,7 +24,8 @@ class ScriptedSandbox:
     packages can be driven too.
     """
 
-    def __init__(self, answer: Answers, kind: str = "scripted") -> None:
+    def __init__(self, answer: Answers, kind: str = "scripted", abilities: Abilities | None = None) -> None:
+        self._abilities = abilities or Abilities(offers=("Nothing runs here: answers come from a script.",))
         self.jobs: list[Job] = []
         self.closed = False
         self._answer = answer
@@ -53,6 +55,10 @@ class ScriptedSandbox:
     async def probe(self) -> ProbeReport:
         """Isolates perfectly: nothing runs."""
         return ProbeReport(kind=self._kind, probes=(Probe(name="runs nothing", passed=True),))
+
+    async def abilities(self) -> Abilities:
+        """Those given at construction; by default nothing is missing."""
+        return self._abilities
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """A lock that names each package with version 0 and a zero hash."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from anyio.abc import ByteStream
 from pydantic import Field
 
+from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.values import Grants, Limits, Lock, Value
 
 RunStatus = Literal[
@@ -153,6 +154,16 @@ class Sandbox(Protocol):
 
     async def probe(self) -> ProbeReport:
         """Tries to break out in each way that a tool must not; a back end that does not work is no error."""
+        ...
+
+    async def abilities(self) -> Abilities:
+        """What code can do here and what it lacks compared with CPython; the authors of tools read it.
+
+        Everything that is refused in `run` for want of a feature, and can be seen in the code, stands in `lacks`.
+
+        Raises:
+            SandboxError: the sandbox failed.
+        """
         ...
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:

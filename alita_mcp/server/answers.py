@@ -44,7 +44,7 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
         hint = f"Nearest: {', '.join(failure.nearest[:3])}."
     if isinstance(failure, SandboxBusy):
         hint = hint or "Try again in a moment."
-    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, 1_000)
+    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, 4_000)
     structured: dict[str, Any] = {"status": "failed", "reason": reason, "fix": fix}
     if isinstance(failure, SandboxBusy):
         structured["status"] = "busy"

@@ -81,7 +81,7 @@ def build_server(
     sources: tuple[ToolSource, ...] = (MetaTools(), LibraryTools(lambda: shared.current), *extra_sources)
     tools = Dispatcher(sources, shared, tasks, announcer, page_size)
     resources = Resources((LibraryResources(shared), *extra_resources), shared, page_size)
-    prompts = Prompts((LibraryPrompts(), *extra_prompts), page_size)
+    prompts = Prompts((LibraryPrompts(shared), *extra_prompts), page_size)
     server = _serving(shared, announcer, tools, resources, prompts)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)

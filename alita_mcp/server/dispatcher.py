@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -13,13 +12,15 @@ import mcp_types as types
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
+from alita_mcp.library.naming import nearest_names
 from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.failures import answered
 from alita_mcp.server.listing import page_of
 from alita_mcp.server.meta_tools import repaired
-from alita_mcp.server.results import checked
+from alita_mcp.server.results import checked, with_signature
 from alita_mcp.server.sources import ToolCall
-from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.server.unreviewed import shown
+from alita_mcp.verification.arguments import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -93,7 +94,10 @@ class Dispatcher:
         source, tool = found
         given = params.arguments or {}
         checking = partial(_checked_arguments, tool, given)
-        arguments = await off_loop(checking, large=is_large(given))
+        try:
+            arguments = await off_loop(checking, large=is_large(given))
+        except InvalidArguments as wrong:
+            raise _with_signature(wrong, tool, app) from None
         result = await source.call(
             ToolCall(
                 name=tool.name, arguments=arguments, ctx=ctx, params=params,
@@ -136,9 +140,18 @@ def _checked_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any
     return arguments
 
 
+def _with_signature(wrong: InvalidArguments, tool: types.Tool, app: App) -> InvalidArguments:
+    if wrong.hint != SEE_SCHEMA:
+        return wrong
+    try:
+        return with_signature(wrong, shown(app, app.library.entry(tool.name).manifest))
+    except AlitaError:
+        return with_signature(wrong, tool)
+
+
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The three names that look most like one that does not exist."""
-    return tuple(difflib.get_close_matches(name[:MAX_NAME].lower(), sorted(set(known)), n=3, cutoff=0.5))
+    """The names, three at most, that are near to one that does not exist."""
+    return nearest_names(name, set(known))
 
 
 def _check_text(arguments: dict[str, Any]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
 from alita_mcp.server.answers import listed, printable
 from alita_mcp.server.listing import page_of
 from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.template import ask_for_code
+from alita_mcp.synthesis.template import ask_for_code, laid_out, told_abilities
 
 if TYPE_CHECKING:
     from alita_mcp.server.opening import SharedApp
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_GOAL = 2_000
 MAX_COMPLETIONS = 100
+SANDBOX_WITHIN_S = 10.0
+"""How long a prompt waits for the sandbox to be chosen; an engine may have to fetch its image first."""
 _NEW_TOOL = types.Prompt(
     name="new_tool",
     title="New tool",
@@ -29,6 +32,9 @@ _NEW_TOOL = types.Prompt(
 
 class LibraryPrompts:
     """The server's own prompt."""
+
+    def __init__(self, shared: SharedApp) -> None:
+        self._shared = shared
 
     def prompts(self) -> Sequence[types.Prompt]:
         """`new_tool`."""
@@ -41,18 +47,23 @@ class LibraryPrompts:
         goal = printable((params.arguments or {}).get("goal", ""), MAX_GOAL).strip()
         if not goal:
             raise MCPError(types.INVALID_PARAMS, "The prompt 'new_tool' needs the argument 'goal'.")
-        asked = ask_for_code(SynthesisRequest(description=goal), ())
+        asked = ask_for_code(SynthesisRequest(description=goal), (), await self._abilities())
         text = (
             f"I need a tool for this: {goal}\n\n"
             "1. Call search_capabilities with the need in plain words. If a tool fits, use it and stop.\n"
             "2. Otherwise call synthesize_tool with arguments of this shape, filled in for the need:\n"
-            f"{asked.template}\n"
-            f"Rules:{listed(asked.rules)}\n"
+            f"{laid_out(asked.template)}\n"
+            f"Rules:{listed(asked.rules)}\nThe sandbox here:{listed(asked.sandbox)}\n"
             "3. If the answer is rejected, mend what its fix says. Change a test only if the test itself is wrong.\n"
             "4. Call the new tool, through run_tool where it is not in your list, and give me its result."
         )
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=_NEW_TOOL.description, messages=[message])
+
+    async def _abilities(self) -> tuple[str, ...]:
+        with anyio.move_on_after(SANDBOX_WITHIN_S):
+            return await told_abilities((await self._shared.get()).sandbox)
+        return ("It is still starting; the first answer of synthesize_tool says what code can do in it.",)
 
 
 class Prompts:

@@ -11,9 +11,10 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.library.signature import ALL_CHOICES, parameters_of, signature_of
 from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than, printable
 from alita_mcp.server.asker import asker_of
-from alita_mcp.server.unreviewed import brief, mark, plain_schema, unreviewed
+from alita_mcp.server.unreviewed import brief, mark, plain_schema, shown, unreviewed
 from alita_mcp.verification.arguments import validate_arguments, validate_result
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from alita_mcp.library.catalogue_rows import Origin
     from alita_mcp.sandbox.seam import RunResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.values import Limits, Schema
+    from alita_mcp.values import Limits, Manifest, Schema
 
-INSPECT = "inspect_tool shows what it takes."
+INSPECT = "inspect_tool shows what each of them means."
 MAX_ERROR_TEXT = 4_000
 MAX_TRACE = 10
 KEPT_IN_TEXT = 4_000
@@ -41,19 +42,35 @@ async def run_and_deliver(
     app = call.app
     try:
         run = await app.run(name, arguments, version, asker=asker_of(call.ctx))
-    except InvalidArguments:
+    except InvalidArguments as wrong:
         manifest = (await app.library.read(name, version)).manifest
         origin = unreviewed(app, name, manifest.version)
-        if origin is None:
-            raise
-        plainly = partial(validate_arguments, plain_schema(manifest.input_schema), arguments)
-        await off_loop(plainly, large=is_large(arguments))
-        raise InvalidArguments(
-            f"{name} ({mark(origin)}): an argument is none of the choices.", hint=INSPECT
-        ) from None
+        told = InvalidArguments(wrong.message)
+        if origin is not None:
+            told = await _plainly_wrong(manifest, arguments, origin)
+        raise with_signature(told, shown(app, manifest)) from None
     origin = unreviewed(app, name, run.manifest.version)
     result = await off_loop(partial(_in_both_forms, run, origin), large=is_large(run.result.value))
     return await checked(result, app, run.manifest.output_schema)
+
+
+def with_signature(wrong: InvalidArguments, called: Manifest | types.Tool) -> InvalidArguments:
+    """The error for arguments that do not fit, with how the tool is called: all that a second try needs."""
+    if isinstance(called, types.Tool):
+        hint = f"Call it as {parameters_of(called.name, called.input_schema, ALL_CHOICES)}."
+    else:
+        hint = f"Call it as {signature_of(called, ALL_CHOICES)}. {INSPECT}"
+    return InvalidArguments(wrong.message, hint=hint)
+
+
+async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: Origin) -> InvalidArguments:
+    """What is wrong with arguments of a tool that nobody reviewed, in none of its author's words."""
+    plainly = partial(validate_arguments, plain_schema(manifest.input_schema), arguments)
+    try:
+        await off_loop(plainly, large=is_large(arguments))
+    except InvalidArguments as wrong:
+        return wrong
+    return InvalidArguments(f"{manifest.name} ({mark(origin)}): an argument is none of the choices.")
 
 
 def _in_both_forms(run: RunAnswer, origin: Origin | None) -> types.CallToolResult:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from alita_mcp.library.evidence import evidence_rows
-from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, printable
+from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, listed, printable
+from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import VerificationReport
 
 Answer = Mapping[str, Any]
@@ -122,8 +123,11 @@ _OUTCOMES = {
 
 def _template_text(outcome: Answer) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
-    rules = "".join(f"\n- {rule}" for rule in outcome["rules"])
-    return f"Call synthesize_tool again with this filled in:\n{outcome['template']}\nRules:{rules}{similar}"
+    rules, sandbox = listed(outcome["rules"]), listed(outcome["sandbox"])
+    return (
+        f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
+        f"The sandbox here:{sandbox}{similar}"
+    )
 
 
 def card_text(card: Answer) -> str:

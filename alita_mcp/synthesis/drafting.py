@@ -7,9 +7,12 @@ import re
 from pydantic import ValidationError
 
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
-from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft
+from alita_mcp.verification.findings import ContractError
+from alita_mcp.verification.function import public_functions, several_public
+from alita_mcp.verification.source import parse_code
 
 
 def draft_of(request: SynthesisRequest) -> Draft | Rejected:
@@ -50,8 +53,18 @@ def unfit_name(name: str) -> Rejected | None:
     return None
 
 
+def _why_unnamed(code: str) -> Rejected | None:
+    """Why no name could be taken from the code: it does not parse, or has several public functions."""
+    try:
+        public = public_functions(parse_code(code))
+    except ContractError as broken:
+        return rejection(broken.check)
+    return rejection(several_public(public).check) if len(public) > 1 else None
+
+
 def _lack_of(request: SynthesisRequest) -> Rejected | None:
-    refused = unfit_name(request.name) or unfit_grants(request)
+    refused = None if request.name else _why_unnamed(request.code)
+    refused = refused or unfit_name(request.name) or unfit_grants(request)
     if refused is not None:
         return refused
     if request.breaks and not request.update:

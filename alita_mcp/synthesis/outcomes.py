@@ -122,8 +122,11 @@ class NeedsCode(Value):
     """No model is configured: the connected agent is the author; here is all it needs to do so in one go."""
 
     status: Literal["needs_code"] = "needs_code"
-    template: str
+    template: dict[str, Any]
+    """Arguments for the next call, to be filled in."""
     rules: tuple[str, ...]
+    sandbox: tuple[str, ...] = ()
+    """What code can do in the sandbox here, and what to write instead of what it cannot."""
     similar: tuple[str, ...] = ()
 
 

@@ -9,10 +9,12 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
+from alita_mcp.synthesis.fences import unfenced
 from alita_mcp.synthesis.modes import Mode
-from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Example, Value
 from alita_mcp.verification.findings import ContractError
+from alita_mcp.verification.function import public_functions
 from alita_mcp.verification.source import parse_code
 
 MAX_TEXT = 64_000
@@ -57,6 +59,10 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return _unreadable(invalid)
     if not request.code.strip():
         return request
+    try:
+        request = request.model_copy(update={"code": unfenced(request.code)})
+    except ContractError as broken:
+        return rejection(broken.check)
     return request.model_copy(update=_taken_from_code(request))
 
 
@@ -75,11 +81,7 @@ def _taken_from_code(request: SynthesisRequest) -> dict[str, str]:
         module = parse_code(request.code)
     except ContractError:
         return {}
-    functions = [
-        node
-        for node in module.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
-    ]
+    functions = public_functions(module)
     if len(functions) != 1:
         return {}
     summary = (ast.get_docstring(functions[0]) or "").strip().partition("\n\n")[0].strip()

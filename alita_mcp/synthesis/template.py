@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import keyword
 import re
+from collections.abc import Mapping
+from typing import Any
 
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.outcomes import NeedsCode
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.script_template import function_of
@@ -21,21 +25,42 @@ RULES = (
         "/status/404, /text, /csv and /json are fixed, any other path answers the request as JSON (method, path, "
         "query, headers, body)."
     ),
-    "Imports: the standard library and what you list in packages (wheels only).",
+    "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
     "At least 3 tests with different results, one of them an edge or an error case.",
     "use_when: about five short requests in different words that this tool serves, one with concrete values.",
 )
 
 
+_USE_WHEN = "…in the words of another request…"
+
+
 def ask_for_code(
-    request: SynthesisRequest, similar: tuple[str, ...], printed: str | None = None
+    request: SynthesisRequest,
+    similar: tuple[str, ...],
+    sandbox: tuple[str, ...] = (),
+    printed: str | None = None,
 ) -> NeedsCode:
     """The `needs_code` answer: call `synthesize_tool` again with the template's fields filled in.
 
     A plain script comes back as a function that does the same; `printed` is its output without any input.
+    `sandbox` are sentences on what code can do there.
     """
+    rules, filled = _filled(request, printed)
+    return NeedsCode(template=filled, rules=rules, sandbox=sandbox, similar=similar)
+
+
+async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
+    """What code can do in a sandbox, in sentences; or why there is none, and what a person does about it."""
+    try:
+        return (await sandbox.abilities()).in_words()
+    except SandboxError as none:
+        return (f"No tool can be proved here until a sandbox works: {none}",)
+
+
+def _filled(request: SynthesisRequest, printed: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The rules, and the arguments of the next request as far as they are known."""
     if request.code.strip():
-        return _ask_for_function(request, similar, printed)
+        return _function_instead(request, printed)
     name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
     description = request.description.strip() or "Say in one sentence what the tool does."
     code = (
@@ -47,7 +72,7 @@ def ask_for_code(
         '        raise ValueError("text is empty")\n'
         "    return text[:limit]\n"
     )
-    filled = {
+    return RULES, {
         "name": name,
         "description": description,
         "code": code,
@@ -56,28 +81,43 @@ def ask_for_code(
             {"arguments": {"text": "ab"}, "expected": "ab"},
             {"arguments": {"text": ""}, "raises": "ValueError"},
         ],
-        "use_when": ["…five short requests in different words…"],
+        "use_when": [_USE_WHEN],
     }
-    return NeedsCode(template=json.dumps(filled, ensure_ascii=False, indent=1), rules=RULES, similar=similar)
 
 
-def _ask_for_function(request: SynthesisRequest, similar: tuple[str, ...], printed: str | None) -> NeedsCode:
+def _function_instead(
+    request: SynthesisRequest, printed: str | None
+) -> tuple[tuple[str, ...], dict[str, Any]]:
     wanted = request.name if _can_name_a_function(request.name) else _name_from(request.description)
     description = request.description.strip() or "Say in one sentence what the tool does."
     function = function_of(request.code, wanted, _first_line(description))
-    filled = {
+    rules = (
+        "The code was a script: it is a function now, with a parameter for each input. Name and type them.",
+        *RULES,
+    )
+    return rules, {
         "name": wanted,
         "description": description,
         "code": function.code,
         "tests": [test.as_json() for test in request.tests]
         or [{"arguments": function.arguments, "expected": "…" if printed is None else printed.strip()}],
-        "use_when": list(request.use_when) or ["…five short requests in different words…"],
+        "use_when": list(request.use_when) or [_USE_WHEN],
     }
-    rules = (
-        "The code was a script: it is a function now, with a parameter for each input. Name and type them.",
-        *RULES,
-    )
-    return NeedsCode(template=json.dumps(filled, ensure_ascii=False, indent=1), rules=rules, similar=similar)
+
+
+def laid_out(filled: Mapping[str, Any]) -> str:
+    """A template as JSON text with a line for each field and each test."""
+    lines = []
+    for field, value in filled.items():
+        text = _as_json(value)
+        if field == "tests":
+            text = "[\n" + ",\n".join(f"  {_as_json(test)}" for test in value) + "\n ]"
+        lines.append(f" {_as_json(field)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _first_line(description: str) -> str:

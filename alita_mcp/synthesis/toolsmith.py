@@ -39,7 +39,7 @@ from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts import is_script
-from alita_mcp.synthesis.template import ask_for_code
+from alita_mcp.synthesis.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
@@ -111,7 +111,8 @@ class Toolsmith:
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
-        return ask_for_code(request, similar, await self._printed(request) if plain else None)
+        abilities = await told_abilities(self._sandbox)
+        return ask_for_code(request, similar, abilities, await self._printed(request) if plain else None)
 
     async def _printed(self, request: SynthesisRequest) -> str | None:
         """What a plain script prints without any input; None when it needs some, or fails."""

@@ -18,6 +18,7 @@ from alita_mcp.values import Schema
 from alita_mcp.verification.findings import encodable, is_unicode
 
 MAX_PROBLEMS = 5
+SEE_SCHEMA = "Look at the tool's input schema."
 
 _KINDS = {"list_type": "is not an array", "dict_type": "is not an object"}
 _REPR = reprlib.Repr()
@@ -40,7 +41,7 @@ def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> None:
     if not problems and not is_unicode(arguments):
         problems = ["a text holds half of a surrogate pair, which is not Unicode"]
     if problems:
-        raise InvalidArguments(encodable("; ".join(problems)) + ".", hint="Look at the tool's input schema.")
+        raise InvalidArguments(encodable("; ".join(problems)) + ".", hint=SEE_SCHEMA)
 
 
 def validate_result(schema: Schema, result: Any) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+from collections.abc import Sequence
 
 from alita_mcp.values import META_TOOLS, TOOL_NAME
 from alita_mcp.verification.findings import ContractError, refusal
@@ -39,8 +40,7 @@ def find_function(tree: ast.Module, name: str) -> Function:
     Raises:
         ContractError: it is missing, defined twice, bound again, or not the only public one.
     """
-    defined = [statement for statement in tree.body if isinstance(statement, Function)]
-    public = [function for function in defined if not function.name.startswith("_")]
+    public = public_functions(tree)
     named = [function for function in public if function.name == name]
     others = [function for function in public if function.name != name]
     if not named:
@@ -48,14 +48,34 @@ def find_function(tree: ast.Module, name: str) -> Function:
     if len(named) > 1:
         raise refusal(f"{name}() is defined twice", "Keep one definition.", line=named[1].lineno)
     if others:
-        other = others[0].name
-        raise refusal(
-            f"{other}() is public too, a tool has one public function",
-            f"Rename {other}() to _{other}() where it is defined and where it is called.",
-            line=others[0].lineno,
-        )
+        raise several_public(public, name)
     _check_bound_once(tree, name)
     return named[0]
+
+
+def public_functions(tree: ast.Module) -> list[Function]:
+    """Functions at the top level whose names do not begin with an underscore."""
+    defined = [statement for statement in tree.body if isinstance(statement, Function)]
+    return [function for function in defined if not function.name.startswith("_")]
+
+
+def several_public(public: Sequence[Function], name: str = "") -> ContractError:
+    """The error for more than one public function; those that are not the tool, called `name`, are its helpers.
+
+    Without a name the tool is the one that no other of them calls, where only one is so.
+    """
+    called = {word for function in public for word in _called_by(function)}
+    tops = [function.name for function in public if function.name not in called]
+    tool = name or (tops[0] if len(tops) == 1 else "")
+    helpers = [function for function in public if function.name != tool]
+    named = " and ".join(f"{function.name}()" for function in public)
+    if tool:
+        renamed = ", ".join(f"{function.name}() to _{function.name}()" for function in helpers)
+        fix = f"Rename the helper{'s' * (len(helpers) > 1)} {renamed} where defined and where called."
+    else:
+        fix = "Make two tools of them, or rename those that only help to begin with an underscore: _name()."
+    message = f"{named} are public, a tool has one public function"
+    return refusal(message, fix, line=helpers[0].lineno)
 
 
 def check_shape(function: Function, names: Names) -> None:
@@ -92,7 +112,11 @@ def check_classes(names: Names, used: set[str]) -> None:
 
 
 def _missing(name: str, others: list[Function]) -> ContractError:
-    if len(others) == 1:
+    if len(others) > 1:
+        named = " and ".join(f"{function.name}()" for function in others)
+        fix = f"Rename the tool's function to {name}(), and helpers to begin with an underscore: _name()."
+        return refusal(f"there is no function {name}(), but {named}", fix, line=others[0].lineno)
+    if others:
         return refusal(
             f"there is no function {name}()",
             f"Rename {others[0].name}() to {name}(), the tool's name.",
@@ -133,6 +157,11 @@ def _top_level_nodes(tree: ast.Module) -> list[ast.AST]:
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
     return found
+
+
+def _called_by(function: Function) -> set[str]:
+    """Names that a function uses of others."""
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id != function.name}
 
 
 def _yields(function: Function) -> bool:

@@ -75,7 +75,7 @@ async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: OnStage) -> Prep
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
-    checks, contract = await static_gate(draft)
+    checks, contract = await static_gate(draft, rehearsal.sandbox)
     failure = _hard_failure(checks)
     if failure is not None or contract is None or not draft.packages:
         return Prepared(draft, contract, failure=failure)

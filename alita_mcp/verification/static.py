@@ -6,6 +6,8 @@ import ast
 
 import anyio.to_thread
 
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.contract import imported_modules, read_contract
 from alita_mcp.verification.credentials import credential_checks
@@ -13,6 +15,7 @@ from alita_mcp.verification.declared import import_checks, package_checks
 from alita_mcp.verification.findings import ContractError, passed
 from alita_mcp.verification.import_time import import_time_checks
 from alita_mcp.verification.lint import lint_checks
+from alita_mcp.verification.missing import missing_checks
 from alita_mcp.verification.names import names_of
 from alita_mcp.verification.run_text import run_text_checks, texts_run
 from alita_mcp.verification.source import parse_code
@@ -21,18 +24,33 @@ from alita_mcp.verification.wording import wording_checks
 _SHOWN_TOGETHER = 4
 
 
-async def static_gate(draft: Draft) -> tuple[list[Check], ToolContract | None]:
+async def static_gate(
+    draft: Draft, sandbox: Sandbox | None = None
+) -> tuple[list[Check], ToolContract | None]:
     """Checks of the code, the words and the packages, and the contract when there is one.
+
+    Where a sandbox is named, what the code needs and that sandbox lacks is said too.
 
     All failures are found in one go and the first names the others, so that one repair can mend them all.
     """
     checks, contract = await anyio.to_thread.run_sync(_read, draft)
+    if sandbox is not None:
+        checks += await _lacking(draft, sandbox)
     if contract is None:
-        return checks, None
+        return _together(checks), None
     checks += await lint_checks(draft.code)
     if any(check.hard for check in checks):
         return _together(checks), contract
     return [*checks, passed("static", "contract, imports, wording and lint")], contract
+
+
+async def _lacking(draft: Draft, sandbox: Sandbox) -> list[Check]:
+    try:
+        tree = await anyio.to_thread.run_sync(parse_code, draft.code)
+        abilities = await sandbox.abilities()
+    except (ContractError, SandboxError):
+        return []  # said already, or said by the gate that runs the code
+    return await anyio.to_thread.run_sync(missing_checks, draft, tree, abilities)
 
 
 def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:

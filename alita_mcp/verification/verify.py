@@ -90,7 +90,8 @@ async def verify(
         await _run_gates(course, draft, on_stage, Rehearsal(sandbox, read_tool))
     except SandboxRefused as refused:
         fix = refused.hint or "Install Docker or bubblewrap, or do without the feature."
-        course.add([failed("environment", refused.message, fix)])
+        offers = (await sandbox.abilities()).offers
+        course.add([failed("environment", refused.message, " ".join((fix, *offers)))])
     return Verdict(
         report=_report(course, draft, sandbox.kind, time.monotonic() - started),
         contract=course.contract,
@@ -100,7 +101,7 @@ async def verify(
 
 async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal: Rehearsal) -> None:
     async with _stage(course, "static", on_stage):
-        checks, contract = await static_gate(draft)
+        checks, contract = await static_gate(draft, rehearsal.sandbox)
         course.contract = contract
     if not course.add(checks) or contract is None:
         return

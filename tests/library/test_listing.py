@@ -55,9 +55,33 @@ def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
 
 def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
     others = [entry(name, "verified") for name in ("thin", "one", "two", "three")]
-    said = answer([("thin", 0.9)], ENTRIES, 5, 6, others)
-    assert [(hit.name, hit.score) for hit in said.results] == [("thin", 0.9), ("one", 0.0), ("two", 0.0)]
-    assert len(answer([("thin", 0.9)], ENTRIES, 1, 6, others).results) == 1
+    for score in (0.2, 0.5):
+        said = answer([("thin", score)], ENTRIES, 5, 6, others)
+        assert [(hit.name, hit.score) for hit in said.results] == [
+            ("thin", score),
+            ("one", 0.0),
+            ("two", 0.0),
+        ]
+        assert len(answer([("thin", score)], ENTRIES, 1, 6, others).results) == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "shown"),
+    [
+        ((0.97, 0.1, 0.1, 0.1, 0.1), 1),
+        ((0.97, 0.49, 0.48, 0.1, 0.0), 2),
+        ((0.9, 0.89, 0.45, 0.44, 0.3), 3),
+        ((0.7,), 1),
+        ((0.69, 0.1, 0.1, 0.1, 0.1), 5),
+        ((0.3, 0.1, 0.0, 0.0, 0.0), 5),
+        ((0.29, 0.1, 0.1, 0.1, 0.1), 3),
+    ],
+)
+def test_beside_a_match_only_comparable_tools_are_shown(scores: tuple[float, ...], shown: int) -> None:
+    entries = {f"tool_{n}": entry(f"tool_{n}", "verified") for n in range(len(scores))}
+    said = answer([*zip(entries, scores, strict=True)], entries, 5, 31, (ENTRIES["good"],))
+    assert [hit.score for hit in said.results] == list(scores[:shown])
+    assert said.total == 31
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=12))
@@ -70,5 +94,9 @@ def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[flo
     said = answer(found, entries, 20, len(entries))
     verified = [hit.score for hit in said.results if hit.trust == "verified"]
     assert verified == sorted(verified, reverse=True)
-    if said.fit != "none":
+    if said.fit == "possible":
         assert len(said.results) == len(hits)
+    if said.fit == "match":
+        assert {hit.name for hit in said.results} >= {
+            name for name, score in found if score >= found[0][1] / 2
+        }

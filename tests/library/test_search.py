@@ -42,7 +42,7 @@ async def test_six_tools_answer_their_own_needs_and_no_others(home: Path) -> Non
                 assert (answer.results[0].name, answer.fit) == (name, "match"), (need, answer)
                 assert answer.total == 6
                 assert answer.results[0].score >= 0.7
-                assert len(answer.results) >= 3
+                assert all(hit.score >= answer.results[0].score / 2 for hit in answer.results)
                 scores = [hit.score for hit in answer.results]
                 assert scores == sorted(scores, reverse=True)
             for need in UNRELATED:
@@ -97,7 +97,7 @@ async def test_no_more_results_than_asked_for(home: Path, limit: int) -> None:
         await publish_six(library)
         for query in ("count words of a text", "book a flight to Tokyo"):
             answer = await library.search(query, limit)
-            assert min(limit, 3) <= len(answer.results) <= limit
+            assert min(limit, 1 if answer.fit == "match" else 3) <= len(answer.results) <= limit
             assert len({hit.name for hit in answer.results}) == len(answer.results)
 
 

@@ -241,7 +241,8 @@ async def test_unknown_names_and_versions_name_what_there_is(home: Path) -> None
         ):
             with pytest.raises(ToolNotFound) as missing:
                 await library.read(hostile)
-            assert len(missing.value.nearest) == 3
+            assert set(missing.value.nearest) <= {"slugify"}
+            assert bool(missing.value.nearest) == hostile.startswith("slug")
             assert len(missing.value.message) < 300
         with pytest.raises(ToolNotFound, match="Did you mean slugify") as missing:
             library.entry("slugfy")

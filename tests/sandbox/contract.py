@@ -42,6 +42,19 @@ class SandboxContract:
         assert report.isolates, report
         assert report.kind == sandbox.kind
 
+    async def test_it_says_what_code_can_do_in_it(self, sandbox: Sandbox) -> None:
+        with anyio.fail_after(WAIT_SECONDS):
+            told = await sandbox.abilities()
+        assert sandbox.kind in told.offers[0]
+        if not told.lacks:
+            version = await sandbox.run(
+                Job(code="import sys\ndef f():\n    return sys.version\n", function="f", arguments={})
+            )
+            assert f"CPython {'.'.join(version.value.split('.')[:2])}, its whole" in told.offers[0]
+        else:
+            assert all(each.instead and each.instead in " ".join(told.in_words()) for each in told.lacks)
+            assert "Docker" in told.elsewhere
+
     async def test_closing_twice_is_fine(self, sandbox: Sandbox) -> None:
         await sandbox.aclose()
         await sandbox.aclose()

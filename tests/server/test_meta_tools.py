@@ -120,9 +120,16 @@ async def test_a_template_comes_with_all_that_an_agent_needs(client: Client) -> 
     result = await called(client, "synthesize_tool", description="Count words.", name="count_words")
 
     assert not result.is_error
-    template = json.loads(result.structured_content["template"])
+    template = result.structured_content["template"]
     assert template["name"] == "count_words"
-    assert result.structured_content["rules"][0] in text_of(result)
+    text = text_of(result)
+    assert text.count(json.dumps(template["code"])) == 1
+    assert text.count('"code"') == 1
+    assert len(text.splitlines()) < 40
+    told = result.structured_content["sandbox"]
+    assert any("generators (yield)" in line and "build a list" in line for line in told)
+    for line in (*result.structured_content["rules"], *told):
+        assert text.count(line) == 1
     again = await succeeded(client, "synthesize_tool", **template)
     assert again["status"] == "created"
 

@@ -31,6 +31,12 @@ async def test_the_prompt_leads_an_agent_from_search_to_a_call(client: Client) -
     assert places == sorted(places)
     template = json.loads(text[text.index("{") : text.index("\nRules:")])
     assert template["name"] == "count_the_words_of"
+    assert text.count('"code"') == 1
+    for told in (
+        "Not here: generators (yield). Instead: build a list and return it.",
+        "embedded interpreter",
+    ):
+        assert told in text
 
 
 @pytest.mark.parametrize("arguments", [None, {}, {"goal": ""}, {"goal": " \n"}])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.request import SynthesisRequest, read_request
-from alita_mcp.synthesis.template import ask_for_code
+from alita_mcp.synthesis.template import ask_for_code, laid_out
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 
@@ -62,6 +62,6 @@ def test_the_template_is_a_request_that_can_be_filled_in(description: str, name:
     import json
 
     answer = ask_for_code(SynthesisRequest(description=description, name=name), ())
-    filled = read_request(json.loads(answer.template))
+    filled = read_request(json.loads(laid_out(answer.template)))
     assert isinstance(filled, SynthesisRequest)
     compile(filled.code, "template", "exec")

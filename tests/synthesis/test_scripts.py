@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -237,7 +236,7 @@ async def test_without_a_model_a_script_comes_back_as_a_filled_in_template(
         library, sandbox, settings, code=code, name="digit_sum", description="Adds up digits."
     )
     assert isinstance(outcome, NeedsCode), outcome
-    filled = json.loads(outcome.template)
+    filled = outcome.template
     compile(filled["code"], "template", "exec")
     assert "def digit_sum(" in filled["code"]
     assert "was a script" in outcome.rules[0]
@@ -251,7 +250,7 @@ async def test_the_template_of_a_script_without_input_passes_with_one_more_examp
         library, sandbox, settings, code=CONSTANT, name="digit_sum", description="Sums."
     )
     assert isinstance(outcome, NeedsCode)
-    filled = json.loads(outcome.template)
+    filled = outcome.template
     assert filled["tests"] == [{"arguments": {"NUMBER": 123}, "expected": "6"}]
     filled["tests"].append({"arguments": {"NUMBER": 99}, "expected": "18"})
     made = await without_model(library, sandbox, settings, **filled)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -175,7 +174,7 @@ async def test_without_code_the_agent_is_asked_for_it(bench: Bench) -> None:
     outcome = await bench.make(code="", name="", description="three times a number")
     assert isinstance(outcome, NeedsCode)
     assert outcome.similar == ("triple",)
-    filled = json.loads(outcome.template)
+    filled = outcome.template
     assert isinstance(await bench.make(**{**filled, "use_when": []}), Created)
 
 

@@ -112,8 +112,14 @@ def test_cached_tools_helpers_errors_and_constants_are_fine() -> None:
         ("if True:\n    def probe() -> int: return 1", "top level", "not inside if"),
         (
             "def probe() -> int: return 1\ndef helper(): ...",
-            "line 2: helper() is public",
-            "Rename helper() to _helper()",
+            "line 2: probe() and helper() are public",
+            "Rename the helper helper() to _helper()",
+        ),
+        ("def one() -> int: ...\ndef two() -> int: ...", "probe(), but one() and two()", "_name()"),
+        (
+            "def probe() -> int: return a() + b()\ndef a() -> int: ...\nasync def b() -> int: ...",
+            "probe() and a() and b() are public",
+            "Rename the helpers a() to _a(), b() to _b()",
         ),
         (
             "def probe() -> int: return 1\ndef probe() -> str: return ''",

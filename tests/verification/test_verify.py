@@ -204,7 +204,7 @@ async def test_what_a_sandbox_refuses_is_an_answer_that_says_what_to_install(whe
     assert (failure.stage, failure.message, failure.fix) == (
         "environment",
         "monty runs no packages.",
-        "Install Docker.",
+        "Install Docker. Nothing runs here: answers come from a script.",
     )
     assert verdict.report.trust == "rejected"
 

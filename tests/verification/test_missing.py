@@ -1,0 +1,146 @@
+"""What a draft needs and the sandbox lacks is said before it runs: everything at once, and what to write instead."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+
+from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.sandbox.abilities import Abilities, Missing
+from alita_mcp.sandbox.monty_dialect import LACKS
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.values import Check, Grants
+from alita_mcp.verification.missing import missing_checks
+from alita_mcp.verification.static import static_gate
+from tests.verification.drafts import SHOUT, draft
+
+LIKE_WASM = Abilities(
+    offers=("The code runs in WebAssembly.",),
+    lacks=(
+        Missing(feature="TLS", names=("ssl",), instead="use http through the proxy"),
+        Missing(feature="threads", names=("threading.Thread", "os.fork"), instead="use a plain loop"),
+        Missing(feature="compression", names=("bz2", "lzma"), instead="use zlib"),
+    ),
+    elsewhere="Install Docker.",
+)
+MONTY = Abilities(offers=("A part of Python.",), lacks=LACKS)
+
+
+def missing(code: str, abilities: Abilities = LIKE_WASM, **changes: Any) -> Check | None:
+    candidate = draft(code=code + SHOUT, **changes)
+    found = missing_checks(candidate, ast.parse(candidate.code), abilities)
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def test_every_feature_is_named_at_once_each_with_what_to_write_instead() -> None:
+    check = missing(
+        "import bz2\nimport os\nimport ssl as tls\nfrom threading import Thread\n_run = os.fork\n"
+    )
+    assert check is not None
+    assert (check.stage, check.hard, check.passed) == ("environment", True, False)
+    for named in ("ssl (line 3)", "os.fork, threading.Thread (line 4)", "bz2 (line 1)"):
+        assert named in check.message
+    for advice in (
+        "ssl: use http through the proxy",
+        "os.fork, threading.Thread: use a plain loop",
+        "bz2: use zlib",
+    ):
+        assert advice in check.fix
+    assert check.fix.endswith("Install Docker. The code runs in WebAssembly.")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import zlib\n",
+        "import threading\n_LOCK = threading.Lock()\n",
+        "import ssl_tools\n",
+        "try:\n    import lzma\nexcept ImportError:\n    lzma = None\n_open = lzma and lzma.open\n",
+        "try:\n    import lzma\nexcept (ValueError, ModuleNotFoundError):\n    lzma = None\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import ssl\n",
+        "def _f(ssl: str) -> str:\n    return ssl.upper()\n",
+        "_TEXT = 'import ssl'\n",
+        f"import a{'.a' * 6_000}\n",
+    ],
+)
+def test_what_the_code_does_without_is_not_missing(code: str) -> None:
+    assert missing(code) is None
+
+
+def test_an_import_whose_failure_is_not_caught_is_needed() -> None:
+    check = missing("try:\n    import lzma\nexcept ValueError:\n    pass\n")
+    assert check is not None
+    assert "lzma (line 2)" in check.message
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        ("class _Wrong(Exception):\n    pass\n", "class inheritance"),
+        ("class _Odd(metaclass=type):\n    pass\n", "metaclasses"),
+        ("def _all():\n    yield 1\n", "generators"),
+        ("_X = {1: 2}\ndel _X[1]\n", "del (line 2)"),
+        ("async def _read(x):\n    return [y async for y in x]\n", "async comprehensions"),
+        ("async def _hold(x):\n    async with x:\n        pass\n", "async with"),
+        ("def _f():\n    try:\n        pass\n    except* ValueError:\n        pass\n", "except*"),
+        ("def _f():\n    import heapq\n", "heapq (line 2)"),
+        ("import urllib.parse\nfrom urllib.parse import quote\n", "urllib.parse (line 1)"),
+    ],
+)
+def test_the_embedded_interpreter_tells_what_it_lacks_from_the_code(code: str, named: str) -> None:
+    check = missing(code, MONTY)
+    assert check is not None
+    assert named in check.message
+    assert "urllib.parse.quote" not in check.message
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from typing import TypedDict\nclass _A(TypedDict):\n    a: int\nclass _B(_A):\n    b: int\n",
+        "import json\nfrom dataclasses import dataclass\n@dataclass\nclass _P:\n    a: int\n",
+        "_ALL = list(x for x in [1])\n",
+    ],
+)
+def test_what_the_embedded_interpreter_has_passes(code: str) -> None:
+    assert missing(code, MONTY) is None
+
+
+def test_packages_and_grants_count_too() -> None:
+    check = missing("import heapq\n", MONTY, packages=("six",), grants=Grants(network=("example.org",)))
+    assert check is not None
+    for named in ("heapq (line 1)", "packages", "grants need Docker or bubblewrap"):
+        assert named in check.message
+
+
+def boxed(abilities: Abilities) -> ScriptedSandbox:
+    return ScriptedSandbox(lambda _job: RunResult(status="ok"), abilities=abilities)
+
+
+async def test_the_static_gate_says_it_beside_what_else_is_wrong() -> None:
+    box = boxed(LIKE_WASM)
+    checks, contract = await static_gate(draft(code="import ssl\nclass Other:\n    pass\n" + SHOUT), box)
+    assert contract is None
+    assert "class Other is public" in checks[0].message
+    assert "ssl (line 1)" in checks[0].fix
+    checks, _ = await static_gate(draft(code="import ssl\nimport nowhere\n" + SHOUT), box)
+    assert "nowhere" in checks[0].message
+    assert "ssl (line 1)" in checks[0].fix
+    assert box.jobs == []
+
+
+async def test_a_sandbox_that_cannot_say_what_it_offers_hides_no_finding() -> None:
+    class Gone(ScriptedSandbox):
+        async def abilities(self) -> Abilities:
+            raise SandboxUnavailable("none works")
+
+    box = Gone(lambda _job: RunResult(status="ok"))
+    checks, contract = await static_gate(draft(code="import nowhere\n" + SHOUT), box)
+    assert contract is not None
+    assert [check.message for check in checks if not check.passed] != []
+    checks, _ = await static_gate(draft(), box)
+    assert all(check.passed for check in checks)
