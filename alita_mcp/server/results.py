@@ -11,8 +11,9 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than, printable
+from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than
 from alita_mcp.server.asker import asker_of
+from alita_mcp.server.rejections import failure_text
 from alita_mcp.server.unreviewed import brief, mark, plain_schema, unreviewed
 from alita_mcp.verification.arguments import validate_arguments, validate_result
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from alita_mcp.values import Limits, Schema
 
 INSPECT = "inspect_tool shows what it takes."
-MAX_ERROR_TEXT = 4_000
-MAX_TRACE = 10
 KEPT_IN_TEXT = 4_000
 """How many characters of a result that is too large stand in the answer's text."""
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
@@ -82,15 +81,14 @@ def _marks(run: RunAnswer, origin: Origin | None) -> dict[str, Any] | None:
 def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin | None) -> str:
     """Why a call failed; of a tool that nobody reviewed without the lines of its code, and its words cut short."""
     what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
-    lines = [f"{name} failed with {what}", *result.trace[:MAX_TRACE]]
+    allowed = (
+        f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "
+        f"{limits.output_bytes >> 10} kB of output, {limits.processes} processes."
+    )
+    ends = allowed if result.status in _LIMITED else ""
     if origin is not None:
-        lines = [f"{name} failed ({mark(origin)}) with {brief(what)}"]
-    if result.status in _LIMITED:
-        lines.append(
-            f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "
-            f"{limits.output_bytes >> 10} kB of output, {limits.processes} processes."
-        )
-    return printable("\n".join(lines), MAX_ERROR_TEXT)
+        return failure_text(f"{name} failed ({mark(origin)}) with {brief(what)}", (), ends)
+    return failure_text(f"{name} failed with {what}", result.trace, ends)
 
 
 async def checked(

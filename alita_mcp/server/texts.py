@@ -8,7 +8,9 @@ from typing import Any
 
 from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, printable
+from alita_mcp.server.rejections import rejection_text
 from alita_mcp.values import VerificationReport
+from alita_mcp.verification.difference import difference
 
 Answer = Mapping[str, Any]
 
@@ -30,6 +32,8 @@ def outcome_text(outcome: Answer) -> str:
     """What came of a synthesis."""
     if outcome["status"] == "needs_code":
         return _template_text(outcome)
+    if outcome["status"] == "rejected":
+        return rejection_text(outcome)
     return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT)
 
 
@@ -51,7 +55,8 @@ def _broken(outcome: Answer) -> str:
     if not cases:
         return ""
     first = clipped(as_json(cases[0]["arguments"]), 60)
-    now = f"{clipped(as_json(cases[0]['expected']), 30)} is now {clipped(as_json(cases[0]['got']), 30)}"
+    was = difference(cases[0]["expected"], cases[0]["got"], 30)
+    now = f"{was.expected} is now {was.got}"
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"No longer holds, as declared: {first}: {now}{more}. "
 
@@ -81,16 +86,6 @@ def _exists(outcome: Answer) -> str:
     return f"Nothing new was published: {outcome['tool']} v{outcome['version']} exists ({outcome['why']})."
 
 
-def _rejected(outcome: Answer) -> str:
-    parts = [f"Rejected at {outcome['stage']}: {clipped(outcome['reason'], 130)}"]
-    if outcome.get("case") is not None:
-        parts.append(f"Case {clipped(as_json(outcome['case']), 60)}.")
-    if "got" in outcome:
-        expected, got = (clipped(as_json(outcome[side]), 40) for side in ("expected", "got"))
-        parts.append(f"Expected {expected}, got {got}.")
-    return " ".join([*parts, f"Fix: {clipped(outcome['fix'], 110)}"])
-
-
 def _working(outcome: Answer) -> str:
     return f"Still working ({outcome['stage']}, {outcome['elapsed_s']} s): {outcome['next']} {outcome['job_id']!r}."
 
@@ -105,7 +100,6 @@ def _needs_approval(outcome: Answer) -> str:
 _OUTCOMES = {
     "created": _created,
     "exists": _exists,
-    "rejected": _rejected,
     "working": _working,
     "needs_approval": _needs_approval,
 }
