@@ -10,6 +10,8 @@ from alita_mcp.verification.findings import SHOWN_CHARACTERS, shown
 
 CONTEXT = 60
 """So many characters before the difference are shown in a check."""
+AROUND = 600
+"""A check shows so much of a large value, in characters."""
 MAX_WHERE = 60
 _Path = list[str | int]
 
@@ -50,7 +52,7 @@ def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
     """Two values as a check carries them: as they are when small, else around their first difference."""
     if max(len(json.dumps(expected)), len(json.dumps(got))) <= SHOWN_CHARACTERS:
         return shown(expected), shown(got)
-    found = difference(expected, got, SHOWN_CHARACTERS)
+    found = difference(expected, got, AROUND)
     return _cut(expected, found.expected, found.where), _cut(got, found.got, found.where)
 
 
