@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from alita_mcp.verification.compare import same_result
@@ -27,7 +28,7 @@ class Difference(NamedTuple):
 
 
 def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Difference:
-    """The parts of two values around their first difference, each of at most `width` + 2 characters.
+    """The parts of two values around their first difference, each of at most `width` + 2 characters (`width` ≥ 24).
 
     A part begins at most `before` characters ahead of the difference. Numbers within the tolerance of examples
     differ only where nothing else does. Invisible characters are spelled out.
@@ -50,14 +51,16 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
 
 def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
     """Two values as a check carries them: as they are when small, else around their first difference."""
-    if max(len(json.dumps(expected)), len(json.dumps(got))) <= SHOWN_CHARACTERS:
+    sizes = len(json.dumps(expected)), len(json.dumps(got))
+    if max(sizes) <= SHOWN_CHARACTERS:
         return shown(expected), shown(got)
     found = difference(expected, got, AROUND)
-    return _cut(expected, found.expected, found.where), _cut(got, found.got, found.where)
+    parts = zip((expected, got), (found.expected, found.got), sizes, strict=True)
+    one, other = (_cut(*each, found.where) for each in parts)
+    return one, other
 
 
-def _cut(value: Any, part: str, where: str) -> Any:
-    size = len(json.dumps(value))
+def _cut(value: Any, part: str, size: int, where: str) -> Any:
     if size <= SHOWN_CHARACTERS:
         return shown(value)
     place = f"at {where}: " if where and part.startswith("…") else ""
@@ -107,25 +110,31 @@ def _position(value: Any, path: _Path) -> int:
 
 
 def _text(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
+
+
+def _visible(text: str) -> str:
+    """A JSON text with what a reader does not see spelled out, so that it can be told apart and sent."""
+    unseen = {each for each in set(text) if not each.isprintable()}
+    return text.translate({ord(each): each.encode("unicode_escape").decode() for each in unseen})
 
 
 def _common(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
-    if one.startswith(other) or other.startswith(one):
-        return min(len(one), len(other))
-    return next(place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1])
+    lengths = range(1, min(len(one), len(other)) + 1)
+    return bisect_left(lengths, True, key=lambda length: one[:length] != other[:length])
 
 
 def _window(text: str, position: int, before: int, width: int) -> str:
-    if len(text) <= width:
-        return text
-    start = max(0, position - before)
-    end = start + width
-    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
+    if len(text) <= width and len(whole := _visible(text)) <= width:
+        return whole
+    start, end = max(0, position - before), position + width
+    ahead, behind = _visible(text[start:position]), _visible(text[position:end])
+    kept = ahead[max(0, len(ahead) - before) :]
+    shown_behind = behind[: width - len(kept)]
+    starts = "…" if start or kept != ahead else ""
+    ends = "…" if end < len(text) or shown_behind != behind else ""
+    return starts + kept + shown_behind + ends
 
 
 def _named(path: _Path) -> str:
@@ -133,7 +142,7 @@ def _named(path: _Path) -> str:
         f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
         for step in path
     )
-    named = "result" + "".join(steps) if path else ""
+    named = _visible("result" + "".join(steps)) if path else ""
     return named if len(named) <= MAX_WHERE else "…" + named[1 - MAX_WHERE :]
 
 

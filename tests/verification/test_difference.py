@@ -14,7 +14,7 @@ from tests.verification.test_compare import JSON_VALUES
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=40)
 LONG = "the same words " * 1_000
-WIDTHS = st.integers(min_value=2, max_value=200)
+WIDTHS = st.integers(min_value=24, max_value=200)
 
 
 def text(value: Any) -> str:
