@@ -38,9 +38,10 @@ async def determinism_gate(
 
 
 def _differs(trial: Trial, result: RunResult, repeated: RunResult) -> Check:
-    expected, got = shown(result.value), outcome_in_words(repeated)
     if repeated.ok:
         expected, got = shown_pair(result.value, repeated.value)
+    else:
+        expected, got = shown(result.value), outcome_in_words(repeated)
     return Check(
         stage="determinism",
         passed=False,
