@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
-from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE
+from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
 from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow, Wording
 from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
 from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
@@ -131,6 +131,11 @@ class CatalogueReader:
     def most_used(self, limit: int) -> list[str]:
         """Names of enabled tools: verified ones before others, then those lately made and most used."""
         return self._names(MOST_USED, limit=limit)
+
+    def recent(self, limit: int, *, reviewed_only: bool = False) -> list[CatalogueEntry]:
+        """The enabled tools whose current version was made last or that were used last, the latest first."""
+        found = self.some(self._names(RECENT, limit=limit, any_origin=int(not reviewed_only))).values()
+        return sorted(found, key=lambda entry: (_latest(entry), entry.name), reverse=True)[:limit]
 
     def names(self, beginning: str = "", *, after: str = "", limit: int = -1) -> list[str]:
         """Names of the tools that are not deleted, in order: all with a beginning, or those that come after one."""
@@ -259,6 +264,10 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         created_at=row["created_at"],
         wordings=tuple(json.loads(row["wordings"])),
     )
+
+
+def _latest(entry: CatalogueEntry) -> str:
+    return max(entry.manifest.created_at, entry.last_used or "")
 
 
 def _state(row: sqlite3.Row) -> ToolState:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import JsonValue
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library import naming
@@ -279,11 +278,11 @@ class Library:
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
-    async def keep_run(self, result: JsonValue) -> str:
-        """Stores a whole result; answers the name to read it by."""
+    async def keep_run(self, result: bytes) -> str:
+        """Stores a whole result, a JSON text; answers the name to read it by."""
         return await self._in_thread(self._runs.keep, result)
 
-    async def read_run(self, run: str) -> JsonValue:
+    async def read_run(self, run: str) -> bytes:
         """A stored result; ToolNotFound when there is none of that name, or no longer."""
         return await self._in_thread(self._runs.read, run)
 

@@ -7,8 +7,6 @@ import re
 import secrets
 from pathlib import Path
 
-from pydantic import JsonValue
-
 from alita_mcp.errors import LibraryError, ToolNotFound
 from alita_mcp.library.disk import unreadable
 
@@ -22,31 +20,28 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def keep(self, result: JsonValue) -> str:
-        """Stores a result; answers the name to read it by.
+    def keep(self, result: bytes) -> str:
+        """Stores a result, a JSON text; answers the name to read it by.
 
         Raises:
             LibraryError: it is larger than the whole store, or the disk refuses.
         """
-        content = json.dumps(result).encode()
-        if len(content) > MAX_BYTES:
-            raise LibraryError(
-                f"A result of {len(content)} bytes is too large to keep.", hint="Ask for less."
-            )
+        if len(result) > MAX_BYTES:
+            raise LibraryError(f"A result of {len(result)} bytes is too large to keep.", hint="Ask for less.")
         run = secrets.token_hex(16)
         place = self._folder / f"{run}.json"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             unfinished = place.with_suffix(".part")
-            unfinished.write_bytes(content)
+            unfinished.write_bytes(result)
             unfinished.replace(place)
             self._make_room()
         except OSError as error:
             raise unreadable(place, error) from error
         return run
 
-    def read(self, run: str) -> JsonValue:
-        """A stored result.
+    def read(self, run: str) -> bytes:
+        """A stored result as it was handed in.
 
         Raises:
             ToolNotFound: there is none of that name, or no longer.
@@ -57,7 +52,8 @@ class Runs:
                 f"There is no run {run[:40]!r}.", hint="Only the newest results are kept; call again."
             )
         try:
-            result: JsonValue = json.loads(place.read_bytes())
+            result = place.read_bytes()
+            json.loads(result)
         except (OSError, ValueError) as broken:
             raise ToolNotFound(
                 f"The result of run {run!r} cannot be read.", hint="Call the tool again."

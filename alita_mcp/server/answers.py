@@ -13,6 +13,8 @@ from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxE
 
 MAX_TEXT = 400
 """Longest text of an answer that does not carry an asked result."""
+MAX_ERROR_TEXT = 1_500
+"""Longest text of an error, in characters; only a `fix` that is longer by itself is let through."""
 MAX_DEPTH = 100
 """Deepest nesting that is let in or out; parsers and serializers of clients end soon after."""
 
@@ -44,13 +46,14 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
         hint = f"Nearest: {', '.join(failure.nearest[:3])}."
     if isinstance(failure, SandboxBusy):
         hint = hint or "Try again in a moment."
-    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, 4_000)
+    reason, fix = printable(_blamed(failure) + failure.message, 4_000), printable(hint, len(hint))
     structured: dict[str, Any] = {"status": "failed", "reason": reason, "fix": fix}
     if isinstance(failure, SandboxBusy):
         structured["status"] = "busy"
     if isinstance(failure, InvalidArguments):
         structured |= {"status": "rejected", "stage": "schema"}
-    return error(f"{reason} {fix}".strip(), structured)
+    said = clipped(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))
+    return error(f"{said} {fix}".strip(), structured)
 
 
 def _blamed(failure: AlitaError) -> str:

@@ -105,7 +105,7 @@ class Dispatcher:
             )
         )  # fmt: skip
         if isinstance(result, types.CallToolResult):
-            return await checked(result, app)
+            return await checked(result, app, tool)
         return result
 
     def _find(self, name: str) -> tuple[ToolSource, types.Tool] | None:

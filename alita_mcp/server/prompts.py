@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from alita_mcp.server.answers import listed, printable
 from alita_mcp.server.listing import page_of
+from alita_mcp.server.resources import PARTS
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.template import ask_for_code, laid_out, told_abilities
 
@@ -94,7 +95,7 @@ class Prompts:
 
 
 class Completions:
-    """Completes tool names and versions in resource templates; anything else has no suggestions."""
+    """Completes names, versions and parts of tools in resource templates; nothing else has suggestions."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared
@@ -109,9 +110,13 @@ class Completions:
     async def _values(self, params: types.CompleteRequestParams) -> list[str]:
         await self._shared.settled()
         app = self._shared.current
-        if app is None or not isinstance(params.ref, types.ResourceTemplateReference):
+        if not isinstance(params.ref, types.ResourceTemplateReference) or app is None:
             return []
+        if not params.ref.uri.startswith("alita://tools/"):
+            return []  # the name of a kept result is told to nobody but its caller
         tools = app.library.tools
+        if params.argument.name == "part":
+            return list(PARTS)
         if params.argument.name == "name":
             return tools.names(params.argument.value, limit=MAX_COMPLETIONS + 1)
         known = (params.context.arguments or {}) if params.context else {}

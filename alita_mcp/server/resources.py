@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import anyio
 import mcp_types as types
@@ -17,6 +18,8 @@ from alita_mcp.library.evidence import report_with_evidence
 from alita_mcp.server.announce import CATALOGUE_URI
 from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
+from alita_mcp.server.ranges import Part, json_bytes, part_of
+from alita_mcp.server.results import KEPT
 from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 
 if TYPE_CHECKING:
@@ -27,11 +30,15 @@ if TYPE_CHECKING:
 
 JSON = "application/json"
 MAX_URI = 300
+LISTED_TOOLS = 10
+"""So many tools have a resource in the list; all others are found by template and completion."""
 _LEGACY_NOT_FOUND = -32002
 _VERSION = re.compile(
     r"alita://tools/(?P<name>[a-z][a-z0-9_]{2,39})/v(?P<version>[1-9][0-9]{0,8})/(?P<part>[a-z]+)"
 )
-_RUN = re.compile(r"alita://runs/(?P<id>[A-Za-z0-9_-]{1,100})")
+_RUN = re.compile(
+    r"(?P<uri>alita://runs/(?P<id>[A-Za-z0-9_-]{1,100}))(?:\?(?P<range>(?:(?:offset|length)=[0-9]{1,12}&?){1,2}))?"
+)
 
 
 def _pretty(value: Any) -> str:
@@ -59,21 +66,19 @@ PARTS: dict[str, tuple[str, str, Callable[[StoredVersion, tuple[str, ...]], str]
 """Part of a version → MIME type, title and how it is written, told the sandboxes that it was proved in."""
 
 TEMPLATES = (
-    *(
-        types.ResourceTemplate(
-            uri_template=f"alita://tools/{{name}}/v{{version}}/{part}",
-            name=f"tool_{part}",
-            title=title,
-            description=f"{title} of one version of a tool.",
-            mime_type=mime,
-        )
-        for part, (mime, title, _) in PARTS.items()
+    types.ResourceTemplate(
+        uri_template="alita://tools/{name}/v{version}/{part}",
+        name="tool_part",
+        title="Part of a tool",
+        description=f"One part of one version of a tool: {', '.join(PARTS)}. Completions for all three.",
     ),
     types.ResourceTemplate(
-        uri_template="alita://runs/{id}",
+        uri_template="alita://runs/{id}{?offset,length}",
         name="run",
         title="Kept result",
-        description="The whole of a result that was too large to send.",
+        description="The whole of a result that was too large to send, as JSON text. A read that is too large gives a "
+        "part and says where the next begins; offset and length ask for other parts, in bytes. A result is "
+        f"{KEPT}.",
         mime_type=JSON,
     ),
 )
@@ -93,13 +98,15 @@ class LibraryResources:
         self._shared = shared
 
     def resources(self) -> Sequence[types.Resource]:
-        """The catalogue and the files of the first-class tools; the templates say where those of all others are."""
+        """The catalogue and the code of the tools made or used last; templates say where all else is."""
         app = self._shared.current
-        entries = app.listed() if app else ()
-        return [_CATALOGUE, *(each for entry in entries for each in _resources_of(entry))]
+        if app is None:
+            return [_CATALOGUE]
+        recent = app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
+        return [_CATALOGUE, *map(_resource_of, recent)]
 
     def templates(self) -> Sequence[types.ResourceTemplate]:
-        """One per part of a version, and kept results."""
+        """The parts of versions, and kept results."""
         return TEMPLATES
 
     async def read(
@@ -111,7 +118,8 @@ class LibraryResources:
         if uri == CATALOGUE_URI:
             return _contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app))
         if run := _RUN.fullmatch(uri):
-            return _contents(uri, JSON, _pretty(await app.library.read_run(run["id"])))
+            document = await app.library.read_run(run["id"])
+            return await anyio.to_thread.run_sync(_kept, run, document, app.settings.max_result_bytes)
         wanted = _VERSION.fullmatch(uri)
         if wanted is None or wanted["part"] not in PARTS:
             return None
@@ -135,17 +143,14 @@ def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     return "text/plain", fenced(written(stored, kinds), origin)
 
 
-def _resources_of(entry: CatalogueEntry) -> list[types.Resource]:
-    manifest = entry.manifest
-    return [
-        types.Resource(
-            uri=f"alita://tools/{manifest.name}/v{manifest.version}/{part}",
-            name=f"{manifest.name}_{part}",
-            title=f"{title} of {manifest.name}",
-            mime_type=mime,
-        )
-        for part, (mime, title, _) in PARTS.items()
-    ]
+def _resource_of(entry: CatalogueEntry) -> types.Resource:
+    mime, title, _ = PARTS["source"]
+    return types.Resource(
+        uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
+        name=f"{entry.name}_source",
+        title=f"{title} of {entry.name}",
+        mime_type=mime,
+    )
 
 
 def _whole_catalogue(app: App) -> str:
@@ -164,6 +169,25 @@ def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:
         "calls": entry.calls,
         "failures": entry.failures,
     }
+
+
+def _kept(run: re.Match[str], document: bytes, limit: int) -> types.ReadResourceResult:
+    """A kept result, whole where it may be sent so; else a part of it behind a note on where it stands."""
+    asked = {key: int(value) for key, value in parse_qsl(run["range"] or "")}
+    uri = run["uri"]
+
+    def answer(part: Part) -> types.ReadResourceResult:
+        if part.is_whole:
+            return _contents(run[0], JSON, part.text)
+        ends = f"it goes on at {uri}?offset={part.end}" if part.end < part.total else "it ends here"
+        place = f"{uri}?offset={part.start}&length={part.end - part.start}"
+        note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
+        contents = [_contents(run[0], "text/plain", note), _contents(place, JSON, part.text)]
+        return types.ReadResourceResult(contents=[text for each in contents for text in each.contents])
+
+    longest = answer(Part("", len(document), 2 * len(document), 3 * len(document)))
+    beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
+    return answer(part_of(document, limit - beside, **asked))
 
 
 def _contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:

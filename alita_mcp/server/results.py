@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +12,25 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.library.runs import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.signature import ALL_CHOICES, parameters_of, signature_of
-from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than, printable
+from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than
 from alita_mcp.server.asker import asker_of
+from alita_mcp.server.ranges import Part, json_bytes, part_of
+from alita_mcp.server.rejections import failure_text
 from alita_mcp.server.unreviewed import brief, mark, plain_schema, shown, unreviewed
-from alita_mcp.verification.arguments import validate_arguments, validate_result
+from alita_mcp.verification.arguments import validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App, RunAnswer
     from alita_mcp.library.catalogue_rows import Origin
     from alita_mcp.sandbox.seam import RunResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.values import Limits, Manifest, Schema
+    from alita_mcp.values import Limits, Manifest
 
 INSPECT = "inspect_tool shows what each of them means."
-MAX_ERROR_TEXT = 4_000
-MAX_TRACE = 10
-KEPT_IN_TEXT = 4_000
-"""How many characters of a result that is too large stand in the answer's text."""
+KEPT = f"kept until {MAX_RUNS} newer results, or {MAX_BYTES >> 20} MB of them, take its place"
+"""How long a result can be read; ends a sentence."""
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
@@ -50,8 +52,7 @@ async def run_and_deliver(
             told = await _plainly_wrong(manifest, arguments, origin)
         raise with_signature(told, shown(app, manifest)) from None
     origin = unreviewed(app, name, run.manifest.version)
-    result = await off_loop(partial(_in_both_forms, run, origin), large=is_large(run.result.value))
-    return await checked(result, app, run.manifest.output_schema)
+    return await off_loop(partial(_in_both_forms, run, origin), large=is_large(run.result.value))
 
 
 def with_signature(wrong: InvalidArguments, called: Manifest | types.Tool) -> InvalidArguments:
@@ -99,29 +100,29 @@ def _marks(run: RunAnswer, origin: Origin | None) -> dict[str, Any] | None:
 def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin | None) -> str:
     """Why a call failed; of a tool that nobody reviewed without the lines of its code, and its words cut short."""
     what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
-    lines = [f"{name} failed with {what}", *result.trace[:MAX_TRACE]]
+    allowed = (
+        f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "
+        f"{limits.output_bytes >> 10} kB of output, {limits.processes} processes."
+    )
+    ends = allowed if result.status in _LIMITED else ""
     if origin is not None:
-        lines = [f"{name} failed ({mark(origin)}) with {brief(what)}"]
-    if result.status in _LIMITED:
-        lines.append(
-            f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "
-            f"{limits.output_bytes >> 10} kB of output, {limits.processes} processes."
-        )
-    return printable("\n".join(lines), MAX_ERROR_TEXT)
+        return failure_text(f"{name} failed ({mark(origin)}) with {brief(what)}", (), ends)
+    return failure_text(f"{name} failed with {what}", result.trace, ends)
 
 
-async def checked(
-    result: types.CallToolResult, app: App, schema: Schema | None = None
-) -> types.CallToolResult:
-    """A result that every client can take: it is not nested too deeply, valid UTF-8 and not too large.
-
-    `schema` is what the part of a large result has to fit too.
-    """
+async def checked(result: types.CallToolResult, app: App, tool: types.Tool) -> types.CallToolResult:
+    """A result of a tool that every client can take: not nested too deeply, valid UTF-8 and not too large."""
     size = await off_loop(partial(_size, result), large=is_large(result.structured_content))
     if isinstance(size, str):
         return error(size)
-    limit = app.settings.max_result_bytes
-    return result if size <= limit else await _cut(result, schema, size, app)
+    if size <= app.settings.max_result_bytes:
+        return result
+    document = await anyio.to_thread.run_sync(_document, result)
+    uri = f"alita://runs/{await app.library.keep_run(document)}"
+    cut = partial(_cut, result, document, uri, app.settings.max_result_bytes)
+    return (await anyio.to_thread.run_sync(cut)).model_copy(
+        update={"is_error": result.is_error or tool.output_schema is not None}
+    )
 
 
 def _size(result: types.CallToolResult) -> int | str:
@@ -129,59 +130,44 @@ def _size(result: types.CallToolResult) -> int | str:
     if is_deeper_than(result.structured_content, MAX_DEPTH):
         return "The result is nested too deeply."
     try:
-        return _bytes_of(result)
+        return max(json_bytes(result.structured_content), json_bytes(_dumped(result.content)))
     except UnicodeEncodeError:
         return "The result holds half of a surrogate pair, which JSON text cannot carry."
     except ValueError:
         return "The result is not JSON: it holds a number that is not finite."
 
 
-def _bytes_of(result: types.CallToolResult) -> int:
-    dumped = result.model_dump(by_alias=True, mode="python", exclude_none=True)
-    forms = (dumped.get("structuredContent"), dumped["content"])
-    return max(len(json.dumps(form, ensure_ascii=False, allow_nan=False).encode()) for form in forms)
+def _dumped(content: Sequence[types.ContentBlock]) -> list[dict[str, Any]]:
+    return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in content]
 
 
-async def _cut(
-    result: types.CallToolResult, schema: Schema | None, size: int, app: App
-) -> types.CallToolResult:
-    """The beginning of a large result and a link to the whole; an error where no beginning fits the schema."""
-    whole = result.structured_content
-    if whole is None:
-        whole = [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
-    uri = f"alita://runs/{await app.library.keep_run(whole)}"
-    limit = app.settings.max_result_bytes
-    text = next((block.text for block in result.content if isinstance(block, types.TextContent)), "")
-    note = f"The result has {size:,} bytes, {limit:,} may be sent. The whole is at {uri}. It begins:\n"
-    part = await anyio.to_thread.run_sync(_beginning, result.structured_content, schema, limit // 2)
-    fits = part is not None or result.structured_content is None
-    return types.CallToolResult(
-        content=[
-            types.TextContent(text=note + text[: min(KEPT_IN_TEXT, limit // 8)]),
-            types.ResourceLink(uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=size),
-        ],
-        structured_content=part,
-        is_error=result.is_error or not fits,
-        _meta={**(result.meta or {}), "alita/cut": True},
+def _document(result: types.CallToolResult) -> bytes:
+    """The whole of a result as JSON text."""
+    structured = result.structured_content
+    whole = _dumped(result.content) if structured is None else structured
+    return json.dumps(whole, ensure_ascii=False).encode()
+
+
+def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:
+    """The beginning of a large result behind what is left out, and a link to the whole; see decision 37.
+
+    It has no structured part: who reads nothing else must not take a beginning for the whole.
+    """
+    link = types.ResourceLink(
+        uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=len(document)
     )
 
+    def content(part: Part) -> list[types.ContentBlock]:
+        return [types.TextContent(text=_note(part, uri, limit, failed=result.is_error) + part.text), link]
 
-def _beginning(value: Any, schema: Schema | None, limit: int) -> Any:
-    """The value with its texts and lists cut so far that it is small; None when that is not enough, or misfits."""
-    kept = limit
-    while kept and value is not None:
-        part = _shortened(value, kept)
-        if len(json.dumps(part, ensure_ascii=False).encode()) <= limit:
-            return part if schema is None or validate_result(schema, part) is None else None
-        kept //= 4
-    return None
+    longest = Part("", 0, len(document), 2 * len(document))
+    part = part_of(document, limit - json_bytes(_dumped(content(longest))))
+    return types.CallToolResult(content=content(part), _meta={**(result.meta or {}), "alita/cut": True})
 
 
-def _shortened(value: Any, kept: int) -> Any:
-    if isinstance(value, str):
-        return value[:kept]
-    if isinstance(value, list):
-        return [_shortened(item, kept) for item in value[:kept]]
-    if isinstance(value, dict):
-        return {key: _shortened(item, kept) for key, item in value.items()}
-    return value
+def _note(part: Part, uri: str, limit: int, *, failed: bool | None) -> str:
+    return (
+        f"Cut: {part.total - part.end:,} of {part.total:,} bytes left out; whole result: resources/read {uri} "
+        f"(parts: {uri}?offset={part.end}), {KEPT}. The call {'failed' if failed else 'succeeded'}, but its result "
+        f"is over {limit:,} bytes. Where resources cannot be read, ask the tool for less. The beginning, as JSON:\n"
+    )

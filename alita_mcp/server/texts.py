@@ -8,10 +8,14 @@ from typing import Any
 
 from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, listed, printable
+from alita_mcp.server.rejections import rejection_text
 from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import VerificationReport
+from alita_mcp.verification.difference import difference
 
 Answer = Mapping[str, Any]
+LEAST = 200
+"""So many characters say what waits for approval, however long the command is."""
 
 
 def search_text(found: Answer) -> str:
@@ -31,14 +35,11 @@ def outcome_text(outcome: Answer) -> str:
     """What came of a synthesis."""
     if outcome["status"] == "needs_code":
         return _template_text(outcome)
-    text = _OUTCOMES[outcome["status"]](outcome)
-    return clipped(text, max(MAX_TEXT, _end_of_command(text)))
-
-
-def _end_of_command(text: str) -> int:
-    """Behind the first command that a person is to type, which is never cut; 0 where there is none."""
-    first = text.find("`")
-    return 2 + text.find("`", first + 1) if first >= 0 else 0
+    if outcome["status"] == "rejected":
+        return rejection_text(outcome)
+    if outcome["status"] == "needs_approval":
+        return _needs_approval(outcome)
+    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT)
 
 
 def _created(outcome: Answer) -> str:
@@ -59,7 +60,8 @@ def _broken(outcome: Answer) -> str:
     if not cases:
         return ""
     first = clipped(as_json(cases[0]["arguments"]), 60)
-    now = f"{clipped(as_json(cases[0]['expected']), 30)} is now {clipped(as_json(cases[0]['got']), 30)}"
+    was = difference(cases[0]["expected"], cases[0]["got"], 30)
+    now = f"{was.expected} is now {was.got}"
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"No longer holds, as declared: {first}: {now}{more}. "
 
@@ -89,35 +91,25 @@ def _exists(outcome: Answer) -> str:
     return f"Nothing new was published: {outcome['tool']} v{outcome['version']} exists ({outcome['why']})."
 
 
-def _rejected(outcome: Answer) -> str:
-    parts = [f"Rejected at {outcome['stage']}: {clipped(outcome['reason'], 130)}"]
-    if outcome.get("case") is not None:
-        parts.append(f"Case {clipped(as_json(outcome['case']), 60)}.")
-    if "got" in outcome:
-        expected, got = (clipped(as_json(outcome[side]), 40) for side in ("expected", "got"))
-        parts.append(f"Expected {expected}, got {got}.")
-    return " ".join([*parts, f"Fix: {clipped(outcome['fix'], 110)}"])
-
-
 def _working(outcome: Answer) -> str:
     return f"Still working ({outcome['stage']}, {outcome['elapsed_s']} s): {outcome['next']} {outcome['job_id']!r}."
 
 
 def _needs_approval(outcome: Answer) -> str:
+    """What waits and for what; the command that a person types is never cut."""
     asked = clipped(", ".join(outcome["grants"]), 120)
     kept = f" {outcome['kept'].partition(':')[0]}." if outcome.get("kept") else ""
     passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
     said = outcome.get("asked")
     answered = f"{said[0].upper()}{said[1:]}. " if said else ""
-    return f"{passed} It needs {asked}. {answered}{_broken(outcome)}{outcome['how']}"
+    before = f"{passed} It needs {asked}. {answered}{_broken(outcome)}"
+    return clipped(before, max(LEAST, MAX_TEXT - len(outcome["how"]))) + outcome["how"]
 
 
 _OUTCOMES = {
     "created": _created,
     "exists": _exists,
-    "rejected": _rejected,
     "working": _working,
-    "needs_approval": _needs_approval,
 }
 
 

@@ -137,7 +137,8 @@ def _stranger(named: Arguments, version: str) -> Rejected:
 
 
 def _broken(old: Example, check: Check) -> Broken:
-    return Broken(arguments=shown_arguments(old.arguments), expected=wanted(old), got=check.got)
+    expected = wanted(old) if check.expected is None else check.expected
+    return Broken(arguments=shown_arguments(old.arguments), expected=expected, got=check.got)
 
 
 def _is_named(example: Example, breaks: Sequence[Arguments]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft
 from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.difference import shown_pair
 from alita_mcp.verification.examples import Trial
 from alita_mcp.verification.findings import passed, shown, shown_arguments
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -37,14 +38,17 @@ async def determinism_gate(
 
 
 def _differs(trial: Trial, result: RunResult, repeated: RunResult) -> Check:
-    got = shown(repeated.value) if repeated.ok else outcome_in_words(repeated)
+    if repeated.ok:
+        expected, got = shown_pair(result.value, repeated.value)
+    else:
+        expected, got = shown(result.value), outcome_in_words(repeated)
     return Check(
         stage="determinism",
         passed=False,
         message=f"example {trial.number} gave another result in a fresh process, with another hash seed and clock",
         fix="Sort what comes from sets, seed random numbers, take the time as an argument.",
         case=shown_arguments(trial.example.arguments),
-        expected=shown(result.value),
+        expected=expected,
         got=got,
         trace=repeated.trace[-10:],
         seconds=repeated.wall_seconds,

@@ -11,6 +11,7 @@ from alita_mcp.verification.arguments import delivered, validate_result
 from alita_mcp.verification.compare import kinds_of, raised, same_result
 from alita_mcp.verification.conditions import Outcome, evaluate
 from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
+from alita_mcp.verification.difference import shown_pair
 from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
@@ -101,7 +102,9 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
         return None
     if same_result(example.expected, result.value, example.exact):
         return _met(trial)
-    return _missed(trial, "it returned another result", shown(result.value), _MEND)
+    expected, got = shown_pair(example.expected, result.value)
+    missed = _missed(trial, "it returned another result", got, _MEND)
+    return missed.model_copy(update={"expected": expected})
 
 
 def _without_value(trial: Trial, result: RunResult) -> Check:

@@ -10,6 +10,7 @@ from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_arguments, validate_result
 from alita_mcp.verification.compare import exclude_each_other, same_result
 from alita_mcp.verification.conditions import read_condition
+from alita_mcp.verification.difference import shown_pair
 from alita_mcp.verification.findings import ContractError, brief, failed, is_unicode, shown, shown_arguments
 
 MAX_EXAMPLES = 100
@@ -114,11 +115,10 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
             if _contradict(example, other):
                 message = f"examples {earlier} and {number} contradict each other: same arguments"
                 check = failed("examples", message, "Remove the wrong one.")
-                seen = {
-                    "case": shown_arguments(example.arguments),
-                    "expected": wanted(other),
-                    "got": wanted(example),
-                }
+                expected, got = wanted(other), wanted(example)
+                if "expected" in example.outcome_fields & other.outcome_fields:
+                    expected, got = shown_pair(other.expected, example.expected)
+                seen = {"case": shown_arguments(example.arguments), "expected": expected, "got": got}
                 return [check.model_copy(update=seen)]
     return []
 

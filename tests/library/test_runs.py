@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.library.factory import opened
 
 
 async def test_a_result_is_kept_whole(home: Path) -> None:
-    whole = {"rows": [["é🙂", 1.5, None, True]] * 1_000}
+    whole = json.dumps({"rows": [["é🙂", 1.5, None, True]] * 1_000}, ensure_ascii=False).encode()
     async with opened(home) as library:
         run = await library.keep_run(whole)
         assert await library.read_run(run) == whole
@@ -28,7 +29,7 @@ async def test_a_result_is_kept_whole(home: Path) -> None:
 )
 async def test_no_other_file_can_be_read(home: Path, name: str) -> None:
     async with opened(home) as library:
-        await library.keep_run(1)
+        await library.keep_run(b"1")
         with pytest.raises(ToolNotFound, match="no run"):
             await library.read_run(name)
 
@@ -37,36 +38,36 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     store = Runs(tmp_path / "runs")
     names = []
     for number in range(runs.MAX_RUNS + 5):
-        names.append(store.keep(number))
+        names.append(store.keep(b"%d" % number))
         os.utime(tmp_path / "runs" / f"{names[-1]}.json", ns=(number, number))
-    names.append(store.keep("last"))
+    names.append(store.keep(b'"last"'))
     assert len(list((tmp_path / "runs").iterdir())) == runs.MAX_RUNS
-    assert store.read(names[-1]) == "last"
+    assert store.read(names[-1]) == b'"last"'
     with pytest.raises(ToolNotFound):
         store.read(names[0])
 
 
 def test_the_store_stays_below_its_size(tmp_path: Path) -> None:
     store = Runs(tmp_path / "runs")
-    big = "x" * (runs.MAX_BYTES // 3)
+    big = b'"%s"' % (b"x" * (runs.MAX_BYTES // 3))
     first, *_, last = [store.keep(big) for _ in range(4)]
     assert sum(file.stat().st_size for file in (tmp_path / "runs").iterdir()) <= runs.MAX_BYTES
     assert store.read(last) == big
     with pytest.raises(ToolNotFound):
         store.read(first)
     with pytest.raises(LibraryError, match="too large"):
-        store.keep("x" * runs.MAX_BYTES)
+        store.keep(b"x" * (runs.MAX_BYTES + 1))
 
 
 def test_a_store_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("mine")
     with pytest.raises(LibraryError, match="cannot be used"):
-        Runs(tmp_path / "runs").keep(1)
+        Runs(tmp_path / "runs").keep(b"1")
 
 
 def test_a_damaged_or_linked_result_is_not_read(tmp_path: Path) -> None:
     store = Runs(tmp_path / "runs")
-    damaged, linked = store.keep(1), store.keep(2)
+    damaged, linked = store.keep(b"1"), store.keep(b"2")
     (tmp_path / "runs" / f"{damaged}.json").write_text("{")
     place = tmp_path / "runs" / f"{linked}.json"
     place.rename(tmp_path / "elsewhere.json")

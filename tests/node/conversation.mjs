@@ -1,5 +1,6 @@
 // What every client does: connect, ask for a tool, wait until it is told of a list with it, call it natively.
-// Task as JSON in argv[2]: {server: {command, args, env} | url, make: arguments of synthesize_tool, call: arguments}.
+// Task as JSON in argv[2]: {server: {command, args, env} | url, make: arguments of synthesize_tool, call: arguments,
+// large: arguments whose result is too large to send, offset: where in it to read}.
 // Answer as JSON on stdout.
 const PATIENCE_MS = 60_000;
 
@@ -24,6 +25,9 @@ export async function converse({ open, overStdio, overHttp }) {
   await within(announced, "the announcement");
   const listed = (await client.listTools()).tools.find((tool) => tool.name === task.make.name);
   const called = await client.callTool({ name: task.make.name, arguments: task.call });
+  const cut = await client.callTool({ name: task.make.name, arguments: task.large });
+  const uri = cut.content.find((block) => block.type === "resource_link").uri;
+  const part = await client.readResource({ uri: `${uri}?offset=${task.offset}&length=5` });
   console.log(
     JSON.stringify({
       protocol,
@@ -32,6 +36,8 @@ export async function converse({ open, overStdio, overHttp }) {
       lists,
       outputSchema: listed?.outputSchema,
       result: called.structuredContent,
+      cut,
+      part: part.contents.at(-1).text,
     }),
   );
   await client.close();

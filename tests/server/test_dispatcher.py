@@ -16,12 +16,11 @@ from mcp import Client, MCPError
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
 from alita_mcp.server.answers import printable
 from alita_mcp.server.sources import ToolAnswer, ToolCall
-from tests.server.drafts import REPEAT, VOWEL_SHARE
+from tests.server.drafts import VOWEL_SHARE
 from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said
 from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of
 
 OUTPUT = {"type": "object", "properties": {"result": {"type": "array", "items": {"type": "string"}}}}
-EXACT = {"type": "object", "properties": {"result": {"type": "string", "minLength": 400_000}}}
 
 
 async def call_of(build: Build, source: HandlerTools, era: str, **arguments: Any) -> types.CallToolResult:
@@ -205,66 +204,6 @@ async def test_a_result_that_no_client_can_read_is_an_error(build: Build, value:
     result = await call_of(build, one_tool(giving(said("x", structured_content={"result": value}))), "modern")
 
     assert result.is_error
-
-
-async def test_a_large_result_comes_back_cut_with_a_link_to_the_whole(client: Client) -> None:
-    await succeeded(client, "synthesize_tool", **REPEAT)
-
-    result = await called(client, "repeat_rows", text="x" * 1_000, times=400)
-
-    assert not result.is_error
-    link = next(block for block in result.content if isinstance(block, types.ResourceLink))
-    assert str(link.uri) in text_of(result)
-    assert len(json.dumps(result.structured_content)) < 256_000
-    assert set(result.structured_content["result"]) <= {"x" * n for n in range(1_001)}
-    whole = (await client.read_resource(str(link.uri))).contents[0]
-    assert isinstance(whole, types.TextResourceContents)
-    assert json.loads(whole.text) == {"result": ["x" * 1_000] * 400}
-    with pytest.raises(MCPError):
-        await client.read_resource(f"{link.uri}/../x")
-
-
-async def test_a_large_text_without_structure_is_cut_too(build: Build, era: str) -> None:
-    result = await call_of(build, one_tool(giving(said("y" * 300_000))), era)
-
-    assert not result.is_error
-    assert result.structured_content is None
-    assert len(text_of(result)) < 10_000
-    assert any(isinstance(block, types.ResourceLink) for block in result.content)
-
-
-async def test_a_large_result_of_which_no_part_fits_its_schema_is_an_error_with_the_link(
-    client: Client,
-) -> None:
-    word = "z" * 600
-    code = f'''from typing import Literal
-
-def say_it(times: int) -> list[Literal["{word}"]]:
-    """Says one word over and over.
-
-    Args:
-        times: How often.
-    """
-    return ["{word}"] * times
-'''
-    tests = [{"arguments": {"times": n}, "expected": [word] * n} for n in range(3)]
-    await succeeded(
-        client, "synthesize_tool", name="say_it", description="Says one word.", code=code, tests=tests
-    )
-
-    result = await called(client, "say_it", times=500)
-
-    assert result.is_error
-    assert any(isinstance(block, types.ResourceLink) for block in result.content)
-
-
-async def test_a_large_result_that_cannot_be_shortened_keeps_only_its_link(build: Build, era: str) -> None:
-    wide = said("w", structured_content={f"k{n}": n for n in range(30_000)})
-
-    result = await call_of(build, one_tool(giving(wide)), era)
-
-    assert result.structured_content is None
-    assert any(isinstance(block, types.ResourceLink) for block in result.content)
 
 
 async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: str) -> None:

@@ -116,14 +116,9 @@ async def test_run_tool_gives_exactly_what_a_direct_call_gives(client: Client) -
         ("vowel_share", {"text": "42"}),
         ("vowel_share", {"text": 42}),
         ("repeat_rows", {"text": "ab", "times": 3}),
-        ("repeat_rows", {"text": "x" * 1_000, "times": 400}),
     ]:
         direct = await called(client, name, **arguments)
         through = await called(client, "run_tool", name=name, arguments=arguments)
-        for result in (direct, through):
-            for block in result.content:
-                if isinstance(block, types.ResourceLink):
-                    block.uri = block.name = ""
         assert (text_of(direct)[-200:], direct.is_error) == (text_of(through)[-200:], through.is_error)
         if direct.is_error:
             assert direct.structured_content is None

@@ -11,7 +11,8 @@ from mcp import Client, MCPError
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, connected, succeeded
 
-SOURCE = types.ResourceTemplateReference(uri="alita://tools/{name}/v{version}/source")
+SOURCE = types.ResourceTemplateReference(uri="alita://tools/{name}/v{version}/{part}")
+RUN = types.ResourceTemplateReference(uri="alita://runs/{id}{?offset,length}")
 NEW_TOOL = types.PromptReference(name="new_tool")
 
 
@@ -74,14 +75,23 @@ async def test_tool_names_and_versions_are_completed(client: Client) -> None:
     versions = await client.complete(SOURCE, {"name": "version", "value": ""}, {"name": "vowel_share"})
     unknown = await client.complete(SOURCE, {"name": "version", "value": ""})
 
+    parts = await client.complete(SOURCE, {"name": "part", "value": "m"}, {"name": "vowel_share"})
+
     assert names.completion.values == ["vowel_share"]
+    assert parts.completion.values == ["manifest"]
     assert versions.completion.values == ["1", "2"]
     assert unknown.completion.values == []
 
 
 @pytest.mark.parametrize(
     ("ref", "argument"),
-    [(NEW_TOOL, "goal"), (SOURCE, "other"), (types.PromptReference(name="none"), "name")],
+    [
+        (NEW_TOOL, "goal"),
+        (SOURCE, "other"),
+        (RUN, "id"),
+        (RUN, "name"),
+        (types.PromptReference(name="none"), "name"),
+    ],
 )
 async def test_nothing_else_is_completed(
     client: Client, ref: types.PromptReference | types.ResourceTemplateReference, argument: str

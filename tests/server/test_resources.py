@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import anyio
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
+from alita_mcp.server.resources import LISTED_TOOLS
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import Build, connected, succeeded
 
@@ -21,17 +23,41 @@ async def text_at(client: Client, uri: str) -> str:
     return contents.text
 
 
+async def listed(client: Client) -> list[str]:
+    return [str(each.uri) for each in (await client.list_resources(cache_mode="bypass")).resources]
+
+
 async def test_every_part_of_a_tool_can_be_read(client: Client) -> None:
     await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
 
-    listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
     base = "alita://tools/vowel_share/v1"
 
-    assert {f"{base}/{part}" for part in PARTS} <= listed
+    assert f"{base}/source" in await listed(client)
     assert (await text_at(client, f"{base}/source")).strip() == VOWEL_SHARE["code"].strip()
     assert json.loads(await text_at(client, f"{base}/tests")) == VOWEL_SHARE["tests"]
     assert json.loads(await text_at(client, f"{base}/manifest"))["name"] == "vowel_share"
     assert json.loads(await text_at(client, f"{base}/report"))["examples_passed"] == 4
+
+
+async def test_the_list_holds_the_catalogue_and_what_was_made_or_used_last(client: Client) -> None:
+    tools = json.loads(await text_at(client, "alita://tools"))
+    assert len(tools) > LISTED_TOOLS, "there are more tools than are listed"
+    await succeeded(client, "synthesize_tool", **VOWEL_SHARE)
+
+    catalogue, first, *others = await listed(client)
+    assert (catalogue, first) == ("alita://tools", "alita://tools/vowel_share/v1/source")
+    assert len(others) == LISTED_TOOLS - 1
+
+    await succeeded(client, "calculate", expression="1 + 1")
+    with anyio.fail_after(60):
+        while True:
+            if (await listed(client))[1] == "alita://tools/calculate/v1/source":
+                break  # once the use is written down
+            await anyio.sleep(0.05)
+    assert len(await listed(client)) == LISTED_TOOLS + 1
+
+    await succeeded(client, "manage_tool", action="disable", name="calculate")
+    assert not [uri for uri in await listed(client) if "calculate" in uri]
 
 
 async def test_the_catalogue_has_a_row_for_every_tool(client: Client) -> None:
@@ -48,7 +74,9 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
     templates = (await client.list_resource_templates()).resource_templates
 
     uris = {template.uri_template for template in templates}
-    assert uris == {f"alita://tools/{{name}}/v{{version}}/{part}" for part in PARTS} | {"alita://runs/{id}"}
+    assert uris == {"alita://tools/{name}/v{version}/{part}", "alita://runs/{id}{?offset,length}"}
+    told = next(each.description for each in templates if each.name == "tool_part")
+    assert all(part in told for part in PARTS)
 
 
 NOT_THERE = [
@@ -62,6 +90,9 @@ NOT_THERE = [
     "alita://runs/none",
     "alita://runs/../../library.sqlite3",
     "alita://runs/%2e%2e%2fx",
+    f"alita://runs/{'f' * 32}?offset=1",
+    f"alita://runs/{'f' * 32}?offset=-1",
+    f"alita://runs/{'f' * 32}?path=x",
     "file:///etc/passwd",
     "x" * 10_000,
     "\u202ealita://tools",
@@ -95,4 +126,4 @@ async def test_resources_come_in_pages(build: Build, era: str) -> None:
                 break
 
     assert uris[0] == "alita://tools"
-    assert len(uris) == len(set(uris)) >= 5
+    assert len(uris) == len(set(uris)) == LISTED_TOOLS + 1

@@ -6,7 +6,7 @@ import pytest
 
 from alita_mcp.server.answers import MAX_TEXT, is_deeper_than
 from alita_mcp.server.texts import outcome_text
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected, Working
+from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Working
 
 LONG = "many words " * 1_000
 
@@ -21,11 +21,6 @@ LONG = "many words " * 1_000
             "20/20",
         ),
         (Exists(tool="slugify", version=2, why=LONG), "slugify v2"),
-        (Rejected(stage="static", reason=LONG, fix="Mend it."), "Fix: Mend it."),
-        (
-            Rejected(stage="examples", reason=LONG, case={"text": LONG}, expected=LONG, got=None, fix=LONG),
-            "got null",
-        ),
         (Working(job_id="j" * 16, elapsed_s=45.0, stage="examples"), "j" * 16),
         (
             NeedsApproval(tool="slugify", version=1, grants=(LONG, "model"), how="alita approve slugify"),

@@ -1,4 +1,4 @@
-"""TypeScript clients, which most hosts are built on, hear of a new tool and call it natively."""
+"""TypeScript clients, which most hosts are built on, hear of a new tool, call it natively and read a cut result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from tests.server.processes import ENTRY, SERVE_HTTP, environment, started
 pytestmark = pytest.mark.node
 
 
+LIMIT = 8_000
+
+
 async def conversation(
     node_tools: NodeTools, script: str, folder: Path, server: dict[str, Any], era: str
 ) -> dict[str, Any]:
-    task = {**server, "make": SHOUT, "call": {"text": "hello"}}
+    task = {**server, "make": SHOUT, "call": {"text": "hello"}, "large": {"text": "é" * LIMIT}, "offset": 12}
     node_tools.client("conversation.mjs")
     ran = await node_tools.run([node_tools.client(script), json.dumps(task)], folder, {"ERA": era})
     assert ran.status == 0, ran.out + ran.err
@@ -39,7 +42,7 @@ async def conversation(
 async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     tmp_path: Path, node_tools: NodeTools, script: str, era: str, protocol: str, transport: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty")
+    env = environment(home=tmp_path / "home", sandbox="monty", max_result_bytes=str(LIMIT))
     if transport == "stdio":
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)
@@ -53,3 +56,7 @@ async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     assert SHOUT["name"] in answer["lists"][-1]
     assert answer["outputSchema"]["type"] == "object"
     assert answer["result"] == {"result": "HELLO!"}
+    assert answer["cut"]["isError"] is True
+    assert "structuredContent" not in answer["cut"]
+    assert answer["cut"]["content"][0]["text"].startswith("Cut: ")
+    assert answer["part"] == "ÉÉ"

@@ -418,6 +418,15 @@ async def test_large_values_come_back_cut() -> None:
     assert check.got.startswith('"XXX')
 
 
+async def test_large_values_that_differ_late_are_shown_where_they_differ() -> None:
+    late = suite(
+        SHOUT_EXAMPLES[0], {"arguments": {"text": "x" * 9_000 + "a"}, "expected": "X" * 9_000 + "B!"}
+    )
+    check = await refusal(late, behaves_as(shout))
+    assert check.expected == f'at character 9001: …{"X" * 60}B!" (9004 characters)'
+    assert check.got == f'at character 9001: …{"X" * 60}A!" (9004 characters)'
+
+
 TEXTS = st.text(st.characters(), max_size=4) | st.sampled_from(
     ["\ud800", "a\udfff", "result", "result == 'A!'", "ValueError"]
 )

@@ -1,0 +1,60 @@
+"""Parts of a kept result: as many of its bytes as an answer may hold, cut between characters."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+from alita_mcp.errors import InvalidArguments
+
+MOST_BYTES_OF_A_CHARACTER = 4
+
+
+class Part(NamedTuple):
+    """Bytes `start` to `end` (exclusive) of `total`, as text."""
+
+    text: str
+    start: int
+    end: int
+    total: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return self.end - self.start == self.total
+
+
+def part_of(document: bytes, room: int, offset: int = 0, length: int | None = None) -> Part:
+    """The part of a UTF-8 text that begins at `offset` and is as long as asked for and as there is room for.
+
+    `room` counts bytes of the JSON text that carries it; at least one character is given. A bound within a
+    character is moved to its beginning, so that parts which follow one another make up the whole.
+
+    Raises:
+        InvalidArguments: it begins behind the end.
+    """
+    total = len(document)
+    if offset >= total:
+        raise InvalidArguments(
+            f"offset {offset} is behind the end.", hint=f"The result has {total} bytes, counted from 0."
+        )
+    length = total if length is None else max(length, MOST_BYTES_OF_A_CHARACTER)
+    start = _boundary(document, offset)
+    end = _boundary(document, min(total, offset + length, start + max(room, MOST_BYTES_OF_A_CHARACTER)))
+    text = document[start:end].decode()
+    fitting = bisect_right(range(len(text) + 1), room, key=lambda count: json_bytes(text[:count]) - 2) - 1
+    text = text[: max(1, fitting)]
+    return Part(text, start, start + len(text.encode()), total)
+
+
+def json_bytes(value: Any) -> int:
+    """Bytes of the JSON text of a value."""
+    return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+
+
+def _boundary(document: bytes, place: int) -> int:
+    """Where the character begins that a place is within."""
+    while place < len(document) and document[place] & 0xC0 == 0x80:
+        place -= 1
+    return place

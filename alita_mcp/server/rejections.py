@@ -1,0 +1,73 @@
+"""The text of a rejection and of a failed call: all that mends it, for models that are shown nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from alita_mcp.server.answers import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.verification.difference import difference
+
+MAX_TRACE = 10
+BEFORE = 150
+"""So many characters of both values stand before their first difference."""
+BESIDE = 120
+"""More than what stands in a comparison beside the two values."""
+LEAST = 24
+"""A part of which only so few characters would fit is left out."""
+
+
+def rejection_text(rejected: Mapping[str, Any]) -> str:
+    """Stage, reason, comparison, case, trace and `fix`; the trace gives way first, the fix never."""
+    head, fix = f"Rejected at {rejected['stage']}: ", f"Fix: {rejected['fix']}"
+    room = max(1, MAX_ERROR_TEXT - len(head) - len(fix) - 1)
+    left = room - min(len(rejected["reason"]), room * 2 // 5)
+    lines: list[str] = []
+    for part in (_comparison, _case, _breaks):
+        said = part(rejected, left * 3 // 5 - 1)
+        lines += [said] if said else []
+        left -= len(said) + 1 if said else 0
+    lines += _last_lines(rejected.get("trace") or (), left)
+    reason = printable(rejected["reason"], room - sum(len(line) + 1 for line in lines))
+    return "\n".join([head + reason, *lines, fix])
+
+
+def failure_text(what: str, trace: Sequence[str], limits: str = "") -> str:
+    """Why a call failed: what was raised and where, and the limits of the call where they matter."""
+    room = MAX_ERROR_TEXT - len(limits) - 1
+    lines = _last_lines(trace, max(room * 2 // 5, room - len(what) - 1))
+    what = printable(what, room - sum(len(line) + 1 for line in lines))
+    return "\n".join(filter(None, (what, *lines, limits)))
+
+
+def _comparison(rejected: Mapping[str, Any], room: int) -> str:
+    """Both values around their first difference."""
+    if "got" not in rejected or room < 2 * BESIDE:
+        return ""
+    found = difference(rejected.get("expected"), rejected["got"], (room - BESIDE) // 2, BEFORE)
+    said = f"xpected {found.expected}, got {found.got}."
+    return f"At {found.where}: e{said}" if found.where else f"E{said}"
+
+
+def _case(rejected: Mapping[str, Any], room: int) -> str:
+    if rejected.get("case") is None or room < LEAST:
+        return ""
+    return "Case " + printable(as_json(rejected["case"]), room - len("Case "))
+
+
+def _breaks(rejected: Mapping[str, Any], room: int) -> str:
+    if not rejected.get("breaks") or room < LEAST:
+        return ""
+    return "breaks: " + printable(as_json(rejected["breaks"]), room - len("breaks: "))
+
+
+def _last_lines(trace: Sequence[str], room: int) -> list[str]:
+    """The last lines of a trace that fit, where the error was raised."""
+    kept: list[str] = []
+    for line in reversed(trace[-MAX_TRACE:]):
+        said = printable(line, MAX_ERROR_TEXT)
+        room -= len(said) + 1
+        if room < 0:
+            break
+        kept.insert(0, said)
+    return kept
