@@ -88,7 +88,7 @@ class Announcer:
             for event in (ToolsListChanged(), ResourcesListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
                 await self.bus.publish(event)
             for client in self._observations.listening():
-                client.tell(change)
+                client.tell(change, anyio.current_time())
 
     def follow(self, connection: Connection, tasks: TaskGroup) -> None:
         """Sends changes to one legacy connection from now until it closes."""
@@ -108,7 +108,7 @@ class Announcer:
                     self._waiting[connection] = anyio.Event()
                     change = self.changes
                     await connection.send_tool_list_changed()
-                    client.tell(change)
+                    client.tell(change, anyio.current_time())
                     await connection.send_resource_list_changed()
                     if CATALOGUE_URI in connection.state.get(_SUBSCRIBED, ()):
                         await connection.send_resource_updated(CATALOGUE_URI)

@@ -94,10 +94,10 @@ class Observed:
         finally:
             self._streams -= 1
 
-    def tell(self, change: int) -> None:
-        """It was told of all changes up to this one."""
+    def tell(self, change: int, at: float) -> None:
+        """It was told of all changes up to this one, at this time of the event loop."""
         if self.can_hear and change > self._told:
-            self._told, self.told_at = change, anyio.current_time()
+            self._told, self.told_at = change, at
             self._lists_of_this, self._answered_since_told = 0, False
             self._tick()
 
