@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 import anyio
+from anyio.abc import TaskGroup
 
 from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
@@ -19,7 +20,7 @@ from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.promotion import Promotion
+from alita_mcp.library.promotion import NEWCOMERS, Promotion
 from alita_mcp.library.result_cache import open_result_cache
 from alita_mcp.library.search_answer import SearchAnswer
 from alita_mcp.models.lending import Desk
@@ -32,7 +33,7 @@ from alita_mcp.synthesis.jobs import Jobs, OnStage, SynthesisJob, Wait, open_job
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
-from alita_mcp.values import CatalogueEntry
+from alita_mcp.values import CatalogueEntry, Manifest
 
 MAX_OPEN_QUESTIONS = 16
 """To the model of one client at once; all that one synthesis draws side by side fits."""
@@ -69,12 +70,28 @@ class App:
 
     def listed(self) -> tuple[CatalogueEntry, ...]:
         """The tools that clients see as tools of their own, in an order that stays."""
-        promotable = self.library.promotable(
-            self.settings.promoted,
-            verified_only=self._verified_only,
-            reviewed_only=self.settings.review == "list",
-        )
-        return self._promotion.choose(promotable)
+        left_out = 0
+        while True:
+            promotable = self.library.promotable(
+                self.settings.promoted + NEWCOMERS * left_out,
+                verified_only=self._verified_only,
+                reviewed_only=self.settings.review == "list",
+            )
+            able = [entry for entry in promotable if not self.why_not(entry.manifest)]
+            if len(promotable) - len(able) <= left_out:
+                return self._promotion.choose(able)
+            left_out = len(promotable) - len(able)
+
+    def why_not(self, manifest: Manifest) -> str:
+        """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
+        return self._calls.runnable.why_not(manifest)
+
+    async def announce_choice(self, sandbox: LazySandbox) -> None:
+        """Once the sandbox is chosen, tells who lists tools where its kind takes some off the list."""
+        await sandbox.until_chosen()
+        before = self._promotion.names
+        if {entry.name for entry in self.listed()} != before:
+            self.library.listeners.tell()
 
     async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
@@ -82,6 +99,8 @@ class App:
         `asker` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
+        for entry in self.library.tools.some(hit.name for hit in found.results).values():
+            await self._calls.runnable.learn_kind(entry.manifest)
         self.library.calls.record_search(query, found, asker.client)
         if self._learning is not None:
             self._learning.searched(asker, query, found)
@@ -233,7 +252,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         stack.push_async_callback(_close_sandbox, chosen)
-        await stack.enter_async_context(_tended(chosen))
+        tasks = await stack.enter_async_context(_tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
@@ -244,9 +263,12 @@ async def open_app(
             return (await calls.run(name, arguments, chain=chain)).result
 
         granting = Granting(settings, library, author, call_tool)
-        calls = Calls(library, chosen, results, granting.broker_for)
+        calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        yield App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
+        app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
+        if isinstance(chosen, LazySandbox):
+            tasks.start_soon(app.announce_choice, chosen)
+        yield app
 
 
 def _plain_model(models: ModelRoom) -> LanguageModel | None:
@@ -254,10 +276,10 @@ def _plain_model(models: ModelRoom) -> LanguageModel | None:
 
 
 @asynccontextmanager
-async def _tended(sandbox: Sandbox) -> AsyncIterator[None]:
+async def _tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(sandbox.tend)
-        yield
+        yield tasks
         tasks.cancel_scope.cancel()
 
 

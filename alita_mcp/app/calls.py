@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import anyio
 
 from alita_mcp.app.proving import Proving
+from alita_mcp.app.runnable import Lacks, Runnable
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
@@ -92,10 +93,12 @@ class Calls:
         sandbox: Sandbox,
         results: ResultCache | None = None,
         broker_for: BrokerFor | None = None,
+        lacks: Lacks | None = None,
     ) -> None:
         self.sandbox = sandbox
         self._library = library
         self._proving = Proving(library, sandbox)
+        self.runnable = Runnable(library, self._proving, lacks)
         self._results = results
         self._broker_for = broker_for
 
@@ -114,12 +117,13 @@ class Calls:
 
         Raises:
             ToolNotFound: no tool or version of that name; carries the nearest names.
-            ToolUnavailable: disabled, deleted, quarantined, not approved, not proved in this sandbox, or a version
-                with grants that is not the current one.
+            ToolUnavailable: disabled, deleted, quarantined, not approved, not proved in this sandbox, not possible with
+                these settings, or a version with grants that is not the current one.
             InvalidArguments: the arguments do not fit the input schema.
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
+        await self._check_possible(name)
         await self._proving.prove_unproven(name, version, len(chain))
         entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
@@ -136,6 +140,14 @@ class Calls:
         return RunAnswer(
             manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
         )
+
+    async def _check_possible(self, name: str) -> None:
+        """Refuses what could only fail, before a person is asked to approve it or a gate runs."""
+        entry = self._library.entry(name)
+        if entry.state == "enabled":
+            if entry.approved:
+                await self.runnable.learn_kind(entry.manifest)
+            self.runnable.check(entry.manifest)
 
     async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:
         stored, manifest = call.stored, call.stored.manifest

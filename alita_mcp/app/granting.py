@@ -44,6 +44,14 @@ class Granting:
         self._secrets = SecretsFile(settings.secrets_file)
         self._workspace = _workspace_of(settings)
 
+    def lacks(self, grants: Grants) -> list[str]:
+        """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
+        lacks = ["needs a model: set ALITA_MODEL"] if grants.model and self._model is None else []
+        if grants.workspace != "none" and self._workspace is None:
+            lacks.append("needs a folder: set ALITA_WORKSPACE")
+        unknown = [name for name in grants.secrets if self._secrets.value(name) is None]
+        return lacks + [f"needs the secret {name!r}: put it into ALITA_SECRETS_FILE" for name in unknown]
+
     def broker_for(self, stored: StoredVersion, chain: tuple[str, ...] = ()) -> GrantedBroker | None:
         """The broker of one call; None for a tool that asks for nothing. `chain`: the tools that led to the call.
 

@@ -10,10 +10,10 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.naming import existing_version
 from alita_mcp.library.trust import claimed_less, is_unproven
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind
 from alita_mcp.sandbox.nested import NestedSandbox
 from alita_mcp.sandbox.seam import Environment, Sandbox
-from alita_mcp.values import AcceptedVersion, StoredVersion
+from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 
 
@@ -25,6 +25,16 @@ class Proving:
         self._sandbox = sandbox
         self._environments: dict[tuple[str, str], Environment] = {}
         self._proving: dict[str, anyio.Lock] = {}
+        self._failures: dict[tuple[str, str], str] = {}
+
+    @property
+    def expected_kind(self) -> str:
+        """The kind of sandbox that calls will run in, `unchosen` where nothing says it yet; starts none."""
+        return expected_kind(self._sandbox)
+
+    def failed_here(self, manifest: Manifest) -> str:
+        """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
+        return self._failures.get((manifest.digest, self.expected_kind), "")
 
     async def kind(self) -> str:
         """The kind of sandbox that calls run in; starts none where the settings name it.
@@ -32,9 +42,8 @@ class Proving:
         Raises:
             SandboxUnavailable: none works here.
         """
-        if isinstance(self._sandbox, LazySandbox) and self._sandbox.expected_kind != UNCHOSEN:
-            return self._sandbox.expected_kind
-        return (await self._chosen()).kind
+        known = self.expected_kind
+        return known if known != UNCHOSEN else (await self._chosen()).kind
 
     async def proved(self, stored: StoredVersion, depth: int = 0) -> Sandbox:
         """The sandbox, once the version's gates have passed in its kind: else they run here first.
@@ -56,11 +65,10 @@ class Proving:
             verdict = await verify(stored.draft, room, _silent, self._library.read)
             failure = verdict.report.failure
             if failure is not None:
-                raise ToolUnavailable(
-                    f"{manifest.name!r} v{manifest.version} fails its gates in the {sandbox.kind} sandbox: "
-                    f"{failure.message}",
-                    hint=failure.fix,
-                )
+                problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}"
+                self._remember(manifest, sandbox.kind, problem)
+                raise ToolUnavailable(f"{manifest.name!r} v{manifest.version} {problem}", hint=failure.fix)
+            self._remember(manifest, sandbox.kind, "")
             if is_unproven(stored.report):
                 await self._keep(stored, verdict)
             else:
@@ -80,6 +88,12 @@ class Proving:
         number = existing_version(entry, version)
         if entry.state == "enabled" and not self._library.tools.proved_in(name, number):
             await self.proved(await self._library.read(name, number), depth)
+
+    def _remember(self, manifest: Manifest, kind: str, problem: str) -> None:
+        """Keeps how the gates went; who lists tools hears where that is new."""
+        if problem != self._failures.get((manifest.digest, kind), ""):
+            self._failures[(manifest.digest, kind)] = problem
+            self._library.listeners.tell()
 
     async def _keep(self, stored: StoredVersion, verdict: Verdict) -> None:
         """Keeps what the gates found of a version that only its own files spoke for, and no more than they claim."""

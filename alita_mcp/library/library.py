@@ -51,7 +51,7 @@ class Library:
         self._runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
-        self._listeners = Listeners()
+        self.listeners = Listeners()
         self._generation, self._seen = 0, Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
 
@@ -288,7 +288,7 @@ class Library:
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
-        return self._listeners.add(callback)
+        return self.listeners.add(callback)
 
     async def refresh(self) -> None:
         """Takes in what other processes committed; the watcher does so by itself four times a second."""
@@ -340,7 +340,7 @@ class Library:
             self._generation += 1
             self._finder.follow()
         if self._seen.listed != before.listed:
-            self._listeners.tell()
+            self.listeners.tell()
 
     def _total(self) -> int:
         """How many tools can be found."""

@@ -30,6 +30,11 @@ class Promotion:
         self._verified_only = verified_only
         self._order: list[str] = []
 
+    @property
+    def names(self) -> frozenset[str]:
+        """What was chosen last."""
+        return frozenset(self._order)
+
     def choose(self, entries: Iterable[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         """The promoted ones of `entries`, in listing order; what was promoted before keeps its place."""
         able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}

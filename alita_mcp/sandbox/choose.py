@@ -20,7 +20,14 @@ BACK_ENDS = {
     "monty": "alita_mcp.sandbox.monty:MontySandbox",
 }
 """Import strings of the back ends, best first; the order in which `auto` tries them."""
+PURE_KINDS = frozenset({"monty"})
+"""Kinds that offer pure computation only: no grants and no packages."""
 UNCHOSEN = "unchosen"
+
+
+def expected_kind(sandbox: Sandbox) -> str:
+    """The kind that calls will run in, or `UNCHOSEN`; starts nothing."""
+    return sandbox.expected_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
 
 
 async def open_sandbox(settings: Settings) -> Sandbox:
@@ -112,6 +119,10 @@ class LazySandbox:
                 self._is_chosen.set()
             return self._chosen
 
+    async def until_chosen(self) -> None:
+        """Returns when there is a back end; who chooses it is not waited for."""
+        await self._is_chosen.wait()
+
     async def probe(self) -> ProbeReport:
         """The chosen back end's own."""
         return await (await self.chosen()).probe()
@@ -134,7 +145,7 @@ class LazySandbox:
 
     async def tend(self) -> None:
         """The chosen back end's own, once there is one."""
-        await self._is_chosen.wait()
+        await self.until_chosen()
         await (await self.chosen()).tend()
 
     async def aclose(self) -> None:

@@ -18,6 +18,9 @@ from mcp.server.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from alita_mcp.server.asker import connection_of
+from alita_mcp.server.observed import Observations, Observed
+
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context
 
@@ -26,8 +29,25 @@ MAX_SUBSCRIPTIONS = 100
 _SUBSCRIBED = "alita/subscribed"
 
 
+class Listening(ListenHandler):
+    """Serves `subscriptions/listen`, and remembers which clients hear of changes of the tools that way."""
+
+    def __init__(self, announcer: Announcer) -> None:
+        super().__init__(announcer.bus)
+        self._announcer = announcer
+
+    async def __call__(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serves one stream until it ends."""
+        if not params.notifications.tools_list_changed:
+            return await super().__call__(ctx, params)
+        with self._announcer.observed(ctx).listening():
+            return await super().__call__(ctx, params)
+
+
 class Announcer:
-    """Fans changes out.
+    """Fans changes out, and keeps what each client was seen to do about them.
 
     Modern clients hear through the subscription bus. Each legacy connection has a task of its own that sends at
     most one pending hint, so a client that stopped reading holds up nobody, and a burst of changes is one hint.
@@ -35,7 +55,10 @@ class Announcer:
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
-        self.listen = ListenHandler(self.bus)
+        self.listen = Listening(self)
+        self.changes = 0
+        """How many changes there were since the server began."""
+        self._observations = Observations()
         self._waiting: dict[Connection, anyio.Event] = {}
         self._dirty: anyio.Event | None = None
 
@@ -44,8 +67,13 @@ class Announcer:
         """How many legacy connections are followed."""
         return len(self._waiting)
 
+    def observed(self, ctx: Context) -> Observed:
+        """What the client of a request was seen to do."""
+        return self._observations.of(ctx, self.changes)
+
     def library_changed(self) -> None:
         """Notes a change; the hints go out by themselves."""
+        self.changes += 1
         for event in (self._dirty, *self._waiting.values()):
             if event is not None:
                 event.set()
@@ -56,8 +84,11 @@ class Announcer:
         while True:
             await self._dirty.wait()
             self._dirty = anyio.Event()
+            change = self.changes
             for event in (ToolsListChanged(), ResourcesListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
                 await self.bus.publish(event)
+            for client in self._observations.listening():
+                client.tell(change, anyio.current_time())
 
     def follow(self, connection: Connection, tasks: TaskGroup) -> None:
         """Sends changes to one legacy connection from now until it closes."""
@@ -69,12 +100,15 @@ class Announcer:
         tasks.start_soon(self._tell, connection, scope)
 
     async def _tell(self, connection: Connection, scope: anyio.CancelScope) -> None:
+        client = self._observations.at(connection, self.changes)
         try:
-            with scope:
+            with scope, client.listening():
                 while True:
                     await self._waiting[connection].wait()
                     self._waiting[connection] = anyio.Event()
+                    change = self.changes
                     await connection.send_tool_list_changed()
+                    client.tell(change, anyio.current_time())
                     await connection.send_resource_list_changed()
                     if CATALOGUE_URI in connection.state.get(_SUBSCRIBED, ()):
                         await connection.send_resource_updated(CATALOGUE_URI)
@@ -100,8 +134,3 @@ async def unsubscribe(ctx: Context, params: types.UnsubscribeRequestParams) -> t
     """Forgets it again."""
     connection_of(ctx).state.setdefault(_SUBSCRIBED, set()).discard(str(params.uri))
     return types.EmptyResult()
-
-
-def connection_of(ctx: Context) -> Connection:
-    """The connection that carries a request; the SDK has no public accessor yet (2.3)."""
-    return ctx.session._connection  # noqa: SLF001

@@ -9,15 +9,20 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.server.announce import connection_of
-
 if TYPE_CHECKING:
+    from mcp.server.connection import Connection
+
     from alita_mcp.app.learning import Asker
     from alita_mcp.server.sources import Context
 
 MAX_NAME = 100
 _NAME = "alita/name"
 _OF_THIS_PROCESS = "here"
+
+
+def connection_of(ctx: Context) -> Connection:
+    """The connection that carries a request; the SDK has no public accessor yet (2.3)."""
+    return ctx.session._connection  # noqa: SLF001
 
 
 def name_of_connection(ctx: Context) -> str:
@@ -35,7 +40,7 @@ def asker_of(ctx: Context) -> Asker:
     """The client of a request, with the name and version that it gives itself."""
     from alita_mcp.app.learning import Asker
 
-    return Asker(_key(ctx), client_of(ctx))
+    return Asker(key_of(ctx), client_of(ctx))
 
 
 def client_of(ctx: Context) -> str:
@@ -45,7 +50,7 @@ def client_of(ctx: Context) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())[:MAX_NAME]
 
 
-def _key(ctx: Context) -> str:
+def key_of(ctx: Context) -> str:
     """The connection; where each request stands alone the authenticated subject, or the one client of a stdio process.
 
     Empty for all others: behind a proxy clients of one kind share both address and name.

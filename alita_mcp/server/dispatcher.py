@@ -20,6 +20,7 @@ from alita_mcp.server.meta_tools import repaired
 from alita_mcp.server.results import checked, with_signature
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.unreviewed import shown
+from alita_mcp.server.visibility import with_ways
 from alita_mcp.verification.arguments import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
@@ -51,11 +52,14 @@ class Dispatcher:
         self._announcer = announcer
         self._page_size = page_size
 
-    async def list(self, _ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """One page of the tools; the fixed ones stand on the first, which is all that some hosts read."""
         await self._shared.settled()
         cursor = params.cursor if params else None
+        change = self._announcer.changes
         page, following = page_of(self._listed(), lambda tool: tool.name, cursor, self._page_size)
+        names = (tool.name for tool in page)
+        self._announcer.observed(ctx).list(names, change, first=cursor is None)
         return types.ListToolsResult(tools=page, next_cursor=following)
 
     def _listed(self) -> Sequence[types.Tool]:
@@ -71,7 +75,8 @@ class Dispatcher:
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
-        result = await answered(lambda: self._call(ctx, params))
+        with self._announcer.observed(ctx).calling():
+            result = await answered(lambda: self._call(ctx, params))
         if not isinstance(result, types.CallToolResult) or not result.is_error:
             return result
         found = self._find(params.name)
@@ -88,9 +93,9 @@ class Dispatcher:
             raise
 
     async def _answered(self, app: App, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
-        found = self._find(params.name)
+        found = self._find(params.name) or await self._find_anew(params.name, app)
         if found is None:
-            raise self._unknown(params.name, app)
+            raise self._unknown(ctx, params.name, app)
         source, tool = found
         given = params.arguments or {}
         checking = partial(_checked_arguments, tool, given)
@@ -115,21 +120,21 @@ class Dispatcher:
                 return source, tool
         return None
 
-    def _unknown(self, name: str, app: App) -> AlitaError:
+    async def _find_anew(self, name: str, app: App) -> tuple[ToolSource, types.Tool] | None:
+        """Looks once more, after all that other processes have committed was taken in."""
+        await app.library.refresh()
+        return self._find(name)
+
+    def _unknown(self, ctx: Context, name: str, app: App) -> AlitaError:
         try:
             app.library.entry(name)
         except ToolUnavailable as gone:
             return gone
         except ToolNotFound:
-            known = [tool.name for tool in self._listed()] + app.library.tools.names_like(name)
-        near = nearest(name, known)
-        hint = f"Nearest: {', '.join(near)}. " if near else ""
-        return ToolNotFound(
-            f"There is no tool {printable(name, MAX_NAME)!r}.",
-            hint=hint
-            + "search_capabilities finds tools by what they do; run_tool calls any of them by name.",
-            nearest=near,
-        )
+            pass
+        near = nearest(name, [tool.name for tool in self._listed()] + app.library.tools.names_like(name))
+        missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=near)
+        return with_ways(missing, app, self._announcer.observed(ctx))
 
 
 def _checked_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 
-from alita_mcp.errors import InvalidArguments
+from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
+from alita_mcp.library.ranking import band
 from alita_mcp.library.signature import signature_of
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of, client_of, name_of_client
@@ -24,7 +25,7 @@ from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, 
 from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.unreviewed import plain_card, shown, unreviewed
-from alita_mcp.server.visibility import call_and_visible
+from alita_mcp.server.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.synthesis.jobs import SynthesisJob
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.request import read_request
@@ -44,11 +45,6 @@ _JSON_FIELDS = {
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
 """Fields of outcomes that name commands for people."""
-_NEXT = {
-    "match": "call the first result",
-    "possible": "see whether a result serves; if none does, call synthesize_tool",
-    "none": "call synthesize_tool",
-}
 _TOOLS = {tool.name: tool for tool in META_DEFINITIONS}
 
 
@@ -113,26 +109,28 @@ def _no_constant(name: str) -> Any:
 async def _search(call: ToolCall) -> ToolAnswer:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
     found = await call.app.search(query, limit, asker=asker_of(call.ctx))
-    listed = {entry.name for entry in call.app.listed()}
-    results = []
+    client, results = call.announcer.observed(call.ctx), []
     for hit in found.results:
         entry = call.app.library.entry(hit.name)
-        way = "run_tool" if entry.callable_now else "after approval"
         told = shown(call.app, entry.manifest)
         row = {**hit.model_dump(mode="json"), "signature": signature_of(told), "summary": told.summary}
-        row["call"] = "direct" if hit.name in listed else way
+        row |= call_of(entry, call.app, client)
         if call.arguments.get("detail") == "schema":
             row["input_schema"] = told.input_schema
         results.append(row)
-    structured = {"fit": found.fit, "total": found.total, "results": results, "next": _NEXT[found.fit]}
+    then = next_step(found.fit, results, [band(hit.score) == "match" for hit in found.results])
+    structured = {"fit": found.fit, "total": found.total, "results": results, "next": then}
     return answer(structured, search_text(structured))
 
 
 async def _run(call: ToolCall) -> ToolAnswer:
-    arguments = call.arguments
-    return await run_and_deliver(
-        call, arguments["name"], arguments.get("arguments", {}), arguments.get("version")
-    )
+    name, version = call.arguments["name"], call.arguments.get("version")
+    try:
+        return await run_and_deliver(call, name, call.arguments.get("arguments", {}), version)
+    except ToolNotFound as missing:
+        if not missing.nearest:
+            raise
+        raise with_ways(missing, call.app, call.announcer.observed(call.ctx)) from None
 
 
 async def _inspect(call: ToolCall) -> ToolAnswer:
@@ -151,6 +149,9 @@ async def _manage(call: ToolCall) -> ToolAnswer:
     done = await call.app.manage(
         arguments["action"], arguments["name"], arguments.get("version"), asker=asker_of(call.ctx)
     )
+    if arguments["action"] in ("enable", "rollback"):
+        await until_listed(done["tool"], call)
+        done |= call_and_visible(done["tool"], call)
     return answer(done, managed_text(done))
 
 
@@ -170,7 +171,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
             large=is_large(asked) or "code" in asked,
         )
         if isinstance(request, Rejected):
-            return _outcome_answer(call, request)
+            return await _outcome_answer(call, request)
         job, rounds = call.app.begin(request, desk_for(call)), 0
     on_stage = progress_of(call.ctx)
     outcome = await answered_in_call(call, job, on_stage, rounds)
@@ -182,14 +183,14 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
         return call.tasks.start(lambda task: _until_done(call, job, task))
-    return _outcome_answer(call, outcome)
+    return await _outcome_answer(call, outcome)
 
 
 async def _until_done(call: ToolCall, job: SynthesisJob, task: Task) -> types.CallToolResult:
     """The job's answer, however long it takes; cancelled, it cancels the job."""
     outcome = await answered_in_task(call, job, task)
     asking = await _question_about(call, outcome)
-    return _outcome_answer(call, await answered_in_task(call, asking, task) if asking else outcome)
+    return await _outcome_answer(call, await answered_in_task(call, asking, task) if asking else outcome)
 
 
 async def _question_about(
@@ -201,7 +202,7 @@ async def _question_about(
     return await call.app.approvals.begin(outcome, desk, asker_of(call.ctx))
 
 
-def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     structured = outcome.model_dump(mode="json")
     for field in _NAMING_COMMANDS & structured.keys():
         structured[field] = spelled(structured[field], call.app.alita)
@@ -214,8 +215,9 @@ def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
             for field, value in structured.items()
             if value != "" and (value or field not in optional)
         }
-    if isinstance(outcome, Created):
-        structured |= call_and_visible(call.ctx, outcome.tool, call.app)
+    if isinstance(outcome, Created | Exists):
+        await until_listed(outcome.tool, call)
+        structured |= call_and_visible(outcome.tool, call)
     return answer(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, listed, printable
 from alita_mcp.server.rejections import rejection_text
+from alita_mcp.server.visibility import said_of
 from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.difference import difference
@@ -24,7 +25,7 @@ def search_text(found: Answer) -> str:
     for hit in found["results"]:
         lines.append(
             f"- {hit['signature']}: {hit['summary']} [{hit['name']} v{hit['version']}, {hit['trust']}, "
-            f"{hit['score']:.2f}, call: {hit['call']}]"
+            f"{hit['score']:.2f}, call: {hit['call']}{': ' + hit['reason'] if 'reason' in hit else ''}]"
         )
         if "input_schema" in hit:
             lines.append(f"  input: {as_json(hit['input_schema'])}")
@@ -46,11 +47,9 @@ def _created(outcome: Answer) -> str:
     if outcome.get("kept"):
         made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
         return f"{made}, but {outcome['kept']}. {_broken(outcome)}{_to_verify(outcome)}".strip()
-    how = "directly by its name or through" if outcome["call"] == "direct" else "now through"
     return _broken(outcome) + (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
-        f"Call it {how} run_tool; your own list shows it: {_VISIBLE[outcome['visible']]}. "
-        + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
+        f"{_way(outcome)}" + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
     )
 
 
@@ -77,6 +76,15 @@ def _to_verify(outcome: Answer) -> str:
     return f"To have it verified: {line[0].lower()}{line[1:]}" if line else ""
 
 
+def _way(told: Answer) -> str:
+    """How to call the tool and when the list shows it, as a sentence with a space behind it."""
+    way = told.get("call")
+    if way in ("direct", "run_tool"):
+        how = "directly by its name or through" if way == "direct" else "now through"
+        return f"Call it {how} run_tool; your own list shows it: {_VISIBLE[told['visible']]}. "
+    return f"It {said_of(told)}. " if way else ""
+
+
 _VISIBLE = {
     "now": "as soon as it is refreshed",
     "after reconnect": "after you connect again",
@@ -87,8 +95,9 @@ _VISIBLE = {
 def _exists(outcome: Answer) -> str:
     if outcome.get("trust_before"):
         now = f"{outcome['tool']} v{outcome['version']} is {outcome['trust']}, tests {outcome['tests']}"
-        return f"{now}: {outcome['why']}. {_to_verify(outcome)}".strip()
-    return f"Nothing new was published: {outcome['tool']} v{outcome['version']} exists ({outcome['why']})."
+        return f"{now}: {outcome['why']}. {_way(outcome)}{_to_verify(outcome)}".strip()
+    said = f"{outcome['tool']} v{outcome['version']} exists ({outcome['why']}). {_way(outcome)}"
+    return f"Nothing new was published: {said}".strip()
 
 
 def _working(outcome: Answer) -> str:
@@ -103,7 +112,8 @@ def _needs_approval(outcome: Answer) -> str:
     said = outcome.get("asked")
     answered = f"{said[0].upper()}{said[1:]}. " if said else ""
     before = f"{passed} It needs {asked}. {answered}{_broken(outcome)}"
-    return clipped(before, max(LEAST, MAX_TEXT - len(outcome["how"]))) + outcome["how"]
+    how: str = outcome["how"]
+    return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
 
 
 _OUTCOMES = {
@@ -154,4 +164,5 @@ def managed_text(done: Answer) -> str:
     if "folder" in done:
         return f"{done['tool']} was exported to {done['folder']}"
     pinned = ", pinned" if done.get("pinned") else ""
-    return f"{done['action']}: {done['tool']} is at v{done['version']}, {done['state']}{pinned}."
+    stands = f"{done['action']}: {done['tool']} is at v{done['version']}, {done['state']}{pinned}."
+    return f"{stands} {_way(done)}".strip()

@@ -1,28 +1,114 @@
-"""How a connected client can call a tool now, and when its list shows the tool by itself; never a promise too much."""
+"""How a client can call a tool now, and when its list shows it: from what it was seen to do, the same everywhere."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from alita_mcp.errors import AlitaError, ToolNotFound
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.observed import Observed
+    from alita_mcp.server.sources import ToolCall
+    from alita_mcp.values import CatalogueEntry
 
-REFRESHING = ("claude-code", "zed", "visual studio code", "alita")
-"""Clients, by the beginning of the name they give, that make a new tool callable within the conversation."""
-NOT_REFRESHING = ("claude-ai", "claude desktop", "codex", "openai", "chatgpt", "goose")
-"""Clients that read the list once and keep it until they are started again."""
+LISTS_WITHIN_S = 0.3
+"""How long after it was told of a change a client may take to ask for its list while an answer waits for that."""
+IN_HAND_S = 0.05
+"""How long a client may take from its list to the tools of its next request."""
+CALLABLE = ("direct", "run_tool")
+_UNLISTED = "in search"
 
 
-def call_and_visible(ctx: Context, name: str, app: App) -> dict[str, str]:
-    """`call` and `visible` of a tool that was just published, for the client that asked for it.
+def call_of(entry: CatalogueEntry, app: App, client: Observed) -> dict[str, str]:
+    """`call` of a tool for one client: `direct`, `run_tool`, `after approval`, or `not here` with the `reason`."""
+    reason = app.why_not(entry.manifest) if entry.state == "enabled" else f"is {entry.state}"
+    if reason:
+        return {"call": "not here", "reason": reason}
+    if not entry.approved:
+        return {"call": "after approval"}
+    in_hand = client.has(entry.name) or (client.lists_each_turn and _is_listed(entry.name, app))
+    return {"call": "direct" if in_hand else "run_tool"}
 
-    Every client can use `run_tool`; the table knows who can do better, and who must be told to wait.
+
+def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
+    """`call` of a tool that an answer is about, and `visible`: when the list of the client that asks shows it.
+
+    Empty where the tool cannot be read any more.
     """
-    if name not in {entry.name for entry in app.listed()}:
-        return {"call": "run_tool", "visible": "in search"}
-    client = ctx.session.client_params
-    known_as = client.client_info.name.lower() if client else ""
-    if known_as.startswith(NOT_REFRESHING):
-        return {"call": "run_tool", "visible": "after reconnect"}
-    return {"call": "direct" if known_as.startswith(REFRESHING) else "run_tool", "visible": "now"}
+    try:
+        entry = call.app.library.entry(name)
+    except AlitaError:
+        return {}
+    client, announcer = call.announcer.observed(call.ctx), call.announcer
+    way = call_of(entry, call.app, client)
+    if way["call"] not in CALLABLE:
+        return way
+    shows = client.has_listed(announcer.changes) or client.lists_each_turn or client.lists_after_hints
+    soon = "now" if shows else "after reconnect"
+    return way | {"visible": soon if _is_listed(name, call.app) else _UNLISTED}
+
+
+async def until_listed(name: str, call: ToolCall) -> None:
+    """Holds back the answer to a change until the list of the client that asked for it shows that change.
+
+    `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that was seen not to follow hints, that
+    asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.
+    """
+    client, change = call.announcer.observed(call.ctx), call.announcer.changes
+    if client.has_listed(change) or not client.can_hear or not _is_listed(name, call.app):
+        return
+    with anyio.move_on_after(LISTS_WITHIN_S):
+        await client.until_told(change)
+    if client.follows is False or (client.lists_each_turn and not client.follows):
+        return
+    with anyio.CancelScope(deadline=client.told_at + LISTS_WITHIN_S):
+        await client.until_listed(change)
+    if client.has_listed(change):
+        await anyio.sleep(IN_HAND_S)
+    elif client.is_told(change):
+        client.follows = False
+
+
+def next_step(fit: str, results: Sequence[dict[str, Any]], likely: Sequence[bool]) -> str:
+    """What to do after a search; names a tool to call only where that can be called. `likely` are its hits that fit."""
+    if fit == "none":
+        return "call synthesize_tool"
+    if fit == "possible":
+        return "see whether a result that can be called serves; if none does, call synthesize_tool"
+    fitting = [row for row, fits in zip(results, likely, strict=True) if fits]
+    able = next((row for row in fitting if row["call"] in CALLABLE), None)
+    if able is not None:
+        return f"call {able['name']}" + (" through run_tool" if able["call"] == "run_tool" else "")
+    first = fitting[0]
+    return f"{first['name']} {said_of(first)}; tell the user, or call synthesize_tool for a tool that does without"
+
+
+def with_ways(missing: ToolNotFound, app: App, client: Observed) -> ToolNotFound:
+    """The error for a name that no tool has, with how each of the nearest ones can be called."""
+    ways = {
+        entry.name: call_of(entry, app, client) for entry in app.library.tools.some(missing.nearest).values()
+    }
+    said = [f"{name} ({said_of(ways[name])})" if name in ways else name for name in missing.nearest]
+    near = f"Nearest: {', '.join(said)}. " if said else ""
+    hint = near + "search_capabilities finds tools by what they do."
+    return ToolNotFound(missing.message, hint=hint, nearest=missing.nearest)
+
+
+def said_of(way: Mapping[str, Any]) -> str:
+    """`call` in words that follow a tool's name."""
+    if way["call"] == "not here":
+        return f"cannot run here: it {way['reason']}"
+    said = {
+        "direct": "can be called by its name",
+        "run_tool": "can be called through run_tool",
+        "after approval": "can be called after a person approves it",
+    }
+    return said[way["call"]]
+
+
+def _is_listed(name: str, app: App) -> bool:
+    return any(entry.name == name for entry in app.listed())

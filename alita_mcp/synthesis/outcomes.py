@@ -36,10 +36,6 @@ class Created(Value):
     """Examples that passed of those given, as in `3/3`."""
     permissions: tuple[str, ...] = ()
     """What it asked for and was granted, each right in a few words."""
-    call: Literal["run_tool", "direct"] = "run_tool"
-    """How this client can call it now."""
-    visible: Literal["now", "after reconnect"] = "now"
-    """When this client lists it by itself."""
     report: str
     """URI of the verification report."""
     to_raise_trust: str = ""

@@ -131,10 +131,10 @@ async def test_a_grants_file_gives_an_adopted_tool_nothing_before_its_gates_have
     settings: Settings, tmp_path: Path
 ) -> None:
     grants = tmp_path / "grants.json"
-    grants.write_text(json.dumps({"double": {"model": True}}))
+    grants.write_text(json.dumps({"double": {"network": ["example.org"]}}))
     grants.chmod(0o600)
     own = settings.model_copy(update={"grants_file": grants})
-    await left_behind(own, grants=Grants(model=True))
+    await left_behind(own, grants=Grants(network=("example.org",)))
     async with open_library(own, starters=no_starters) as library:
         assert unproven(library)
         assert not library.entry("double").callable_now

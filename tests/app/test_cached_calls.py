@@ -77,7 +77,7 @@ async def test_results_of_one_kind_of_sandbox_say_nothing_about_another(open_wit
     ("tool", "changes"),
     [
         (adder(deterministic=False), {}),
-        (adder(grants=Grants(secrets=("key",))), {}),
+        (adder(grants=Grants(network=("example.org",))), {}),
         (adder(), {"result_cache_mb": 0}),
     ],
     ids=["not deterministic", "asks for grants", "switched off"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -159,7 +160,10 @@ async def test_numbers_that_json_does_not_have_are_refused(build: Build, value: 
 
     async with server.lifespan(server):
         params = types.CallToolRequestParams(name="try_me", arguments={"a": value})
-        result = await entry.handler(None, params)  # type: ignore[arg-type]
+        alone = SimpleNamespace(
+            protocol_version="2026-07-28", request=None, session=SimpleNamespace(client_params=None)
+        )
+        result = await entry.handler(alone, params)  # type: ignore[arg-type]
 
     assert isinstance(result, types.CallToolResult)
     assert result.is_error

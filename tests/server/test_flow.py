@@ -28,7 +28,7 @@ async def test_an_agent_brings_a_tool_that_no_one_had(client: Client) -> None:
         "tests": "4/4",
         "permissions": [],
         "call": "run_tool",
-        "visible": "now",
+        "visible": "after reconnect",
         "report": "alita://tools/vowel_share/v1/report",
     }
     assert "vowel_share" in await names_of(client)

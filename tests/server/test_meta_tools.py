@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
 from mcp import Client
 from mcp.client.extension import advertise
@@ -286,27 +285,6 @@ async def test_a_cancelled_task_cancels_its_synthesis(build: Build) -> None:
         await sandbox.ended.wait()
         assert (await raw(client, "tasks/get", taskId=task["taskId"]))["status"] == "cancelled"
         assert "vowel_share" not in await names_of(client)
-
-
-@pytest.mark.parametrize(
-    ("name", "call", "visible"),
-    [
-        ("claude-code", "direct", "now"),
-        ("claude-ai", "run_tool", "after reconnect"),
-        ("codex-mcp-client", "run_tool", "after reconnect"),
-        ("some new client", "run_tool", "now"),
-    ],
-)
-async def test_the_answer_says_how_this_client_sees_the_tool(
-    build: Build, era: str, name: str, call: str, visible: str
-) -> None:
-    info = types.Implementation(name=name, version="1")
-    async with connected(build(), era, client_info=info) as client:
-        made = await called(client, "synthesize_tool", **VOWEL_SHARE)
-
-    assert (made.structured_content["call"], made.structured_content["visible"]) == (call, visible)
-    assert "run_tool" in text_of(made)
-    assert len(text_of(made)) <= 400
 
 
 async def test_a_tool_that_is_not_listed_is_not_promised(build: Build, era: str) -> None:

@@ -1,0 +1,192 @@
+"""Tools that cannot run here: said with the reason in every answer, never listed, never what comes next."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.app import App, open_app
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import RunResult, Sandbox
+from alita_mcp.server.admission import admit
+from alita_mcp.server.visibility import next_step
+from alita_mcp.settings import Settings
+from tests.server.in_memory import Build, connected, names_of, refused, succeeded
+
+NO_MODEL = "needs a model: set ALITA_MODEL"
+NO_FOLDER = "needs a folder: set ALITA_WORKSPACE"
+PURE = "needs Docker or bubblewrap: the monty sandbox serves no grants"
+
+
+@pytest.fixture
+def granted(settings: Settings, tmp_path: Path) -> dict[str, Any]:
+    """Settings with a workspace, under which all that the starter tools ask for is granted."""
+    file, folder = tmp_path / "grants.json", tmp_path / "files"
+    folder.mkdir()
+    asked = {
+        "read_text_file": {"workspace": "read"},
+        "summarize_text": {"model": True},
+        "fetch_csv_and_query": {"tools": ["http_request", "csv_query"]},
+    }
+    file.write_text(json.dumps(asked))
+    file.chmod(0o600)
+    return {"grants_file": file, "workspace": folder}
+
+
+def able() -> ScriptedSandbox:
+    return ScriptedSandbox(lambda _job: RunResult(status="ok", value="x"), kind="bubblewrap")
+
+
+async def row(client: Any, query: str, name: str) -> tuple[dict[str, Any], str]:
+    found = await succeeded(client, "search_capabilities", query=query)
+    return next(hit for hit in found["results"] if hit["name"] == name), found["next"]
+
+
+async def test_a_tool_that_needs_a_model_is_no_next_step_without_one(build: Build, era: str) -> None:
+    async with connected(build(sandbox=able()), era) as client:
+        found = await succeeded(client, "search_capabilities", query="summarise this article")
+        first = found["results"][0]
+        called_by_name = await refused(client, "summarize_text", text="x")
+        through = await refused(client, "run_tool", name="summarize_text", arguments={"text": "x"})
+        misspelt = await refused(client, "summarize_txt", text="x")
+        misspelt_through = await refused(client, "run_tool", name="summarize_txt", arguments={"text": "x"})
+
+    assert found["fit"] == "match"
+    assert (first["name"], first["call"], first["reason"]) == ("summarize_text", "not here", NO_MODEL)
+    assert found["next"].startswith(f"summarize_text cannot run here: it {NO_MODEL}")
+    assert "call summarize_text" not in found["next"]
+    assert called_by_name == through
+    assert f"summarize_text cannot run here: it {NO_MODEL}." in called_by_name
+    assert "alita approve" not in called_by_name
+    for text in (misspelt, misspelt_through):
+        assert f"summarize_text (cannot run here: it {NO_MODEL})" in text
+
+
+async def test_an_approved_tool_that_the_sandbox_cannot_serve_is_not_listed(
+    build: Build, era: str, granted: dict[str, Any]
+) -> None:
+    async with connected(build(settings=granted), era) as client:
+        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
+        assert (hit["call"], hit["reason"]) == ("not here", PURE)
+        assert "call read_text_file" not in then
+        assert "read_text_file" not in await names_of(client)
+        assert PURE in await refused(client, "read_text_file", path="a.txt")
+    async with connected(build(sandbox=able(), settings=granted), era) as client:
+        assert "read_text_file" in await names_of(client)
+        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
+        assert (hit["call"], then) == ("direct", "call read_text_file")
+
+
+async def test_without_a_workspace_the_reason_is_that(
+    build: Build, era: str, granted: dict[str, Any]
+) -> None:
+    async with connected(build(sandbox=able(), settings=granted | {"workspace": None}), era) as client:
+        hit, _ = await row(client, "read a text file from the workspace", "read_text_file")
+        assert (hit["call"], hit["reason"]) == ("not here", NO_FOLDER)
+        assert "read_text_file" not in await names_of(client)
+
+
+async def test_what_waits_for_a_person_is_said_and_is_no_next_step(
+    build: Build, era: str, tmp_path: Path
+) -> None:
+    (tmp_path / "files").mkdir()
+    server = build(sandbox=able(), settings={"workspace": tmp_path / "files"})
+    async with connected(server, era) as client:
+        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
+        misspelt = await refused(client, "read_text_fil", path="a.txt")
+
+    assert hit["call"] == "after approval"
+    assert then.startswith("read_text_file can be called after a person approves it")
+    assert "read_text_file (can be called after a person approves it)" in misspelt
+
+
+async def test_a_tool_whose_helper_cannot_be_called_cannot_run_either(
+    build: Build, era: str, granted: dict[str, Any]
+) -> None:
+    async with connected(build(sandbox=able(), settings=granted), era) as client:
+        hit, _ = await row(client, "download a csv file and query it", "fetch_csv_and_query")
+        assert hit["call"] == "not here"
+        assert hit["reason"] == "calls http_request, which waits for a person's approval"
+        assert "fetch_csv_and_query" not in await names_of(client)
+
+
+async def test_places_of_the_list_go_to_tools_that_can_run(
+    settings: Settings, granted: dict[str, Any]
+) -> None:
+    few = settings.model_copy(update=granted | {"promoted": 6})
+    async with opened(few, able()) as app:
+        listed = {entry.name for entry in app.listed()}
+        assert len(listed) == 6
+        assert "summarize_text" not in listed
+    async with opened(few, able(), ScriptedModel(["x"])) as app:
+        for name in ("summarize_text", "read_text_file"):
+            await app.library.pin(name)
+        assert {"summarize_text", "read_text_file"} <= {entry.name for entry in app.listed()}
+
+
+async def test_the_list_starts_no_sandbox_and_changes_when_one_is_chosen(
+    settings: Settings, granted: dict[str, Any]
+) -> None:
+    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
+    lazy = LazySandbox(by_import)
+    async with opened(by_import, lazy) as app:
+        told = anyio.Event()
+        app.library.on_change(told.set)
+        assert "read_text_file" in {entry.name for entry in app.listed()}
+        assert lazy.kind == "unchosen"
+        await app.run("calculate", {"expression": "1 + 1"})
+        with anyio.fail_after(60):
+            await told.wait()
+        assert "read_text_file" not in {entry.name for entry in app.listed()}
+
+
+async def test_a_search_knows_the_sandbox_before_it_promises_a_tool_that_depends_on_it(
+    settings: Settings, granted: dict[str, Any]
+) -> None:
+    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
+    lazy = LazySandbox(by_import)
+    async with opened(by_import, lazy) as app:
+        await app.search("business days between two dates", 1)
+        assert lazy.kind == "unchosen"
+        await app.search("read a text file from the workspace", 1)
+        assert app.why_not(app.library.entry("read_text_file").manifest) == PURE
+
+
+async def test_a_tool_that_failed_its_gates_here_is_listed_no_more(settings: Settings) -> None:
+    sandbox = ScriptedSandbox(lambda _job: RunResult(status="ok", value="wrong"))
+    async with opened(settings, sandbox) as app:
+        told = anyio.Event()
+        app.library.on_change(told.set)
+        assert "calculate" in {entry.name for entry in app.listed()}
+        with pytest.raises(Exception, match="fails its gates"):
+            await app.run("calculate", {"expression": "1 + 1"})
+        assert told.is_set()
+        assert "calculate" not in {entry.name for entry in app.listed()}
+        why = app.why_not(app.library.entry("calculate").manifest)
+        assert why.startswith("fails its gates in the scripted sandbox")
+
+
+def test_the_next_step_is_the_first_hit_that_fits_and_can_be_called() -> None:
+    rows = [
+        {"name": "one", "call": "not here", "reason": NO_MODEL},
+        {"name": "two", "call": "run_tool"},
+        {"name": "three", "call": "direct"},
+    ]
+    assert next_step("match", rows, [True, True, False]) == "call two through run_tool"
+    assert next_step("match", rows, [True, False, True]) == "call three"
+    assert "call one" not in next_step("match", rows, [True, False, False])
+    assert next_step("none", rows, [False] * 3) == "call synthesize_tool"
+
+
+def opened(
+    settings: Settings, sandbox: Sandbox, model: ScriptedModel | None = None
+) -> AbstractAsyncContextManager[App]:
+    """An App on a home with the starter tools."""
+    return open_app(settings, admit=admit, sandbox=sandbox, model=model)

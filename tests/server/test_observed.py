@@ -1,0 +1,115 @@
+"""How a client keeps its list of tools, read from the order of what it does and is told."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.server.observed import Observed
+
+
+def a_call(client: Observed) -> None:
+    with client.calling():
+        pass
+
+
+def turns(*lists: bool) -> Observed:
+    """A client that began its turns with a list or not; each turn is one call."""
+    client = Observed(0, is_one=True)
+    for lists_first in (True, *lists):
+        if lists_first:
+            client.list(["a"], 0, first=True)
+        a_call(client)
+    return client
+
+
+@pytest.mark.parametrize(
+    ("lists", "each_turn"),
+    [
+        ((), False),
+        ((True,), True),
+        ((True, True), True),
+        ((False,), False),
+        ((True, False), False),
+        ((False, True), False),
+        ((False, True, True), True),
+    ],
+)
+def test_whether_a_client_lists_before_each_turn(lists: tuple[bool, ...], each_turn: bool) -> None:
+    assert turns(*lists).lists_each_turn is each_turn
+
+
+def test_a_list_after_a_hint_is_no_turn_of_its_own() -> None:
+    client = turns()
+    with client.listening():
+        client.tell(1, 0.0)
+        client.list(["a", "b"], 1, first=True)
+        a_call(client)
+        assert client.follows
+        assert client.has("b")
+        assert client.has_listed(1)
+        assert not client.lists_each_turn
+
+
+def test_calls_at_the_same_time_are_one_turn() -> None:
+    client = turns()
+    client.list(["a"], 0, first=True)
+    with client.calling(), client.calling():
+        pass
+    client.list(["a"], 0, first=True)
+    a_call(client)
+    assert client.lists_each_turn
+
+
+def test_a_list_after_the_next_answer_shows_too_little_to_say_that_it_follows() -> None:
+    client = turns()
+    with client.listening():
+        client.tell(1, 0.0)
+        a_call(client)
+        client.follows = False
+        client.list(["a"], 1, first=True)
+        assert client.follows is None
+        assert client.lists_after_hints
+
+
+def test_who_has_no_stream_is_told_of_nothing() -> None:
+    client = Observed(0, is_one=True)
+    client.tell(1, 0.0)
+    assert not client.is_told(1)
+    assert not client.can_hear
+
+
+def test_further_pages_add_to_the_list_and_a_new_list_replaces_it() -> None:
+    client = Observed(0, is_one=True)
+    client.list(["a"], 0, first=True)
+    client.list(["b"], 0, first=False)
+    assert client.has("a")
+    assert client.has("b")
+    client.list(["c"], 0, first=True)
+    assert not client.has("b")
+
+
+@given(st.integers(2, 5), st.integers(0, 8))
+def test_of_clients_alike_the_change_is_held_when_each_may_have_listed(streams: int, lists: int) -> None:
+    client = Observed(0, is_one=False)
+    with ExitStack() as open_streams:
+        for _ in range(streams):
+            open_streams.enter_context(client.listening())
+        client.tell(1, 0.0)
+        for _ in range(lists):
+            client.list(["a"], 1, first=True)
+        assert client.has_listed(1) is (lists >= streams)
+
+
+def test_of_clients_alike_a_tool_is_in_hand_only_when_every_list_held_it() -> None:
+    client = Observed(0, is_one=False)
+    client.list(["a"], 0, first=True)
+    client.list(["a", "b"], 1, first=True)
+    client.list(["c"], 1, first=False)
+    assert client.has("a")
+    assert not client.has("b")
+    assert not client.has("c")
+    assert not client.has_listed(1)

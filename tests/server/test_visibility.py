@@ -1,0 +1,171 @@
+"""What answers say of a tool: how this client can call it, and when its list shows it, as the client was seen to do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from mcp.server.lowlevel import Server
+
+from alita_mcp.server import visibility
+from alita_mcp.settings import Settings
+from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
+from tests.server.following import Way, agent
+from tests.server.in_memory import PATIENCE_S, Build
+from tests.server.test_http import listening
+
+AGES = 10.0 * PATIENCE_S
+"""Longer than any test may take: what is waited for so long is waited for in vain."""
+OTHER = draft(REPEAT, name="repeat_lines", description="Lines of a text, each once more.")
+
+
+@asynccontextmanager
+async def served(server: Server[Any], settings: Settings, transport: str) -> AsyncIterator[Server[Any] | str]:
+    if transport == "memory":
+        yield server
+        return
+    async with listening(settings, server=server) as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", pytest.param("http", marks=pytest.mark.slow)])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def target(build: Build, settings: Settings, transport: str) -> AsyncIterator[Server[Any] | str]:
+    async with served(build(), settings, transport) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("way", ["follows", "follows late"])
+async def test_the_answer_comes_when_a_follower_has_the_tool_in_its_list(
+    target: Any, era: str, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+    async with agent(target, era, way) as follower:
+        made = await follower.call("synthesize_tool", **VOWEL_SHARE)
+
+        assert follower.log[:3] == ["told", "listed", "synthesize_tool"]
+        assert "vowel_share" in follower.names
+        assert (made["call"], made["visible"]) == ("direct", "now")
+        found = await follower.call("search_capabilities", query="share of vowels in a text")
+        assert found["results"][0]["call"] == "direct"
+        assert found["next"] == "call vowel_share"
+
+
+async def test_a_client_that_never_lists_again_is_waited_for_once(
+    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with agent(target, era, "listens") as client:
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", 0.01)
+        made = await client.call("synthesize_tool", **VOWEL_SHARE)
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+        second = await client.call("synthesize_tool", **REPEAT)
+        found = await client.call("search_capabilities", query="share of vowels in a text")
+
+    assert client.log[:2] == ["told", "synthesize_tool"]
+    assert "listed" not in client.log
+    for answer in (made, second):
+        assert (answer["call"], answer["visible"]) == ("run_tool", "after reconnect")
+    assert found["results"][0]["call"] == "run_tool"
+    assert found["next"] == "call vowel_share through run_tool"
+
+
+async def test_a_client_that_lists_before_each_turn_is_not_waited_for(
+    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+    async with agent(target, era, "polls") as poller:
+        await poller.call("search_capabilities", query="share of vowels in a text")
+        made = await poller.call("synthesize_tool", **VOWEL_SHARE)
+        assert "vowel_share" not in poller.names
+        assert (made["call"], made["visible"]) == ("direct", "now")
+        found = await poller.call("search_capabilities", query="share of vowels in a text")
+
+    assert "vowel_share" in poller.names
+    assert found["results"][0]["call"] == "direct"
+
+
+async def test_a_poller_that_stops_listing_is_told_no_more_than_that(target: Any, era: str) -> None:
+    async with agent(target, era, "polls") as client:
+        await client.call("search_capabilities", query="vowels")
+        client._way = "listens"
+        await client.call("search_capabilities", query="vowels")
+        made = await client.call("synthesize_tool", **VOWEL_SHARE)
+
+    assert made["call"] == "run_tool"
+
+
+async def test_one_that_is_seen_to_follow_after_all_is_waited_for_again(
+    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with agent(target, era, "listens") as client:
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", 0.01)
+        await client.call("synthesize_tool", **VOWEL_SHARE)
+        await client.list()
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+        client._way = "follows"
+        made = await client.call("synthesize_tool", **REPEAT)
+
+    assert (made["call"], made["visible"]) == ("direct", "now")
+
+
+async def test_every_change_of_the_list_is_in_hand_with_its_answer(
+    target: Any, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+    async with agent(target, era, "follows") as follower:
+        await follower.call("synthesize_tool", **VOWEL_SHARE)
+        again = await follower.call("synthesize_tool", **VOWEL_SHARE)
+        assert (again["status"], again["call"], again["visible"]) == ("exists", "direct", "now")
+        await follower.call("manage_tool", action="disable", name="vowel_share")
+        while "vowel_share" in follower.names:
+            await follower.list()
+        follower.log.clear()
+
+        enabled = await follower.call("manage_tool", action="enable", name="vowel_share")
+
+        assert follower.log == ["told", "listed", "manage_tool"]
+        assert (enabled["call"], enabled["visible"]) == ("direct", "now")
+        follower.log.clear()
+        changed = draft(code=VOWEL_SHARE["code"].replace("Share of", "The share of"), update=True)
+        updated = await follower.call("synthesize_tool", **changed)
+        assert (updated["status"], updated["version"]) == ("created", 2)
+        assert follower.log == ["told", "listed", "synthesize_tool"]
+        follower.log.clear()
+        back = await follower.call("manage_tool", action="rollback", name="vowel_share")
+        assert (back["version"], back["call"], back["visible"]) == (1, "direct", "now")
+        assert follower.log == ["told", "listed", "manage_tool"]
+
+
+async def test_a_tool_that_is_not_listed_is_not_waited_for(
+    build: Build, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+    async with agent(build(settings={"promoted": 0}), era, "listens") as client:
+        made = await client.call("synthesize_tool", **VOWEL_SHARE)
+
+    assert (made["call"], made["visible"]) == ("run_tool", "in search")
+
+
+@pytest.mark.slow
+async def test_two_clients_that_cannot_be_told_apart_are_told_what_holds_for_both(
+    build: Build, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        listening(settings, server=build()) as url,
+        agent(url, "modern", "listens", "twin") as silent,
+        agent(url, "modern", "follows", "twin") as follower,
+        agent(url, "modern", "follows", "another") as other,
+    ):
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", 1.0)
+        made = await silent.call("synthesize_tool", **VOWEL_SHARE)
+        assert "listed" in follower.log
+        assert made["call"] == "run_tool"
+        monkeypatch.setattr(visibility, "LISTS_WITHIN_S", AGES)
+        assert (await other.call("synthesize_tool", **REPEAT))["call"] == "direct"
+        assert other.log[-3:] == ["told", "listed", "synthesize_tool"]
