@@ -55,9 +55,7 @@ RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 class Settings(BaseSettings):
     """All that a person can set; each field is read from `ALITA_<NAME>`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="ALITA_", frozen=True, extra="ignore", use_attribute_docstrings=True, env_ignore_empty=True
-    )
+    model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: platformdirs.user_data_path("alita-mcp", appauthor=False))
     """Where the library lives."""

@@ -24,6 +24,9 @@ OpenApp = Callable[[], "AbstractAsyncContextManager[App]"]
 CLOSE_SECONDS = 2.0
 """How long the App may take to close when the server ends; clients kill after a little more."""
 
+OPENS_AFTER_S = 0.1
+"""How long the first answer has the process to itself, where no request waits for the App."""
+
 log = logging.getLogger(__name__)
 
 
@@ -32,6 +35,7 @@ class _Attempt:
     """One opening of the App, from start to end."""
 
     again: bool
+    awaited: anyio.Event = field(default_factory=anyio.Event)
     settled: anyio.Event = field(default_factory=anyio.Event)
     ending: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=lambda: anyio.CancelScope(shield=True))
@@ -41,6 +45,7 @@ class _Attempt:
     def end(self) -> None:
         """Asks for the end; forces it after `CLOSE_SECONDS`."""
         self.ending.set()
+        self.awaited.set()
         self.scope.deadline = anyio.current_time() + CLOSE_SECONDS
 
 
@@ -72,7 +77,7 @@ class SharedApp:
         return self._tasks
 
     def want(self) -> None:
-        """Begins to open the App, unless it is open or being opened."""
+        """Begins to open the App in a moment, unless it is open or being opened."""
         if self._tasks is not None and (self._attempt is None or self._attempt.failure is not None):
             self._attempt = _Attempt(again=self._attempt is not None)
             self._tasks.start_soon(self._host, self._attempt)
@@ -90,6 +95,7 @@ class SharedApp:
         """Returns when the App is open or cannot be opened."""
         self.want()
         if self._attempt is not None:
+            self._attempt.awaited.set()
             await self._attempt.settled.wait()
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -138,6 +144,10 @@ class SharedApp:
         """Keeps the App open in a task of its own; shielded, so that it closes in peace when the server ends."""
         with attempt.scope:
             try:
+                with anyio.move_on_after(OPENS_AFTER_S):
+                    await attempt.awaited.wait()
+                if attempt.ending.is_set():
+                    return
                 async with self._open_app() as app:
                     await self._offer(app, attempt)
             except Exception as failure:
