@@ -129,7 +129,9 @@ def build_server(
     server = _serving(shared, announcer, late)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
-    server.middleware += [shared.middleware, announcer.middleware, protocol_errors, sealing]
+    server.middleware += [
+        shared.middleware, shared.patience.middleware, announcer.middleware, protocol_errors, sealing,
+    ]  # fmt: skip
     return server
 
 

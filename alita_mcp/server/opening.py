@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import LoopLag
+from alita_mcp.server.patience import Patience
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -59,6 +60,7 @@ class SharedApp:
     def __init__(self, open_app: OpenApp, announcer: Announcer) -> None:
         self._open_app = open_app
         self._announcer = announcer
+        self.patience = Patience()
         self._attempt: _Attempt | None = None
         self._tasks: TaskGroup | None = None
         self._guests = 0
