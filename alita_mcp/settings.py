@@ -65,9 +65,7 @@ def use_home(home: Path) -> None:
 class Settings(BaseSettings):
     """All that a person can set; each field is read from `ALITA_<NAME>`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="ALITA_", frozen=True, extra="ignore", use_attribute_docstrings=True, env_ignore_empty=True
-    )
+    model_config = SettingsConfigDict(env_prefix="ALITA_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=default_home)
     """Where the library lives."""

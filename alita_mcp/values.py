@@ -22,21 +22,34 @@ Schema = dict[str, Any]
 
 
 class Value(BaseModel):
-    """A frozen value; unknown fields are refused."""
+    """A frozen value; unknown fields are refused.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    Attribute docstrings are for readers: pydantic would search all loaded modules' files for them at each start. What
+    a model is to read stands in `Field(description=…)`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Example(Value):
     """One worked call: arguments and one of the expected result, an error's class name, or a check."""
 
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    expected: JsonValue = None
-    """The result, compared as JSON; floats with a relative tolerance of 1e-9 unless `exact`."""
-    raises: str | None = Field(default=None, pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$")
-    """Name of the exception class that the call must raise."""
-    check: str | None = Field(default=None, min_length=1, max_length=2_000)
-    """A Python expression over `result` and `arguments` that must be true."""
+    expected: JsonValue = Field(
+        default=None,
+        description="The result, compared as JSON; floats with a relative tolerance of 1e-9 unless `exact`.",
+    )
+    raises: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$",
+        description="Name of the exception class that the call must raise.",
+    )
+    check: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=2_000,
+        description="A Python expression over `result` and `arguments` that must be true.",
+    )
     exact: bool = False
 
     @model_validator(mode="after")

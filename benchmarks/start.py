@@ -1,7 +1,8 @@
 """`alita bench start`: how soon a cold server answers its first request, against a minimal server of the same SDK.
 
 Both servers are started in turn, a process each time, over stdio; timed from the start of the process to the
-first line of its answer to `initialize` (2025 protocol) and to `server/discover` (2026).
+first line of its answer to `initialize` (2025 protocol) and to `server/discover` (2026). `--load N` keeps N other
+processes busy meanwhile; the impatient clients give a server 3 s.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-GOAL = 1.5
+GOAL = 1.2
 """Our median may be at most this many times the minimal server's."""
+GOAL_S = 2.0
+"""Our median may be at most this, also under load."""
 ANSWER_WITHIN_S = 60
 CLIENT = {"name": "alita bench start", "version": "1"}
 REQUESTS = {
@@ -59,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--starts", type=_at_least_one, default=15, help="timed starts of each (default 15)"
     )
+    parser.add_argument(
+        "--load",
+        type=_at_least_one,
+        default=0,
+        metavar="N",
+        help="keep N processes busy meanwhile (default none)",
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
@@ -71,11 +83,15 @@ def run(options: argparse.Namespace) -> dict[str, object]:
             "alita": [sys.executable, "-m", "alita_mcp.server.entry"],
         }
         env = {**_without_settings(), "ALITA_HOME": str(Path(folder) / "home")}
-        answers = {method: _measure(method, commands, env, options.starts) for method in REQUESTS}
+        with busy(options.load):
+            answers = {method: _measure(method, commands, env, options.starts) for method in REQUESTS}
     return {
         "starts": options.starts,
+        "load": options.load,
+        "processors": os.cpu_count(),
         "goal": GOAL,
-        "met": all(answer["ratio"] <= GOAL for answer in answers.values()),
+        "goal_s": GOAL_S,
+        "met": all(answer["ratio"] <= GOAL and answer["alita_s"] <= GOAL_S for answer in answers.values()),
         "python": platform.python_version(),
         "mcp": version("mcp"),
         "answers": answers,
@@ -84,15 +100,18 @@ def run(options: argparse.Namespace) -> dict[str, object]:
 
 def table(result: dict[str, object]) -> str:
     """The result for people."""
-    lines = [f"{'first answer to':17} {'minimal':>9} {'alita':>9} {'ratio':>7}"]
+    lines = [f"{'first answer to':17} {'minimal':>9} {'alita':>9} {'slowest':>9} {'ratio':>7}"]
     answers: dict[str, dict[str, float]] = result["answers"]  # type: ignore[assignment]
     for method, answer in answers.items():
         lines.append(
-            f"{method:17} {answer['minimal_s']:7.3f} s {answer['alita_s']:7.3f} s {answer['ratio']:6.2f}x"
+            f"{method:17} {answer['minimal_s']:7.3f} s {answer['alita_s']:7.3f} s {answer['slowest_s']:7.3f} s "
+            f"{answer['ratio']:6.2f}x"
         )
     verdict = "met" if result["met"] else "NOT met"
-    lines.append(f"Goal ≤ {result['goal']}x: {verdict}; medians of {result['starts']} cold starts each,")
-    lines.append(f"interleaved; Python {result['python']}, mcp {result['mcp']}.")
+    goal = f"Goal ≤ {result['goal']}x and ≤ {result['goal_s']:g} s"
+    lines.append(f"{goal}: {verdict}; medians of {result['starts']} cold starts each,")
+    lines.append(f"interleaved; {result['load']} busy processes on {result['processors']} processors;")
+    lines.append(f"Python {result['python']}, mcp {result['mcp']}.")
     return "\n".join(lines)
 
 
@@ -119,8 +138,23 @@ def _measure(
     return {
         "minimal_s": round(medians["minimal"], 4),
         "alita_s": round(medians["alita"], 4),
+        "slowest_s": round(max(seconds["alita"][1:]), 4),
         "ratio": round(medians["alita"] / medians["minimal"], 3),
     }
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keeps so many processes computing during the block; they end with this one, however it ends."""
+    program = "import os, sys\nparent = int(sys.argv[1])\nwhile os.getppid() == parent: sum(range(100_000))"
+    command = [sys.executable, "-S", "-c", program, str(os.getpid())]
+    processes = [subprocess.Popen(command, stdin=subprocess.DEVNULL) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def first_answer_s(command: list[str], method: str, env: dict[str, str]) -> float:

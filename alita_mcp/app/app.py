@@ -15,7 +15,7 @@ from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
-from alita_mcp.errors import SandboxError, ToolUnavailable, UsageError
+from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -29,8 +29,8 @@ from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import Jobs, OnStage, SynthesisJob, Wait, open_jobs
-from alita_mcp.synthesis.outcomes import Outcome, Rejected
+from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, open_jobs
+from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
 from alita_mcp.values import CatalogueEntry, Manifest
@@ -139,17 +139,32 @@ class App:
         async def work(enter: OnStage) -> Outcome:
             return await self.toolsmith.make(request, enter, room)
 
-        return self.jobs.start(work, key, lent)
+        return self.jobs.start(work, key, lent, self._holds)
+
+    def _holds(self, outcome: Outcome) -> bool:
+        """Whether an outcome from a while ago is still true."""
+        if not isinstance(outcome, Created):
+            return True
+        try:
+            return self.library.entry(outcome.tool).manifest.version == outcome.version
+        except AlitaError:
+            return False
 
     async def answer(
-        self, job: SynthesisJob, on_stage: OnStage, until: Wait | None = None, spent_s: float = 0
+        self,
+        job: SynthesisJob,
+        on_stage: OnStage,
+        *,
+        until: Wait | None = None,
+        within_s: float | None = None,
+        goes_on: GoesOn | None = None,
     ) -> Outcome:
-        """A job's outcome; `working` when it is not there within `answer_within_s`, or before `until` returns.
+        """A job's outcome; `working` when it is not there within `within_s`, or before `until` returns.
 
-        `spent_s` of that time are over. Cancelling this call cancels the job.
+        `within_s` is `answer_within_s` unless told otherwise. Cancelling this call cancels the job, unless `goes_on`.
         """
-        within_s = max(0.0, self.settings.answer_within_s - spent_s)
-        return await self.jobs.answer(job, within_s, on_stage, until)
+        within_s = self.settings.answer_within_s if within_s is None else within_s
+        return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
 
     async def run(
         self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: Asker = NOBODY

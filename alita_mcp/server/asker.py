@@ -59,7 +59,12 @@ def key_of(ctx: Context) -> str:
         return name_of_connection(ctx)
     if ctx.request is None:
         return _OF_THIS_PROCESS
-    user = ctx.request.scope.get("user")
+    return subject_of(ctx)
+
+
+def subject_of(ctx: Context) -> str:
+    """The authenticated subject of a request; empty where there is none."""
+    user = ctx.request.scope.get("user") if ctx.request is not None else None
     if isinstance(user, AuthenticatedUser) and user.access_token.subject:
         return repr(principal_components(user.access_token))
     return ""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 import anyio.to_thread
 import mcp_types as types
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -17,18 +19,14 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
 from alita_mcp.server.announce import Announcer, subscribe, unsubscribe
-from alita_mcp.server.definitions import INSTRUCTIONS
-from alita_mcp.server.dispatcher import Dispatcher
 from alita_mcp.server.failures import answered, protocol_errors
-from alita_mcp.server.library_tools import LibraryTools
-from alita_mcp.server.meta_tools import MetaTools
+from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.opening import OpenApp, SharedApp
-from alita_mcp.server.prompts import Completions, LibraryPrompts, Prompts
-from alita_mcp.server.resources import LibraryResources, Resources
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.server.parts import Parts
     from alita_mcp.server.sources import Context, PromptSource, ResourceSource, ToolSource
     from alita_mcp.settings import Settings
 
@@ -41,6 +39,46 @@ _LISTS: tuple[CacheableMethod, ...] = (
     "prompts/list",
 )
 _FRESH = CacheHint(ttl_ms=0, scope="private")
+_PARTS = "alita_mcp.server.parts"
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+
+class _LateParts:
+    """The parts behind the methods, imported in a thread when the first request needs one."""
+
+    def __init__(self, build: Callable[[], Parts]) -> None:
+        self._build = build
+        self._parts: Parts | None = None
+        self._loading = anyio.Lock()
+
+    async def get(self) -> Parts:
+        """The parts; loads them without holding up the loop."""
+        if self._parts is None:
+            async with self._loading:
+                await _load(_PARTS)
+        return self.now()
+
+    def now(self) -> Parts:
+        """The parts; loads them at once where no request has needed them yet."""
+        if self._parts is None:
+            self._parts = self._build()
+        return self._parts
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """See `Dispatcher.input_schema`."""
+        return self.now().tools.input_schema(name)
+
+    def method(
+        self, chosen: Callable[[Parts], Callable[[Context, P], Awaitable[R]]]
+    ) -> Callable[[Context, P], Awaitable[R]]:
+        """A handler that hands each request to a method of the parts."""
+
+        async def handler(ctx: Context, params: P) -> R:
+            return await chosen(await self.get())(ctx, params)
+
+        return handler
 
 
 class DualEraServer(Server[Any]):
@@ -76,22 +114,28 @@ def build_server(
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
     """
     announcer = Announcer()
-    shared = SharedApp(open_app or partial(_open_app, settings), announcer)
+
+    def parts() -> Parts:
+        from alita_mcp.server.parts import build_parts
+
+        return build_parts(
+            shared, tasks, announcer, extra_sources=extra_sources, extra_resources=extra_resources,
+            extra_prompts=extra_prompts, page_size=page_size,
+        )  # fmt: skip
+
+    late = _LateParts(parts)
+    shared = SharedApp(open_app or partial(_open_app, settings, late), announcer)
     tasks = Tasks(lambda: shared.tasks, answered)
-    sources: tuple[ToolSource, ...] = (MetaTools(), LibraryTools(lambda: shared.current), *extra_sources)
-    tools = Dispatcher(sources, shared, tasks, announcer, page_size)
-    resources = Resources((LibraryResources(shared), *extra_resources), shared, page_size)
-    prompts = Prompts((LibraryPrompts(shared), *extra_prompts), page_size)
-    server = _serving(shared, announcer, tools, resources, prompts)
+    server = _serving(shared, announcer, late)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
-    server.middleware += [shared.middleware, announcer.middleware, protocol_errors, sealing]
+    server.middleware += [
+        shared.middleware, shared.patience.middleware, announcer.middleware, protocol_errors, sealing,
+    ]  # fmt: skip
     return server
 
 
-def _serving(
-    shared: SharedApp, announcer: Announcer, tools: Dispatcher, resources: Resources, prompts: Prompts
-) -> DualEraServer:
+def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> DualEraServer:
     """The SDK's server with every method answered by one of our parts."""
     server = DualEraServer(
         SERVER_NAME,
@@ -100,32 +144,40 @@ def _serving(
         instructions=INSTRUCTIONS,
         lifespan=shared.lifespan,
         cache_hints=dict.fromkeys(_LISTS, _FRESH),
-        get_tool_input_schema=tools.input_schema,
-        on_list_tools=tools.list,
-        on_list_resources=resources.list,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read,
+        get_tool_input_schema=parts.input_schema,
+        on_list_tools=parts.method(lambda late: late.tools.list),
+        on_list_resources=parts.method(lambda late: late.resources.list),
+        on_list_resource_templates=parts.method(lambda late: late.resources.list_templates),
+        on_read_resource=parts.method(lambda late: late.resources.read),
         on_subscribe_resource=subscribe,
         on_unsubscribe_resource=unsubscribe,
         on_subscriptions_listen=announcer.listen,
-        on_list_prompts=prompts.list,
-        on_get_prompt=prompts.get,
-        on_completion=Completions(shared).complete,
+        on_list_prompts=parts.method(lambda late: late.prompts.list),
+        on_get_prompt=parts.method(lambda late: late.prompts.get),
+        on_completion=parts.method(lambda late: late.completions.complete),
     )
-    server.add_request_handler("tools/call", types.CallToolRequestParams, tools.call)
+    call = parts.method(lambda late: late.tools.call)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
     return server
 
 
 @asynccontextmanager
-async def _open_app(settings: Settings) -> AsyncIterator[App]:
-    """The real App; its imports happen in a thread, so that the answer in front of them goes out at once."""
-    await anyio.to_thread.run_sync(importlib.import_module, "alita_mcp.app")
+async def _open_app(settings: Settings, late: _LateParts) -> AsyncIterator[App]:
+    """The real App; its imports happen in a thread, after those of the parts: two that load the same would tie up."""
+    await late.get()
+    await _load("alita_mcp.app")
     from alita_mcp.app import open_app
     from alita_mcp.server.admission import admit
 
     async with open_app(settings, admit=admit) as app:
         yield app
+
+
+async def _load(module: str) -> None:
+    """Imports a module in a thread, unless it is there."""
+    if module not in sys.modules:
+        await anyio.to_thread.run_sync(importlib.import_module, module)
 
 
 async def _set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:

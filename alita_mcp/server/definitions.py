@@ -15,14 +15,6 @@ from alita_mcp.verification.wording import MAX_DESCRIPTION
 RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
 """Names that no published tool may take, whether or not this server lists them."""
 
-INSTRUCTIONS = (
-    "A library of tools that grows. First search_capabilities. Fits: call the tool by its name, or through "
-    "run_tool when your list does not show it. Nothing fits: synthesize_tool with name, description, code and "
-    "tests; it is proved in a sandbox and published only if it passes (no code: its model writes it, or you get a "
-    "template). A new tool is callable at once through run_tool and stays for every client."
-)
-"""What a host may put before its model."""
-
 PROVISIONAL = "[provisional: passed its checks on thin evidence] "
 """What the description of a listed tool begins with while it is not verified."""
 

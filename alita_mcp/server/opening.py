@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import LoopLag
+from alita_mcp.server.patience import Patience
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -24,6 +25,9 @@ OpenApp = Callable[[], "AbstractAsyncContextManager[App]"]
 CLOSE_SECONDS = 2.0
 """How long the App may take to close when the server ends; clients kill after a little more."""
 
+OPENS_AFTER_S = 0.1
+"""How long the first answer has the process to itself, where no request waits for the App."""
+
 log = logging.getLogger(__name__)
 
 
@@ -32,6 +36,7 @@ class _Attempt:
     """One opening of the App, from start to end."""
 
     again: bool
+    awaited: anyio.Event = field(default_factory=anyio.Event)
     settled: anyio.Event = field(default_factory=anyio.Event)
     ending: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=lambda: anyio.CancelScope(shield=True))
@@ -41,6 +46,7 @@ class _Attempt:
     def end(self) -> None:
         """Asks for the end; forces it after `CLOSE_SECONDS`."""
         self.ending.set()
+        self.awaited.set()
         self.scope.deadline = anyio.current_time() + CLOSE_SECONDS
 
 
@@ -54,6 +60,7 @@ class SharedApp:
     def __init__(self, open_app: OpenApp, announcer: Announcer) -> None:
         self._open_app = open_app
         self._announcer = announcer
+        self.patience = Patience()
         self._attempt: _Attempt | None = None
         self._tasks: TaskGroup | None = None
         self._guests = 0
@@ -72,7 +79,7 @@ class SharedApp:
         return self._tasks
 
     def want(self) -> None:
-        """Begins to open the App, unless it is open or being opened."""
+        """Begins to open the App in a moment, unless it is open or being opened."""
         if self._tasks is not None and (self._attempt is None or self._attempt.failure is not None):
             self._attempt = _Attempt(again=self._attempt is not None)
             self._tasks.start_soon(self._host, self._attempt)
@@ -90,6 +97,7 @@ class SharedApp:
         """Returns when the App is open or cannot be opened."""
         self.want()
         if self._attempt is not None:
+            self._attempt.awaited.set()
             await self._attempt.settled.wait()
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -138,6 +146,10 @@ class SharedApp:
         """Keeps the App open in a task of its own; shielded, so that it closes in peace when the server ends."""
         with attempt.scope:
             try:
+                with anyio.move_on_after(OPENS_AFTER_S):
+                    await attempt.awaited.wait()
+                if attempt.ending.is_set():
+                    return
                 async with self._open_app() as app:
                     await self._offer(app, attempt)
             except Exception as failure:

@@ -7,6 +7,7 @@ encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import anyio
@@ -21,6 +22,7 @@ from alita_mcp.values import Value
 
 if TYPE_CHECKING:
     from alita_mcp.models.lending import Answer, Carrier, Desk, Question, Round
+    from alita_mcp.server.patience import Patience
     from alita_mcp.server.sources import Context, ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
@@ -100,12 +102,19 @@ async def answered_in_call(
 ) -> Outcome | types.InputRequiredResult:
     """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
     desk = job.desk
+    patience: Patience = call.ctx.lifespan_context.patience
+    patience.waits_for(call.ctx, job.id)
+    answer = partial(
+        call.app.answer, job, on_stage,
+        within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
+        goes_on=partial(patience.goes_on, call.ctx),
+    )  # fmt: skip
     if desk is None or not channel_of(desk).can_be_asked(call.ctx):
-        return await call.app.answer(job, on_stage, spent_s=spent_s)
+        return await answer()
     if not is_modern(call.ctx):
         with desk.carried_by(channel_of(desk).carrier_of(call.ctx)):
-            return await call.app.answer(job, on_stage, spent_s=spent_s)
-    outcome = await call.app.answer(job, on_stage, desk.ready, spent_s)
+            return await answer()
+    outcome = await answer(until=desk.ready)
     if not isinstance(outcome, Working) or not desk.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
@@ -125,7 +134,7 @@ async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Out
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     desk = job.desk if job.desk and channel_of(job.desk).can_be_asked(call.ctx) else None
     while True:
-        outcome = await call.app.answer(job, task.report, desk.ready if desk else None)
+        outcome = await call.app.answer(job, task.report, until=desk.ready if desk else None)
         if not isinstance(outcome, Working):
             return outcome
         if desk is not None and desk.waiting:

@@ -1,6 +1,6 @@
 """Synthesis as a job: it outlives the call that started it, not the process; cancelled, it leaves nothing.
 
-So many run at once, more wait their turn; the same request again finds the job that is under way.
+So many run at once, more wait their turn; the same request again finds the job that is under way or was missed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,19 @@ from alita_mcp.synthesis.outcomes import Outcome, Working
 OnStage = Callable[[str], Awaitable[None]]
 Work = Callable[[OnStage], Awaitable[Outcome]]
 Wait = Callable[[], Awaitable[object]]
+GoesOn = Callable[[], Awaitable[bool]]
+"""Whether a job goes on without the caller that was just cancelled."""
+Holds = Callable[[Outcome], bool]
 
 MAX_QUEUED = 32
 MAX_PARKED = 16
 """How many jobs may depend on models that clients lend; they mostly wait, so they take no turn from the others."""
+MAX_LEFT = 8
+"""How many jobs go on though their callers gave up; one more ends the oldest of them."""
+MISSED_AFTER_S = 4.0
+"""A caller that waited so long for an outcome may have given up before; some clients do so without a word."""
+TOLD_AGAIN_WITHIN_S = 120.0
+"""How long after its end an outcome that may have been missed is told once more."""
 KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
 
@@ -49,7 +58,11 @@ class SynthesisJob:
     waiting: int = 0
     """How many callers wait for the outcome."""
     heard: bool = False
-    """Whether somebody was told the outcome."""
+    """Whether somebody was told the outcome who surely still waited for it."""
+    told_late: bool = False
+    """Whether it was told to a caller that may have given up before."""
+    left: bool = False
+    """Whether its caller gave up, and nobody has asked again."""
 
     async def enter(self, stage: str) -> None:
         """Notes the stage and tells whoever waits."""
@@ -73,16 +86,20 @@ class Jobs:
         self._parking = anyio.CapacityLimiter(MAX_PARKED)
         self._jobs: dict[str, SynthesisJob] = {}
 
-    def start(self, work: Work, key: str = "", desk: Desk | None = None) -> SynthesisJob:
-        """Starts work in the background, or finds the job of the same key that is under way or was not heard of.
+    def start(
+        self, work: Work, key: str = "", desk: Desk | None = None, holds: Holds = lambda _outcome: True
+    ) -> SynthesisJob:
+        """Starts work in the background, or finds the job of the same key that is under way or was missed.
+
+        `holds` says whether an outcome from before is still true.
 
         Raises:
             UsageError: too many jobs wait already.
         """
         self._forget_old()
-        known = next((job for job in self._jobs.values() if key and job.key == key and _counts(job)), None)
-        if known is not None:
-            return known
+        for known in self._jobs.values():
+            if key and known.key == key and _counts(known, holds):
+                return known
         self._refuse_when_full(parked=desk is not None)
         job = SynthesisJob(key=key, desk=desk)
         self._jobs[job.id] = job
@@ -119,28 +136,50 @@ class Jobs:
             ) from None
 
     async def answer(
-        self, job: SynthesisJob, within_s: float, on_stage: OnStage, until: Wait | None = None
+        self,
+        job: SynthesisJob,
+        within_s: float,
+        on_stage: OnStage,
+        until: Wait | None = None,
+        goes_on: GoesOn | None = None,
     ) -> Outcome:
         """The job's outcome, or `working` when it is not there within `within_s` seconds or before `until` returns.
 
-        Cancelling this call cancels the job, unless others wait for it too, and waits until nothing of it runs.
+        Cancelling this call cancels the job, unless `goes_on` or others wait for it too, and waits until nothing of
+        it runs.
         """
+        begun = time.monotonic()
         job.listeners.append(on_stage)
         job.waiting += 1
+        job.left = False
         try:
             with anyio.move_on_after(within_s):
                 await (_first(job.done.wait, until) if until else job.done.wait())
         except anyio.get_cancelled_exc_class():
-            if job.waiting == 1:
-                await self.cancel(job)
+            await self._caller_gone(job, goes_on)
             raise
         finally:
             job.waiting -= 1
             job.listeners.remove(on_stage)
-        job.heard = job.heard or job.finished is not None
+        if job.finished is not None:
+            job.heard = job.heard or job.told_late or time.monotonic() - begun < MISSED_AFTER_S
+            job.told_late = True
         if job.failure is not None:
             raise job.failure
         return job.outcome or Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage)
+
+    async def _caller_gone(self, job: SynthesisJob, goes_on: GoesOn | None) -> None:
+        with anyio.CancelScope(shield=True):
+            leaves_it = goes_on is not None and await goes_on()
+        if job.waiting > 1:
+            return
+        if not leaves_it:
+            await self.cancel(job)
+            return
+        job.left = True
+        left = [each for each in self._jobs.values() if each.left and each.finished is None]
+        for surplus in left[:-MAX_LEFT]:
+            surplus.scope.cancel()
 
     async def cancel(self, job: SynthesisJob) -> None:
         """Stops a job; returns when its clean-up is done."""
@@ -172,11 +211,16 @@ class Jobs:
                 del self._jobs[job.id]
 
 
-def _counts(job: SynthesisJob) -> bool:
-    """Whether asking again means this job: it runs, or ended well and nobody was told."""
+def _counts(job: SynthesisJob, holds: Holds) -> bool:
+    """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
     if job.scope.cancel_called:
         return False
-    return job.finished is None or (job.outcome is not None and not job.heard)
+    if job.finished is None:
+        return True
+    if job.outcome is None or not holds(job.outcome):
+        return False
+    long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
+    return not job.heard and not (job.told_late and long_ago)
 
 
 async def _first(*waits: Wait) -> None:

@@ -44,10 +44,16 @@ class Specification(Written):
 
     name: str = Field(pattern=TOOL_NAME)
     description: str = Field(min_length=1, max_length=1_000)
-    signature: str = Field(min_length=5, max_length=2_000)
-    """Classes that it needs, and last the `def` line with annotations."""
-    rules: tuple[Line, ...] = Field(default=(), max_length=30)
-    """What is decided about edge cases and errors, so that tests and code are written to one meaning."""
+    signature: str = Field(
+        min_length=5,
+        max_length=2_000,
+        description="Classes that it needs, and last the `def` line with annotations.",
+    )
+    rules: tuple[Line, ...] = Field(
+        default=(),
+        max_length=30,
+        description="What is decided about edge cases and errors, so that tests and code are written to one meaning.",
+    )
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
 
     @field_validator("use_when", mode="before")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 from mcp import Client
+from mcp.client import Transport
 from mcp.server.lowlevel import Server
 from pydantic import TypeAdapter
 
@@ -41,7 +42,7 @@ def builder(settings: Settings) -> Build:
 
 
 @asynccontextmanager
-async def connected(server: Server[Any], era: str, **options: Any) -> AsyncIterator[Client]:
+async def connected(server: Server[Any] | Transport, era: str, **options: Any) -> AsyncIterator[Client]:
     mode = "legacy" if era == "legacy" else "auto"
     with anyio.fail_after(PATIENCE_S):
         async with Client(server, mode=mode, **options) as client:

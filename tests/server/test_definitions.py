@@ -8,7 +8,8 @@ import re
 import pytest
 
 from alita_mcp.server.admission import MAX_DEPTH
-from alita_mcp.server.definitions import INSTRUCTIONS, META_DEFINITIONS, definition_of
+from alita_mcp.server.definitions import META_DEFINITIONS, definition_of
+from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.values import META_TOOLS, Grants
 from tests.server.manifests import SLUGIFY, manifest
 

@@ -8,7 +8,8 @@ import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
 from alita_mcp.models.lending import Desk
-from alita_mcp.synthesis.jobs import MAX_PARKED, MAX_QUEUED, Jobs, OnStage, open_jobs
+from alita_mcp.synthesis import jobs as jobs_module
+from alita_mcp.synthesis.jobs import MAX_LEFT, MAX_PARKED, MAX_QUEUED, Jobs, OnStage, SynthesisJob, open_jobs
 from alita_mcp.synthesis.outcomes import Exists, NeedsApproval, Outcome, Working
 
 DONE = Exists(tool="adder", version=1, why="because")
@@ -269,3 +270,74 @@ async def test_a_wait_can_end_early_and_leaves_the_job_to_go_on() -> None:
             assert isinstance(await jobs.answer(job, 50, nobody, anyio.lowlevel.checkpoint), Working)
             go.set()
             assert await jobs.answer(job, 50, nobody, anyio.sleep_forever) == DONE
+
+
+async def leaves() -> bool:
+    return True
+
+
+async def give_up(jobs: Jobs, job: SynthesisJob) -> None:
+    """Waits for a job as a client does whose time-out passes."""
+    await anyio.lowlevel.checkpoint()
+    with anyio.move_on_after(0) as waiting:
+        await jobs.answer(job, 60, nobody, None, leaves)
+    assert waiting.cancelled_caught
+
+
+async def test_a_caller_whose_time_is_over_leaves_the_job_and_finds_it_again() -> None:
+    go = anyio.Event()
+
+    async def work(_enter: OnStage) -> Outcome:
+        await go.wait()
+        return DONE
+
+    with anyio.fail_after(60):
+        async with open_jobs() as jobs:
+            job = jobs.start(work, "a")
+            await give_up(jobs, job)
+            assert jobs.start(work, "a") is job
+            go.set()
+            assert await jobs.answer(job, 50, nobody) == DONE
+
+
+async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
+    running: set[int] = set()
+
+    async def work(_enter: OnStage) -> Outcome:
+        nonlocal begun
+        begun += 1
+        running.add(token := begun)
+        try:
+            await anyio.sleep_forever()
+        finally:
+            running.discard(token)
+        raise AssertionError
+
+    begun = 0
+    with anyio.fail_after(60):
+        async with open_jobs(1_000) as jobs:
+            made = []
+            for number in range(1_000):
+                made.append(jobs.start(work, f"wish {number}"))
+                await give_up(jobs, made[-1])
+            await anyio.wait_all_tasks_blocked()
+            assert begun == 1_000
+            assert len(running) == MAX_LEFT
+            assert [job.finished is None for job in made] == [False] * (1_000 - MAX_LEFT) + [True] * MAX_LEFT
+
+
+async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "MISSED_AFTER_S", 0.0)
+
+    async def work(_enter: OnStage) -> Outcome:
+        return DONE
+
+    with anyio.fail_after(60):
+        async with open_jobs() as jobs:
+            job = jobs.start(work, "a")
+            await jobs.answer(job, 50, nobody)
+            assert jobs.start(work, "a") is job
+            assert jobs.start(work, "a", None, lambda outcome: outcome != DONE) is not job
+            await jobs.answer(job, 50, nobody)
+            monkeypatch.setattr(jobs_module, "TOLD_AGAIN_WITHIN_S", -1.0)
+            assert jobs.start(work, "a") is not job

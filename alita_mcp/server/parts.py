@@ -1,0 +1,50 @@
+"""What answers the methods of a server: the App and the sources in, one part per family of methods out.
+
+Loaded in a thread for the first request that needs a part, so that no greeting waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from alita_mcp.server.dispatcher import Dispatcher
+from alita_mcp.server.library_tools import LibraryTools
+from alita_mcp.server.meta_tools import MetaTools
+from alita_mcp.server.prompts import Completions, LibraryPrompts, Prompts
+from alita_mcp.server.resources import LibraryResources, Resources
+
+if TYPE_CHECKING:
+    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.opening import SharedApp
+    from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
+    from alita_mcp.server.tasks import Tasks
+
+
+class Parts(NamedTuple):
+    """One per family of methods."""
+
+    tools: Dispatcher
+    resources: Resources
+    prompts: Prompts
+    completions: Completions
+
+
+def build_parts(  # noqa: PLR0913 - all that the parts of a server share
+    shared: SharedApp,
+    tasks: Tasks,
+    announcer: Announcer,
+    *,
+    extra_sources: Sequence[ToolSource],
+    extra_resources: Sequence[ResourceSource],
+    extra_prompts: Sequence[PromptSource],
+    page_size: int,
+) -> Parts:
+    """The parts over one App; the extra sources come after the library's own."""
+    sources: tuple[ToolSource, ...] = (MetaTools(), LibraryTools(lambda: shared.current), *extra_sources)
+    return Parts(
+        tools=Dispatcher(sources, shared, tasks, announcer, page_size),
+        resources=Resources((LibraryResources(shared), *extra_resources), shared, page_size),
+        prompts=Prompts((LibraryPrompts(shared), *extra_prompts), page_size),
+        completions=Completions(shared),
+    )
