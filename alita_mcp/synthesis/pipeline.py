@@ -280,6 +280,7 @@ class Pipeline:
             use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
             packages=wish.packages or written.packages,
             grants=grants_of(wish),
+            varies=tuple(sorted(set(wish.varies))),
         )
 
     def _for_author(self, rejected: Rejected) -> Rejected:

@@ -14,6 +14,7 @@ from alita_mcp.verification.findings import ContractError, passed
 from alita_mcp.verification.import_time import import_time_checks
 from alita_mcp.verification.lint import lint_checks
 from alita_mcp.verification.names import names_of
+from alita_mcp.verification.needs import needs_checks
 from alita_mcp.verification.run_text import run_text_checks, texts_run
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.wording import wording_checks
@@ -48,7 +49,7 @@ def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:
     checks += import_time_checks(tree, names_of(tree))
     checks += credential_checks(draft.code, tree)
     checks += run_text_checks(tree, names_of(tree)) + _texts(draft, contract, tree)
-    checks += wording_checks(draft, contract)
+    checks += needs_checks(draft, tree, names_of(tree)) + wording_checks(draft, contract)
     return checks, contract
 
 
