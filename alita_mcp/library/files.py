@@ -119,7 +119,7 @@ def pack(accepted: AcceptedVersion, version: int, created_at: str = "") -> dict[
         manifest = manifest_of(accepted, version, created_at)
         files = {
             "tool.py": draft.code.encode(),
-            "test_tool.py": render_tests(draft.name, draft.code, draft.examples).encode(),
+            "test_tool.py": render_tests(draft.name, draft.code, draft.examples, draft.varies).encode(),
             "report.json": _json(accepted.report.model_dump(mode="json")),
             "requirements.lock": accepted.lock.text.encode(),
         }

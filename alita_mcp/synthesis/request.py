@@ -56,6 +56,15 @@ class SynthesisRequest(Value):
     client: str = Field(default="", exclude=True)
     """The same with its version, for the journal."""
 
+    @property
+    def wish(self) -> str:
+        """The description, and what its author says of results that vary."""
+        if not self.varies:
+            return self.description
+        by = {"clock": "the clock (checks know it as `now`, a datetime in UTC)", "random": "chance"}
+        named = " and ".join(by[each] for each in self.varies)
+        return f"{self.description}\nResults vary with {named}: tests use check."
+
 
 def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
     """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.

@@ -106,7 +106,7 @@ def _wanted(used: list[tuple[int, str, str]], grants: Grants, *, writes: bool) -
         if door in doors:
             had: tuple[str, ...] = getattr(grants, field)
             named = [name for _, used_door, name in used if used_door == door and name]
-            wanted[field] = tuple(dict.fromkeys((*had, *named))) or ("NAME",)
+            wanted[field] = tuple(dict.fromkeys((*had, *sorted(named)))) or ("NAME",)
     return wanted
 
 

@@ -5,12 +5,15 @@ The call is run with all of these set, and then with each of them changed alone.
 
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any, Literal
 
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
-from alita_mcp.values import Draft, Example, Varying
+from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.findings import failed
+from alita_mcp.verification.names import Names
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.trials import job_of, run_jobs
 from alita_mcp.verification.worlds import any_world
@@ -18,6 +21,23 @@ from alita_mcp.verification.worlds import any_world
 Mover = Literal["clock", "random", "hash seed", "chance"]
 """`chance`: what cannot be set, such as addresses, threads and how long something took."""
 _MAY_VARY = {"random", "secrets", "uuid", "time", "datetime", "os", "numpy", "calendar", "zoneinfo"}
+
+
+_GENERATORS = {"random.Random", "numpy.random.default_rng", "numpy.random.RandomState"}
+
+
+def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
+    """A failure where a tool that varies by chance would draw the same in each later call.
+
+    A module is imported once and each call begins from there, with the generators as the import left them.
+    """
+    values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    made = (node for value in values if value for node in ast.walk(value) if isinstance(node, ast.Call))
+    early = next((node for node in made if names.dotted(node.func) in _GENERATORS), None)
+    if early is None or "random" not in draft.varies:
+        return []
+    message = "a generator made when the module is imported draws the same in every call"
+    return [failed("static", message, "Make it inside the function.", line=early.lineno)]
 
 
 def may_vary(imports: tuple[str, ...]) -> bool:

@@ -17,6 +17,7 @@ from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
+from alita_mcp.verification.static import static_gate
 from alita_mcp.verification.variation import moved_by
 from alita_mcp.verification.verify import verify
 from tests.verification.drafts import draft
@@ -220,6 +221,16 @@ async def test_a_check_that_anything_passes_proves_nothing_of_a_tool_that_varies
         varying({6: "result is result", 7: "result is not seed"}, varies=("random",)), dice
     )
     assert (failure.stage, "holds for None" in failure.message) == ("examples", True)
+
+
+@pytest.mark.parametrize(("varies", "refused"), [(("random",), True), (("clock",), False)])
+async def test_a_generator_that_each_later_call_would_begin_anew_is_refused(
+    varies: tuple[Any, ...], refused: bool
+) -> None:
+    candidate = varying(IN_RANGE, varies=varies)
+    early = candidate.code.replace("import random\n", "import random\n\n_draw = random.Random()\n")
+    checks, _ = await static_gate(candidate.model_copy(update={"code": early}))
+    assert any("inside the function" in check.fix for check in checks) is refused
 
 
 async def test_a_draft_that_does_not_vary_runs_in_the_world_of_later_calls() -> None:
