@@ -16,6 +16,7 @@ Trust = Literal["verified", "provisional", "rejected"]
 Stage = Literal[
     "static", "environment", "examples", "determinism", "properties", "mutation", "agreement", "schema", "policy"
 ]  # fmt: skip
+Varying = Literal["clock", "random"]  # what results of a tool may differ by from call to call
 ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
 Schema = dict[str, Any]
@@ -48,7 +49,8 @@ class Example(Value):
         default=None,
         min_length=1,
         max_length=2_000,
-        description="A Python expression over `result` and `arguments` that must be true.",
+        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
+        "that must be true.",
     )
     exact: bool = False
 
@@ -125,6 +127,7 @@ class Draft(Value):
     """Requirements as in `numpy>=2`."""
     grants: Grants = Grants()
     limits: Limits = Limits()
+    varies: tuple[Varying, ...] = ()
 
 
 class ToolContract(Value):
@@ -263,7 +266,6 @@ class VerificationReport(Value):
     properties_seed: int | None = None
     """What they were drawn with: the same seed, schema and examples give the same inputs."""
     mutation: MutationScore | None = None
-    """None where no mutant was run."""
     environment: str | None = None
     """Digest of the built environment, when packages were asked for."""
     seconds: float = 0.0
@@ -297,6 +299,7 @@ class Manifest(Value):
     packages: tuple[str, ...] = ()
     grants: Grants = Grants()
     limits: Limits = Limits()
+    varies: tuple[Varying, ...] = Field(default=(), exclude_if=lambda varies: not varies)
     trust: Trust
     deterministic: bool
     created_at: str
@@ -327,11 +330,9 @@ class StoredVersion(Value):
     @property
     def draft(self) -> Draft:
         """The draft this version was accepted from, for verifying it again."""
-        kept = self.manifest
-        return Draft(
-            name=kept.name, description=kept.description, code=self.code, examples=self.examples,
-            use_when=kept.use_when, packages=kept.packages, grants=kept.grants, limits=kept.limits,
-        )  # fmt: skip
+        shared = Draft.model_fields.keys() & Manifest.model_fields.keys()
+        told: dict[str, Any] = {field: getattr(self.manifest, field) for field in shared}
+        return Draft(code=self.code, examples=self.examples, **told)
 
 
 class CatalogueEntry(Value):

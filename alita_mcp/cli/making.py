@@ -40,6 +40,12 @@ def add_commands(family: Family) -> None:
     )
     make.add_argument("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
     make.add_argument("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
+    make.add_argument(
+        "--varies",
+        nargs="+",
+        choices=("clock", "random"),
+        help="what results may differ by from call to call",
+    )
     make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
     make.add_argument("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
     make.add_argument(
@@ -205,6 +211,7 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "use_when": options.use_when,
         "packages": options.packages,
         "network": options.network,
+        "varies": options.varies,
         "update": options.update or None,
         "breaks": _documents(_text(options.breaks), options.breaks) if options.breaks else None,
         "mode": options.mode,
@@ -244,6 +251,7 @@ def request_in(folder: Path) -> dict[str, Any]:
         "tests": document[0].get("examples"),
         "use_when": manifest.get("use_when", []),
         "packages": manifest.get("packages", []),
+        "varies": manifest.get("varies", []),
     }
     grants = manifest.get("grants")
     for grant, value in (grants if isinstance(grants, dict) else {}).items():

@@ -165,7 +165,7 @@ def _files(stored: StoredVersion) -> dict[str, str]:
     manifest = stored.manifest
     return {
         "tool.py": stored.code,
-        "test_tool.py": render_tests(manifest.name, stored.code, stored.examples),
+        "test_tool.py": render_tests(manifest.name, stored.code, stored.examples, manifest.varies),
         "server.py": _server(stored),
         "pyproject.toml": _project(manifest),
         "README.md": _readme(stored),

@@ -78,6 +78,7 @@ def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Exam
         "grants": manifest.grants.model_dump(mode="json"),
         "limits": manifest.limits.decisive(),
         "examples": [example.as_json() for example in examples],
+        **({"varies": sorted(manifest.varies)} if manifest.varies else {}),
     }
     return _sha256(json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
 
@@ -97,6 +98,7 @@ def manifest_of(accepted: AcceptedVersion, version: int, created_at: str = "") -
         packages=draft.packages,
         grants=draft.grants,
         limits=draft.limits,
+        varies=draft.varies,
         trust=accepted.report.trust,
         deterministic=accepted.report.deterministic,
         created_at=created_at or now(),
@@ -117,7 +119,7 @@ def pack(accepted: AcceptedVersion, version: int, created_at: str = "") -> dict[
         manifest = manifest_of(accepted, version, created_at)
         files = {
             "tool.py": draft.code.encode(),
-            "test_tool.py": render_tests(draft.name, draft.code, draft.examples).encode(),
+            "test_tool.py": render_tests(draft.name, draft.code, draft.examples, draft.varies).encode(),
             "report.json": _json(accepted.report.model_dump(mode="json")),
             "requirements.lock": accepted.lock.text.encode(),
         }

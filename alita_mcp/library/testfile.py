@@ -12,7 +12,7 @@ from pprint import pformat
 from typing import Any
 
 from alita_mcp.syntax import expression_of, module_of
-from alita_mcp.values import Example
+from alita_mcp.values import Example, Varying
 
 _HEAD = '''"""The examples that {name} was accepted with; run pytest in this folder, beside tool.py."""
 
@@ -86,23 +86,31 @@ def is_kind(error, name):
 """Put into files whose examples name errors that are no builtins."""
 
 
-def render_tests(name: str, code: str, examples: Sequence[Example]) -> str:
-    """The text of `test_tool.py`.
+_WORLDS: dict[Varying, tuple[str, ...]] = {
+    "clock": ("datetime", "    now = datetime.datetime.now(datetime.timezone.utc)"),
+    "random": ("random", "    seed = 0", "    random.seed(seed)"),
+}
+"""The module and the lines that tell a check of the clock and the seed."""
+
+
+def render_tests(name: str, code: str, examples: Sequence[Example], varies: Sequence[Varying] = ()) -> str:
+    """The text of `test_tool.py`; checks of a tool that varies know `now` and `seed`, as in its rehearsals.
 
     Raises:
         ValueError: the code does not parse, or a check is not one plain expression.
     """
     try:
-        text = _render(name, code, examples)
+        text = _render(name, code, examples, varies)
         module_of(text)  # nothing of a tool is ever compiled in the server's process
     except (SyntaxError, RecursionError, MemoryError, OverflowError) as broken:
         raise ValueError(f"{name} has an example or code that no test file can hold: {broken}") from broken
     return text
 
 
-def _render(name: str, code: str, examples: Sequence[Example]) -> str:
+def _render(name: str, code: str, examples: Sequence[Example], varies: Sequence[Varying]) -> str:
     named = any(example.raises is not None and not _is_builtin(example.raises) for example in examples)
-    modules = ["math", *call_modules(name, code), *(["pkgutil"] if named else [])]
+    worlds = [_WORLDS[each][0] for each in varies]
+    modules = ["math", *call_modules(name, code), *worlds, *(["pkgutil"] if named else [])]
     head = _HEAD.format(
         name=name,
         imports="".join(f"import {module}\n" for module in sorted(modules)),
@@ -110,7 +118,8 @@ def _render(name: str, code: str, examples: Sequence[Example]) -> str:
         call=call_lines(name, code),
     )
     head += _ERROR_SUPPORT if named else ""
-    return head + "".join(_test(number, example) for number, example in enumerate(examples, start=1))
+    world = [line for each in varies for line in _WORLDS[each][1:]]
+    return head + "".join(_test(number, each, world) for number, each in enumerate(examples, start=1))
 
 
 def call_modules(name: str, code: str) -> list[str]:
@@ -144,7 +153,7 @@ def has_dataclasses(code: str) -> bool:
     return any("dataclass" in ast.unparse(mark) for node in classes for mark in node.decorator_list)
 
 
-def _test(number: int, example: Example) -> str:
+def _test(number: int, example: Example, world: Sequence[str]) -> str:
     outcome = next(iter(example.outcome_fields))
     title = {"raises": f"_raises_{(example.raises or '').rpartition('.')[2]}", "check": "_check"}.get(
         outcome, ""
@@ -156,7 +165,7 @@ def _test(number: int, example: Example) -> str:
         lines += ["    with pytest.raises(BaseException) as caught:", "        call(**arguments)"]
         lines += [f"    assert is_kind(caught.value, {example.raises!r})"]
     elif example.check is not None:
-        lines += ["    result = call(**arguments)", f"    assert {_one_expression(example.check)}"]
+        lines += [*world, "    result = call(**arguments)", f"    assert {_one_expression(example.check)}"]
     else:
         exact = ", exact=True" if example.exact else ""
         lines += [f"    expected = {literal(example.expected)}"]

@@ -15,8 +15,8 @@ _SUPERVISOR = (
 )  # fmt: skip
 _PROGRAMS = {
     "zygote": (
-        "strict_json", "runner.file_times", "runner.clock", "runner.failures", "runner.mirror", "runner.workspace",
-        "runner.grants", "runner.shapes", "runner.call", "runner.zygote",
+        "strict_json", "runner.file_times", "runner.clock", "runner.seeding", "runner.failures", "runner.mirror",
+        "runner.workspace", "runner.grants", "runner.shapes", "runner.call", "runner.zygote",
     ),
     "build": ("runner.build",),
 }  # fmt: skip

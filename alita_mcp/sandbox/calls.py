@@ -152,6 +152,8 @@ async def _load(worker: Worker, job: Job) -> Outcome:
         "limits": limits.model_dump(include=_TOLD),
         "packages": PACKAGES if job.environment else "",
         "clock_offset_s": job.clock_offset_s,
+        "moment": job.moment,
+        "random_seed": job.random_seed,
         "grants": job.grants.model_dump(mode="json"),
     }
     calls = 0 if job.grants.is_pure else limits.broker_calls

@@ -29,6 +29,8 @@ class WorkerKey(NamedTuple):
     grants: Grants = Grants()
     hash_seed: int | None = None
     clock_offset_s: int = 0
+    moment: int | None = None
+    random_seed: int | None = None
 
 
 def key_of(job: Job) -> WorkerKey:
@@ -42,6 +44,8 @@ def key_of(job: Job) -> WorkerKey:
         grants=job.grants,
         hash_seed=job.hash_seed,
         clock_offset_s=job.clock_offset_s,
+        moment=job.moment,
+        random_seed=job.random_seed,
     )
 
 

@@ -121,7 +121,7 @@ class MontySandbox:
             limits=_resource_limits(job.limits),
             assert_message_annotations=False,
             os_policy={
-                "datetime": "call_host" if job.clock_offset_s else "system",
+                "datetime": "call_host" if job.clock_offset_s or job.moment is not None else "system",
                 "sleep_system_max": float("inf"),  # sleeps are bounded in sum, by the limits
             },
             external_modules=_external_modules(),
@@ -203,7 +203,7 @@ class _Call:
     async def _feed(self, code: str, inputs: dict[str, Any]) -> Any:
         from pydantic_monty import NOT_HANDLED
 
-        world: Any = World(self._job.clock_offset_s, NOT_HANDLED)
+        world: Any = World(self._job, NOT_HANDLED)
         return await self._session.feed_run(code, inputs=inputs, print_callback=self._output, os=world)
 
 

@@ -7,6 +7,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from alita_mcp.errors import SandboxRefused
@@ -65,15 +66,17 @@ class Output:
 class World:
     """Answers the interpreter's requests to the operating system: an empty environment, a clock that may be off."""
 
-    def __init__(self, clock_offset_s: int, not_handled: object) -> None:
-        self._offset = clock_offset_s
+    def __init__(self, job: Job, not_handled: object) -> None:
+        self._offset = job.clock_offset_s if job.moment is None else job.moment - time.time()
+        self._whole = job.moment is not None
+        self._random = secrets.token_bytes if job.random_seed is None else Random(job.random_seed).randbytes  # noqa: S311
         self._not_handled = not_handled
 
     def __call__(self, *, name: str, args: tuple[Any, ...], **_rest: Any) -> Any:
         """The answer to one request; all but the known ones are left to the interpreter, which refuses them."""
         match name, args:
             case "time.time", _:
-                return time.time() + self._offset
+                return self._time()
             case "datetime.now", _:
                 return self._now(args[0] if args else None)
             case "date.today", _:
@@ -83,11 +86,15 @@ class World:
             case "os.environ", _:
                 return {}
             case "os.urandom", (int(count),) if 0 <= count <= _MAX_RANDOM:
-                return secrets.token_bytes(count)
+                return self._random(count)
         return self._not_handled
 
+    def _time(self) -> float:
+        moved = time.time() + self._offset
+        return float(int(moved + 1e-6)) if self._whole else moved
+
     def _now(self, zone: datetime.tzinfo | None) -> datetime.datetime:
-        shifted = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=self._offset)
+        shifted = datetime.datetime.fromtimestamp(self._time(), datetime.UTC)
         return shifted.astimezone(zone) if zone else shifted.replace(tzinfo=None)
 
 

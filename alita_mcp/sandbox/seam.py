@@ -80,6 +80,10 @@ class Job(Value):
     """PYTHONHASHSEED inside; None: one that nobody can foresee, see `hash_seeds`."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
+    moment: int | None = None
+    """Where the wall clock stands when a rehearsed call begins, in seconds of the epoch: it counts whole ones."""
+    random_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
+    """What the random numbers of a rehearsed call are drawn with; None: nobody can foresee them."""
     grants: Grants = Grants()
     """What the version was granted; the broker that comes with the job answers for it."""
     fresh: bool = False

@@ -45,7 +45,13 @@ def _meta_tool(
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = list(required)
-    return types.Tool(name=name, description=description, input_schema=schema, annotations=annotations)
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        annotations=annotations,
+        _meta={"anthropic/alwaysLoad": True},
+    )
 
 
 META_DEFINITIONS: tuple[types.Tool, ...] = (
@@ -62,8 +68,8 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     _meta_tool(
         "synthesize_tool",
-        "Make a new tool: one typed Python function and tests. It runs in a sandbox and is published only if it "
-        "passes. Without code the server's model writes it; if it has none, you get a template.",
+        "Make a tool: one typed Python function and tests. It is published only if it passes in a sandbox. "
+        "Without code the server's model writes it, or you get a template.",
         {
             "description": _STRING,
             "name": _said(_STRING, "snake_case, the function's name"),
@@ -71,7 +77,22 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "tests": _EXAMPLES,
             "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
             "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
-            "network": _said(_STRINGS, "Host names"),
+            "needs": {
+                "type": "object",
+                "properties": {
+                    "network": _said(_STRINGS, "Host names"),
+                    "workspace": {**_STRING, "enum": ["read", "write"]},
+                    "model": _BOOLEAN,
+                    "tools": _STRINGS,
+                    "secrets": _STRINGS,
+                },
+                "description": "Only what the code uses; a person approves",
+            },
+            "varies": {
+                "type": "array",
+                "items": {**_STRING, "enum": ["clock", "random"]},
+                "description": "What results may differ by; such tests use check",
+            },
             "update": _said(_BOOLEAN, "New version of a tool that exists; its tests must still hold"),
             "breaks": {
                 "type": "array",
@@ -85,7 +106,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     _meta_tool(
         "run_tool",
-        "Call any tool of the library by name, listed or not. Gives what a direct call gives.",
+        "Call any tool of the library by name, listed or not.",
         {
             "name": _STRING,
             "arguments": _said({"type": "object"}, "As the tool's input schema says"),
@@ -103,7 +124,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     _meta_tool(
         "manage_tool",
-        "Pin a tool to the list, roll it back to a version, switch it on or off, delete or export it.",
+        "Pin a tool to the list, roll it back, switch it on or off, delete or export it.",
         {
             "action": {
                 **_STRING,
@@ -125,12 +146,10 @@ def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types
     """
     if unreviewed is not None:
         manifest = plain_manifest(manifest, unreviewed)
-    title, description = manifest.name.replace("_", " ").capitalize(), manifest.description
+    title, description = None, manifest.description
     if manifest.trust != "verified":
-        title, description = (
-            f"{title} ({manifest.trust})",
-            clipped(PROVISIONAL + description, MAX_DESCRIPTION),
-        )
+        title = f"{manifest.name.replace('_', ' ').capitalize()} ({manifest.trust})"
+        description = clipped(PROVISIONAL + description, MAX_DESCRIPTION)
     return types.Tool(
         name=manifest.name,
         title=title,
@@ -138,20 +157,17 @@ def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types
         input_schema=manifest.input_schema,
         output_schema=manifest.output_schema,
         annotations=_annotations_of(manifest),
-        _meta={
-            "alita/trust": manifest.trust,
-            "alita/version": manifest.version,
-            **({"alita/reviewed": False} if unreviewed else {}),
-        },
+        _meta={"alita/trust": manifest.trust, **({"alita/reviewed": False} if unreviewed else {})},
     )
 
 
 def _annotations_of(manifest: Manifest) -> types.ToolAnnotations:
+    """What is no default and has a meaning: of a tool that only reads, no client asks whether it destroys."""
     grants = manifest.grants
     changes_nothing = not grants.network and grants.workspace != "write" and not grants.tools
     return types.ToolAnnotations(
         read_only_hint=changes_nothing,
-        destructive_hint=not changes_nothing,
+        destructive_hint=None if changes_nothing else True,
         idempotent_hint=changes_nothing and manifest.deterministic,
         open_world_hint=bool(grants.network or grants.model or grants.tools),
     )

@@ -40,7 +40,7 @@ STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
-    "synthesize_tool": ("tests", "use_when", "packages", "network", "breaks"),
+    "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks"),
 }
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
@@ -87,12 +87,15 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     for field in _JSON_FIELDS.get(name, ()):
         if isinstance(meant.get(field), str):
             meant[field] = _parsed(field, meant[field])
+    if name == "synthesize_tool" and "network" in meant and isinstance(meant.get("needs", {}), dict):
+        # where it stood in definitions that a client may have kept
+        meant["needs"] = {"network": meant.pop("network"), **meant.get("needs", {})}
     return meant
 
 
 def _parsed(field: str, text: str) -> Any:
     if not text.strip():
-        return {} if field == "arguments" else []
+        return {} if field in ("arguments", "needs") else []
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as unreadable:

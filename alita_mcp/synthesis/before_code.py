@@ -56,7 +56,11 @@ async def rivals_of(specification: Specification, library: Library) -> tuple[str
 
 def _could_serve(known: StoredVersion, contract: ToolContract) -> bool:
     manifest = known.manifest
-    if not manifest.grants.is_pure or not results_alike(contract.output_schema, manifest.output_schema):
+    if (
+        manifest.varies
+        or not manifest.grants.is_pure
+        or not results_alike(contract.output_schema, manifest.output_schema)
+    ):
         return False
     return bool(parameter_maps(contract.input_schema, manifest.input_schema))
 

@@ -21,7 +21,8 @@ from alita_mcp.verification.matrix import outcome_word
 from alita_mcp.verification.near_inputs import near_inputs
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.telling_inputs import Scalar, telling_inputs
-from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S, outcome_in_words
+from alita_mcp.verification.trials import outcome_in_words
+from alita_mcp.verification.worlds import SECOND_CLOCK_OFFSET_S
 
 Arguments = dict[str, Any]
 Kind = Literal["alike", "different", "refused", "one refused", "one lost", "lost"]

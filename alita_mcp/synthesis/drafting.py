@@ -29,6 +29,7 @@ def draft_of(request: SynthesisRequest) -> Draft | Rejected:
             use_when=request.use_when,
             packages=request.packages,
             grants=grants_of(request),
+            varies=tuple(sorted(set(request.varies))),
         )
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]

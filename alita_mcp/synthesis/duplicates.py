@@ -84,6 +84,8 @@ async def _beside(
     proved: Proved, known: StoredVersion, library: Library, rehearsal: Rehearsal
 ) -> Exists | Lookalike | None:
     draft, (wanted, result) = proved.draft, proved.schemas
+    if draft.varies or known.manifest.varies:
+        return None  # equal results would be chance, and others prove nothing
     if known.manifest.grants != draft.grants or not results_alike(result, known.manifest.output_schema):
         return None
     if not draft.grants.is_pure and _likeness(draft, known) < LIKE_WORDS:

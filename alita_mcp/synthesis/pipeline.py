@@ -81,7 +81,7 @@ class Pipeline:
             await self._on_stage("research")
             notes = await self._workshop.advice.research(description)
         lessons = await self._workshop.advice.lessons.recall(description)
-        return Brief(request=description, notes=notes, lessons=lessons)
+        return Brief(request=self._wish.wish, notes=notes, lessons=lessons)
 
     async def _specified(self, brief: Brief, similar: tuple[str, ...]) -> Specification | Exists | Rejected:
         """The specification under a name that is free; a name that is taken is asked about once more."""
@@ -280,6 +280,7 @@ class Pipeline:
             use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
             packages=wish.packages or written.packages,
             grants=grants_of(wish),
+            varies=tuple(sorted(set(wish.varies))),
         )
 
     def _for_author(self, rejected: Rejected) -> Rejected:

@@ -12,11 +12,17 @@ from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.fences import unfenced
 from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected, rejection
-from alita_mcp.values import Example, Value
+from alita_mcp.values import Example, Value, Varying
 from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.function import public_functions
 from alita_mcp.verification.source import parse_code
 
+NEEDS = ("network", "workspace", "model", "tools", "secrets")
+"""What a tool may ask for; clients send them together as `needs`."""
+NEEDS_SHAPE = (
+    'Send needs as {"network": ["api.example.org"], "workspace": "read" or "write", "model": true, "tools": ["name"], '
+    '"secrets": ["NAME"]}, only what the code uses.'
+)
 MAX_TEXT = 64_000
 """Longest code, in characters."""
 EXAMPLE_SHAPE = (
@@ -40,6 +46,8 @@ class SynthesisRequest(Value):
     model: bool = False
     tools: tuple[str, ...] = Field(default=(), max_length=20)
     secrets: tuple[str, ...] = Field(default=(), max_length=20)
+    varies: tuple[Varying, ...] = Field(default=(), max_length=2)
+    """What results may differ by from call to call."""
     update: bool = False
     breaks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=200)
     """Arguments of those examples of the replaced version that are not to hold any longer."""
@@ -50,11 +58,27 @@ class SynthesisRequest(Value):
     client: str = Field(default="", exclude=True)
     """The same with its version, for the journal."""
 
+    @property
+    def wish(self) -> str:
+        """The description, and what its author says of results that vary."""
+        if not self.varies:
+            return self.description
+        by = {"clock": "the clock (checks know it as `now`, a datetime in UTC)", "random": "chance"}
+        named = " and ".join(by[each] for each in self.varies)
+        return f"{self.description}\nResults vary with {named}: tests use check."
+
 
 def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
-    """Reads a request of a client; anything that does not fit comes back as a rejection naming the field."""
+    """Reads a request of a client; anything that does not fit comes back as a rejection naming the field.
+
+    What a tool asks for may stand in `needs`, or beside the other fields as files of requests have it.
+    """
+    needs = raw.get("needs") or {}
+    if not isinstance(needs, Mapping) or not needs.keys() <= {*NEEDS}:
+        return Rejected(stage="schema", reason="needs: it is not an object of these fields.", fix=NEEDS_SHAPE)
+    given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        request = SynthesisRequest.model_validate({**raw, "made_by": made_by, "client": client})
+        request = SynthesisRequest.model_validate({**given, "made_by": made_by, "client": client})
     except ValidationError as invalid:
         return _unreadable(invalid)
     if not request.code.strip():
@@ -71,7 +95,8 @@ def _unreadable(invalid: ValidationError) -> Rejected:
     where = ".".join(str(part) for part in problem["loc"])
     field = str(problem["loc"][0]) if problem["loc"] else ""
     reason = f"{where or 'the request'}: {problem['msg'].removeprefix('Value error, ')}."
-    fix = EXAMPLE_SHAPE if field == "tests" else f"Send {field or 'the request'} as the input schema says."
+    fix = f"Send {field or 'the request'} as the input schema says."
+    fix = {"tests": EXAMPLE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}.get(field, fix)
     return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
 
 

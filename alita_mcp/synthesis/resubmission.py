@@ -117,12 +117,12 @@ def _refused(known: StoredVersion, failure: Check) -> Outcome:
     )
 
 
-def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants]:
+def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants, frozenset[str]]:
     """What makes two drafts the same tool; blanks at the ends of lines and of the whole are nobody's change."""
     code = "\n".join(line.rstrip() for line in draft.code.strip().splitlines())
     grants = draft.grants
     ordered = {field: tuple(sorted(getattr(grants, field))) for field in ("network", "tools", "secrets")}
-    return code, frozenset(draft.packages), grants.model_copy(update=ordered)
+    return code, frozenset(draft.packages), grants.model_copy(update=ordered), frozenset(draft.varies)
 
 
 def _told(draft: Draft) -> tuple[str, tuple[str, ...], object]:

@@ -36,8 +36,8 @@ async def find_serving(
         for name in names:
             try:
                 known = await library.read(name)
-                pure = known.manifest.grants.is_pure
-                way = await _serves(known, examples, library, rehearsal) if pure else None
+                steady = known.manifest.grants.is_pure and not known.manifest.varies
+                way = await _serves(known, examples, library, rehearsal) if steady else None
             except AlitaError:
                 continue
             if way is not None:

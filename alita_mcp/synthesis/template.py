@@ -19,14 +19,19 @@ RULES = (
     "One public function named like the tool, sync or async; helpers start with an underscore.",
     "Annotate parameters and result: str int float bool list[T] dict[str, T] Literal T | None TypedDict.",
     "A docstring: first line says what it does; Args: describes each parameter; Raises: names exceptions.",
-    "JSON in, JSON out. Raise ValueError for bad input. No files, clock, randomness; network only as asked for.",
+    "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
     (
-        "To reach hosts, list them in network; a person grants them later. Tests then meet a stand-in over http://: "
-        "/status/404, /text, /csv and /json are fixed, any other path answers the request as JSON (method, path, "
-        "query, headers, body)."
+        'More than computing, by import alita_tool: "needs": {"workspace": "read"|"write", "model": true, "tools": '
+        '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. Hosts are a stand-in in tests, '
+        "over http://: /status/404, /text, /csv and /json are fixed, any other path answers the request as JSON "
+        "(method, path, query, headers, body)."
     ),
     "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
     "At least 3 tests with different results, one of them an edge or an error case.",
+    (
+        'Dice, a UUID, today: "varies": ["random"] or ["clock"]. Tests say with check what holds of every result; '
+        "they know now (a datetime in UTC) and seed."
+    ),
     "use_when: about five short requests in different words that this tool serves, one with concrete values.",
 )
 

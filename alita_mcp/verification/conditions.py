@@ -11,9 +11,12 @@ from alita_mcp.values import Example
 from alita_mcp.verification.findings import ContractError, refusal
 from alita_mcp.verification.source import parse_expression
 from alita_mcp.verification.trials import outcome_in_words, run_jobs
+from alita_mcp.verification.worlds import World
 
 _PROGRAM = """\
-def check(results, arguments):
+{imports}
+def check(results, arguments{names}):
+{world}
     def holds(result):
         return bool({expression})
     outcomes = []
@@ -25,6 +28,10 @@ def check(results, arguments):
     return outcomes
 """
 
+_NOW = (
+    "    now = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=now)"
+)
+NO_WORLD = World()
 _REFUSED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 
 Outcome = bool | str
@@ -55,18 +62,18 @@ def read_condition(text: str, where: str) -> str:
 
 
 async def evaluate(
-    sandbox: Sandbox, conditions: Sequence[tuple[Example, Sequence[Any]]]
+    sandbox: Sandbox, conditions: Sequence[tuple[Example, Sequence[Any]]], world: World = NO_WORLD
 ) -> list[list[Outcome]]:
-    """For each example's check, its outcome for each of the given results.
+    """For each example's check, its outcome for each of the given results, which came out of that world.
 
     Raises:
         SandboxError: the sandbox failed.
     """
     jobs = [
         Job(
-            code=_PROGRAM.format(expression=read_condition(example.check or "", "example")),
+            code=_program(read_condition(example.check or "", "example"), world),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments},
+            arguments={"results": list(results), "arguments": example.arguments, **_told(world)},
         )
         for example, results in conditions
     ]
@@ -79,6 +86,26 @@ async def evaluate(
             why = outcome_in_words(answer) if answer is not None and not answer.ok else "it was not evaluated"
             outcomes.append([why] * len(results))
     return outcomes
+
+
+def _program(expression: str, world: World) -> str:
+    """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
+    imports = [
+        name for name, told in (("datetime", world.moment), ("random", world.seed)) if told is not None
+    ]
+    lines = "    pass" if world.moment is None else _NOW
+    names = "".join(f", {name}" for name in _told(world))
+    return _PROGRAM.format(
+        expression=expression,
+        imports=f"import {', '.join(imports)}" if imports else "",
+        names=names,
+        world=lines,
+    )
+
+
+def _told(world: World) -> dict[str, Any]:
+    told = {"now": world.moment, "seed": world.seed}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _is_answer(value: Any, length: int) -> bool:

@@ -8,22 +8,24 @@ from typing import Any
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.values import Check, Example, Schema
 from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.conditions import evaluate
+from alita_mcp.verification.conditions import NO_WORLD, evaluate
 from alita_mcp.verification.findings import brief, failed
+from alita_mcp.verification.worlds import World
 
 CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 async def constant_stub_checks(
-    examples: Sequence[Example], input_schema: Schema, sandbox: Sandbox
+    examples: Sequence[Example], input_schema: Schema, sandbox: Sandbox, world: World = NO_WORLD
 ) -> list[Check]:
     """Fails when a constant, or a function that always raises, satisfies every example.
 
     A constant passes examples with `expected` only when all expect the same, and never one with `raises`: no
     code has to run to know that. `check` expressions are tried on constants in the sandbox, without the tool.
-    A tool without parameters may well be constant and is not held to this.
+    A tool without parameters may well be constant and is not held to this, and of one that varies each single result
+    may be right: that it is not constant its rehearsals show. What a check admits is looked at all the same.
     """
-    if not input_schema["properties"]:
+    if not input_schema["properties"] and not world.is_set:
         return []
     by_result = [example for example in examples if example.raises is None]
     if not by_result:
@@ -31,11 +33,11 @@ async def constant_stub_checks(
         return [failed("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
     candidates = _candidates([example for example in by_result if example.check is None])
-    outcomes = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions])
+    outcomes = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], world)
     for example, outcome in zip(conditions, outcomes, strict=True):
         if all(held is True for held in outcome[: len(CONSTANTS)]):
             return [vacuous(example)]
-    if len(by_result) < len(examples):
+    if len(by_result) < len(examples) or world.is_set:
         return []  # no constant raises
     for index, candidate in enumerate(candidates, len(CONSTANTS)):
         if all(outcome[index] is True for outcome in outcomes):

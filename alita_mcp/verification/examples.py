@@ -9,14 +9,19 @@ from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
 from alita_mcp.verification.compare import kinds_of, raised, same_result
-from alita_mcp.verification.conditions import Outcome, evaluate
+from alita_mcp.verification.conditions import NO_WORLD, Outcome, evaluate
 from alita_mcp.verification.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.difference import shown_pair
 from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.trials import FIXES, job_of, outcome_in_words, run_jobs
+from alita_mcp.verification.worlds import World, world_of
 
+_UNTOLD = {
+    "now": 'Checks know `now` where the request says "varies": ["clock"].',
+    "seed": 'Checks know `seed` where the request says "varies": ["random"].',
+}
 _MEND = "Mend the function; if the example itself is wrong, correct the example."
 
 _ANY_ERROR = {"Exception", "BaseException"}
@@ -56,25 +61,29 @@ async def examples_gate(
     problems = suite_checks(draft, contract)
     numbered = distinct_examples(draft.examples)
     examples = [example for _, example in numbered]
-    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox)
+    world = world_of(draft)
+    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, world)
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
     results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
-    checks = await judge_all(trials, contract, sandbox)
+    checks = await judge_all(trials, contract, sandbox, world)
     count = sum(check.passed for check in checks)
     if count == len(trials):
-        checks += await _first_result_stub(trials, contract, sandbox) or thin_suite_checks(examples, contract)
+        constant = [] if world.is_set else await _first_result_stub(trials, contract, sandbox)
+        checks += constant or thin_suite_checks(examples, contract)
         checks += _any_error_checks(trials)
     return ExamplesFound(checks, trials, count, len(numbered))
 
 
-async def judge_all(trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox) -> list[Check]:
-    """One check per example that ran, in the order of the examples."""
+async def judge_all(
+    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+) -> list[Check]:
+    """One check per example that ran in that world, in the order of the examples."""
     judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
     open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
     asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
-    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked), strict=True):
+    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked, world), strict=True):
         judged[trial.number] = _by_condition(trial, outcomes[0])
     return [judged[number] for number in sorted(judged)]
 
@@ -126,10 +135,13 @@ def _by_condition(trial: Trial, outcome: Outcome) -> Check:
         return _met(trial)
     if outcome is False:
         return _missed(trial, "the check does not hold", got, _MEND)
-    return _missed(trial, f"the check raised {outcome}", got, "Correct the check expression.")
+    fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in outcome), "")
+    return _missed(trial, f"the check raised {outcome}", got, fix or "Correct the check expression.")
 
 
-async def still_met(trial: Trial, result: RunResult, contract: ToolContract, sandbox: Sandbox) -> bool:
+async def still_met(
+    trial: Trial, result: RunResult, contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+) -> bool:
     """Whether another result meets the example too; what equals the first one needs no second look.
 
     Raises:
@@ -140,7 +152,7 @@ async def still_met(trial: Trial, result: RunResult, contract: ToolContract, san
         return check.passed
     if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
         return True
-    return await evaluate(sandbox, [(trial.example, [result.value])]) == [[True]]
+    return await evaluate(sandbox, [(trial.example, [result.value])], world) == [[True]]
 
 
 async def _first_result_stub(

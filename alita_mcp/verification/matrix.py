@@ -21,6 +21,7 @@ from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.static import static_gate
 from alita_mcp.verification.suite import distinct_examples
 from alita_mcp.verification.trials import job_of, run_jobs
+from alita_mcp.verification.worlds import world_of
 
 SIGNIFICANT_DIGITS = 9
 """Floats that agree so far are the same behaviour, as in every comparison of results."""
@@ -122,9 +123,13 @@ async def _ran(
     results = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
     trials = [Trial(number, *pair) for number, pair in enumerate(zip(tests, results, strict=True), 1)]
     ran = [trial for trial in trials if trial.result is not None]
-    judged = await judge_all(ran, contract, rehearsal.sandbox)
+    judged = await judge_all(ran, contract, rehearsal.sandbox, world_of(candidate.draft))
     by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
     checks = tuple(by_number.get(trial.number) for trial in trials)
+    if candidate.draft.varies:  # those that draw otherwise are one behaviour where both are right
+        return Row(
+            checks, tuple("right" if check is not None and check.passed else "wrong" for check in checks)
+        )
     errors = _errors_of_calls(tests)
     words = [
         outcome_word(result, errors[_text(test.arguments)])

@@ -19,6 +19,7 @@ from alita_mcp.verification.other_inputs import ENOUGH, OtherInputs, Way, alike,
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.source import parse_code
 from alita_mcp.verification.trials import each_of
+from alita_mcp.verification.worlds import world_of
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
 """Runs one example on one variant of the code."""
@@ -30,9 +31,9 @@ TRIED_FIRST = 3
 
 
 async def first_noticing(
-    code: str, run: Run, trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox
+    code: str, run: Run, trials: Sequence[Trial], draft: Draft, contract: ToolContract, sandbox: Sandbox
 ) -> int | None:
-    """The number of the first example that the code does not meet; None when it meets all.
+    """The number of the first example that a variant of the draft does not meet; None when it meets all.
 
     Raises:
         SandboxError: the sandbox failed or refused.
@@ -40,7 +41,7 @@ async def first_noticing(
     for trial in trials:
         result = await run(code, trial)
         unloadable = result.status == "load_failed" or result.error_type == UNLOADABLE
-        if unloadable or not await still_met(trial, result, contract, sandbox):
+        if unloadable or not await still_met(trial, result, contract, sandbox, world_of(draft)):
             return trial.number
     return None
 
@@ -117,7 +118,8 @@ class Measurement:
         return sorted(self._trials, key=lambda trial: -self._noticed[trial.number])
 
     async def _first_noticing(self, code: str, trials: Sequence[Trial]) -> int | None:
-        return await first_noticing(code, self._run, trials, self._contract, self._rehearsal.sandbox)
+        sandbox = self._rehearsal.sandbox
+        return await first_noticing(code, self._run, trials, self._draft, self._contract, sandbox)
 
     async def _judge(self, judged: tuple[Mutant, bool]) -> None:
         mutant, counts = judged

@@ -161,7 +161,9 @@ class OtherInputs:
             self._inputs, self._expected = [given for given, _ in kept], [outcome for _, outcome in kept]
 
     async def _prepare_many(self) -> bool:
-        """Whether calls in one process do what calls in processes of their own do."""
+        """Whether calls in one process do what calls in processes of their own do; they draw other random numbers."""
+        if "random" in self._draft.varies:
+            return False
         kept: list[Arguments] = []
         left = 0.0
         for start in range(0, len(self._inputs), AT_A_TIME):

@@ -47,7 +47,7 @@ class Rehearsal:
             return await self.sandbox.run(job)
         failures: list[SandboxError] = []
         async with _workspace() as folder:
-            doors = self._doors(job.grants, folder, (*chain, job.function), failures)
+            doors = self._doors(job, folder, (*chain, job.function), failures)
             broker = RehearsalBroker(job.grants, job.limits, doors)
             result = broker.cleaned(await self.sandbox.run(job, broker))
         if failures:
@@ -55,25 +55,27 @@ class Rehearsal:
         return result
 
     def _doors(
-        self, grants: Grants, workspace: Path, chain: tuple[str, ...], failures: list[SandboxError]
+        self, job: Job, workspace: Path, chain: tuple[str, ...], failures: list[SandboxError]
     ) -> Doors:
         async def complete(prompt: str, **_options: Any) -> str:
             return completed(prompt)
 
         async def call_tool(name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
             try:
-                return value_of(name, await self._call(name, arguments, chain[:-1]))
+                return value_of(name, await self._call(name, arguments, chain[:-1], job))
             except SandboxError as failure:
                 failures.append(failure)
                 raise
 
-        secrets = {name: secret_of(name) for name in grants.secrets}
+        secrets = {name: secret_of(name) for name in job.grants.secrets}
         return Doors(
             complete=complete, call_tool=call_tool, secrets=secrets, workspace=workspace, chain=chain
         )
 
-    async def _call(self, name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
-        """Another tool of the library, under its own grants and rehearsed as well."""
+    async def _call(
+        self, name: str, arguments: dict[str, Any], chain: tuple[str, ...], caller: Job
+    ) -> RunResult:
+        """Another tool of the library, under its own grants and rehearsed as well, by the caller's clock and seed."""
         if self._read_tool is None:
             raise RuntimeError(f"the rehearsal knows no tool {name!r}")
         try:
@@ -92,6 +94,9 @@ class Rehearsal:
             environment=await self._environment(stored),
             limits=manifest.limits,
             grants=manifest.grants,
+            clock_offset_s=caller.clock_offset_s,
+            moment=caller.moment,
+            random_seed=caller.random_seed,
             depth=len(chain),
         )
         return await self.run(job, chain)

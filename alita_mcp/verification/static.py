@@ -17,8 +17,10 @@ from alita_mcp.verification.import_time import import_time_checks
 from alita_mcp.verification.lint import lint_checks
 from alita_mcp.verification.missing import missing_checks
 from alita_mcp.verification.names import names_of
+from alita_mcp.verification.needs import needs_checks
 from alita_mcp.verification.run_text import run_text_checks, texts_run
 from alita_mcp.verification.source import parse_code
+from alita_mcp.verification.variation import generator_checks
 from alita_mcp.verification.wording import wording_checks
 
 _SHOWN_TOGETHER = 4
@@ -66,6 +68,7 @@ def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:
     checks += import_time_checks(tree, names_of(tree))
     checks += credential_checks(draft.code, tree)
     checks += run_text_checks(tree, names_of(tree)) + _texts(draft, contract, tree)
+    checks += needs_checks(draft, tree, names_of(tree)) + generator_checks(draft, tree, names_of(tree))
     checks += wording_checks(draft, contract)
     return checks, contract
 

@@ -8,16 +8,16 @@ from typing import TypeVar
 import anyio
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.seam import Environment, Job, RunResult, RunStatus, Sandbox
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.worlds import SECOND_CLOCK_OFFSET_S, World, world_of
 
 T = TypeVar("T")
 
 AT_ONCE = 4
-SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234
-"""More than a year and some hours on: another year, month, weekday, hour and minute."""
 
 FIXES: Mapping[RunStatus, str] = {
     "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
@@ -91,15 +91,31 @@ async def each_of(items: Iterable[T], look: Callable[[T], Awaitable[None]], max_
         raise errors[0]
 
 
-def job_of(draft: Draft, example: Example, environment: Environment | None, *, again: bool = False) -> Job:
-    """The job that a later call makes too; `again` under another clock, and with the hash seed that goes with it."""
+def job_of(
+    draft: Draft,
+    example: Example,
+    environment: Environment | None,
+    *,
+    again: bool = False,
+    world: World | None = None,
+) -> Job:
+    """The job that a later call makes too; `again` under another clock, and with the hash seed that goes with it.
+
+    What the draft declares in `varies` is as `world` has it, or as in all its rehearsals.
+    """
+    world = world or world_of(draft)
     return Job(
         code=draft.code,
         function=draft.name,
         arguments=example.arguments,
         environment=environment,
         limits=draft.limits,
-        clock_offset_s=SECOND_CLOCK_OFFSET_S if again else 0,
+        hash_seed=hash_seed(draft.code, SECOND_CLOCK_OFFSET_S)
+        if again and world.moment is not None
+        else None,
+        clock_offset_s=SECOND_CLOCK_OFFSET_S if again and world.moment is None else 0,
+        moment=world.moment,
+        random_seed=world.seed,
         grants=draft.grants,
     )
 

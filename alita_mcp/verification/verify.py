@@ -24,16 +24,17 @@ from alita_mcp.values import (
     Value,
     VerificationReport,
 )
-from alita_mcp.verification.determinism import determinism_gate
+from alita_mcp.verification.determinism import determinism_gate, variation_checks
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples import Trial, examples_gate
 from alita_mcp.verification.findings import failed
+from alita_mcp.verification.hints import with_hints
 from alita_mcp.verification.input_source import input_source
 from alita_mcp.verification.mutation import mutation_gate
 from alita_mcp.verification.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static import static_gate
-from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.worlds import SECOND_CLOCK_OFFSET_S
 
 OnStage = Callable[[str], Awaitable[None]]
 
@@ -141,13 +142,16 @@ async def _run_examples(
         course.seeds = (hash_seed(draft.code, 0),)
         found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
         course.trials, course.examples_passed = found.trials, found.passed
-    if not course.add(found.checks):
+    if not course.add(await with_hints(draft, contract, found, course.environment, rehearsal)):
         return False
     async with _stage(course, "determinism", on_stage):
         course.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
         checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
+        if all(check.passed for check in checks):
+            checks += await variation_checks(draft, contract, course.trials, course.environment, rehearsal)
     same = course.add(checks)
-    course.deterministic = same and draft.grants.is_pure  # the world changes, rehearsals do not
+    # the world changes, rehearsals do not
+    course.deterministic = same and draft.grants.is_pure and not draft.varies
     return same
 
 

@@ -244,3 +244,16 @@ def test_long_and_hostile_values_stay_one_literal(tmp_path: Path) -> None:
     (tmp_path / "tool.py").write_text(code)
     (tmp_path / "test_tool.py").write_text(render_tests("echo_it", code, examples))
     assert "5 passed" in run_pytest(tmp_path).stdout
+
+
+def test_checks_of_a_tool_that_varies_know_the_clock_and_the_seed(tmp_path: Path) -> None:
+    code = (
+        "import datetime, random\n\n\ndef dated_dice():\n"
+        "    day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()\n"
+        "    return [day, random.randint(1, 1_000_000)]\n"
+    )
+    check = "result[0] >= now.date().isoformat() and result[1] == random.Random(seed).randint(1, 1_000_000)"
+    (tmp_path / "tool.py").write_text(code)
+    text = render_tests("dated_dice", code, (Example(check=check),), ("clock", "random"))
+    (tmp_path / "test_tool.py").write_text(text)
+    assert "1 passed" in run_pytest(tmp_path).stdout

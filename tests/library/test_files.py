@@ -90,6 +90,7 @@ def test_one_changed_byte_anywhere_is_noticed(file: str, data: st.DataObject) ->
         {"packages": ("numpy",)},
         {"grants": Grants(model=True)},
         {"limits": Limits(wall_seconds=1)},
+        {"varies": ("clock",)},
     ],
 )
 def test_each_decisive_part_of_the_manifest_is_in_the_digest(change: dict[str, Any]) -> None:
@@ -98,6 +99,13 @@ def test_each_decisive_part_of_the_manifest_is_in_the_digest(change: dict[str, A
     other = manifest.model_copy(update=change)
     parts = (one.draft.code, one.lock, one.draft.examples)
     assert digest_of(other, *parts) != digest_of(manifest, *parts) == manifest.digest
+
+
+def test_a_version_that_does_not_vary_is_written_as_before() -> None:
+    files = pack(accepted(), 1)
+    assert b'"varies"' not in files["manifest.json"]
+    varying = pack(accepted(varies=("clock", "random")), 1)
+    assert unpack(varying, "slugify", 1).draft.varies == ("clock", "random")
 
 
 def test_code_lock_and_examples_are_in_the_digest_but_not_the_day() -> None:

@@ -145,6 +145,31 @@ class ConfinedContract(SandboxContract):
         result = await sandbox.run(Job(code=code, function="f", arguments={}))
         assert result.value == ["<class 'type'>", "<built-in function time>"]
 
+    async def test_the_clock_of_a_rehearsal_begins_each_call_at_its_moment(self, sandbox: Sandbox) -> None:
+        code = (
+            "import datetime, time\ndef f(wait):\n    began = time.time()\n"
+            "    while wait and time.time() == began:\n        pass\n"
+            "    return [began, time.time() - began, time.time_ns(), datetime.datetime.now().year]\n"
+        )
+        moment = 1_893_456_000  # 2030-01-01
+        job = Job(code=code, function="f", arguments={"wait": False}, moment=moment)
+        for _ in range(2):
+            result = await sandbox.run(job)
+            assert result.value == [moment, 0, moment * 1_000_000_000, 2030], result
+        waited = await sandbox.run(job.model_copy(update={"arguments": {"wait": True}}))
+        assert waited.value[:2] == [moment, 1], "a loop that waits for a later time ends"
+
+    async def test_random_numbers_come_again_with_their_seed_only(self, sandbox: Sandbox) -> None:
+        code = "import os\ndef f():\n    return os.urandom(16).hex()\n"
+        job = Job(code=code, function="f", arguments={})
+        seeded = job.model_copy(update={"random_seed": 7})
+        first, again, other = [
+            (await sandbox.run(each)).value
+            for each in (seeded, seeded, job.model_copy(update={"random_seed": 8}))
+        ]
+        assert first == again != other
+        assert len({(await sandbox.run(job)).value for _ in range(3)} - {first, other}) == 3
+
     async def test_dataclasses_go_in_and_come_out_as_objects(self, sandbox: Sandbox) -> None:
         arguments = {"point": {"x": 1, "y": 2}, "more": [{"x": 3, "y": 4}], "none": None}
         result = await sandbox.run(Job(code=DATACLASSES, function="f", arguments=arguments))

@@ -34,7 +34,7 @@ def test_output_is_kept_per_stream_and_counted_in_all() -> None:
 
 
 def test_the_world_is_a_clock_and_an_empty_environment() -> None:
-    world = World(1_000, NOT_HANDLED)
+    world = World(JOB.model_copy(update={"clock_offset_s": 1_000}), NOT_HANDLED)
     now = time.time() + 1_000
     local = world(name="datetime.now", args=(None,), kwargs={}, is_async=True)
     aware = world(name="datetime.now", args=(datetime.timezone(datetime.timedelta(hours=5)),), kwargs={})
@@ -60,7 +60,7 @@ def test_the_world_is_a_clock_and_an_empty_environment() -> None:
     ],
 )
 def test_everything_else_is_not_handled(name: str, args: tuple[object, ...]) -> None:
-    assert World(0, NOT_HANDLED)(name=name, args=args) is NOT_HANDLED
+    assert World(JOB, NOT_HANDLED)(name=name, args=args) is NOT_HANDLED
 
 
 @pytest.mark.parametrize(

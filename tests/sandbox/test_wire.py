@@ -466,7 +466,8 @@ async def test_a_worker_that_does_not_end_as_it_should_is_logged_and_not_used(
 def test_workers_are_shared_only_by_jobs_that_agree_in_everything_but_arguments() -> None:
     changes: tuple[dict[str, Any], ...] = (
         {"code": "def f(): return 2\n"}, {"function": "g"}, {"limits": Limits(wall_seconds=1)}, {"hash_seed": 1},
-        {"clock_offset_s": 1}, {"grants": Grants(model=True)}, {"grants": Grants(network=("a.example",))},
+        {"clock_offset_s": 1}, {"moment": 0}, {"random_seed": 0}, {"grants": Grants(model=True)},
+        {"grants": Grants(network=("a.example",))},
         {"environment": Environment(digest="sha256:1", location="x")},
     )  # fmt: skip
     assert key_of(JOB) == key_of(JOB.model_copy(update={"arguments": {"a": 1}, "fresh": True}))

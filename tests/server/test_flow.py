@@ -227,3 +227,46 @@ async def test_search_gives_schemas_where_they_are_asked_for(client: Client) -> 
     assert "input_schema" not in brief["results"][0]
     assert full.structured_content["results"][0]["input_schema"]["properties"].keys() == {"text", "digits"}
     assert '"digits"' in text_of(full)
+
+
+TODAY = {
+    "name": "days_ahead",
+    "description": "Gives the date some days from today.",
+    "code": "import datetime\n\n\ndef days_ahead(days: int) -> str:\n"
+    '    """Gives the date some days from today.\n\n    Args:\n        days: How many.\n\n    Raises:\n'
+    '        ValueError: The number is negative.\n    """\n'
+    "    if days < 0:\n        raise ValueError('days')\n"
+    "    return (datetime.datetime.now() + datetime.timedelta(days=days)).strftime('%Y-%m-%d')\n",
+    "tests": [
+        {"arguments": {"days": 0}, "check": "result == now.strftime('%Y-%m-%d')"},
+        {"arguments": {"days": 30}, "check": "result > now.strftime('%Y-%m-%d')"},
+        {"arguments": {"days": -1}, "raises": "ValueError"},
+    ],
+    "use_when": ["what date is it in two weeks"],
+}
+
+
+async def test_a_tool_that_knows_the_date_says_that_it_varies_and_is_computed_each_time(
+    client: Client,
+) -> None:
+    refusal = await refused(client, "synthesize_tool", **TODAY)
+    assert '"varies": ["clock"]' in refusal
+
+    made = await succeeded(client, "synthesize_tool", **TODAY, varies=["clock"])
+
+    assert made["status"] == "created"
+    (listed,) = [tool for tool in (await client.list_tools()).tools if tool.name == "days_ahead"]
+    assert (listed.annotations.read_only_hint, listed.annotations.idempotent_hint) == (True, False)
+    card = await succeeded(client, "inspect_tool", name="days_ahead")
+    assert card["manifest"]["varies"] == ["clock"]
+    assert card["manifest"]["deterministic"] is False
+
+
+async def test_what_a_tool_needs_is_asked_for_in_one_object_or_as_older_definitions_had_it(
+    client: Client,
+) -> None:
+    for asked in ({"needs": {"network": ["a b"]}}, {"network": ["a b"]}, {"needs": '{"network": ["a b"]}'}):
+        answer = await refused(client, "synthesize_tool", **VOWEL_SHARE, **asked)
+        assert "network: " in answer
+    for unfit in ({"needs": {"workspace": "all"}}, {"needs": {"hosts": []}}, {"varies": ["weather"]}):
+        assert next(iter(unfit)) in await refused(client, "synthesize_tool", **VOWEL_SHARE, **unfit)

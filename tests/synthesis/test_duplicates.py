@@ -179,3 +179,27 @@ async def test_a_new_version_is_not_compared(smithy: Smithy) -> None:
     assert isinstance(outcome, Created), outcome
     assert "duplicates" not in smithy.stages
     assert outcome.similar == ()
+
+
+YEARS_AGO = '''
+import datetime
+
+def years_ago(years: int) -> str:
+    """Gives the year so many years before this one.
+
+    Args:
+        years: How many.
+    """
+    return str(datetime.datetime.now().year - years)
+'''
+
+
+async def test_equal_results_of_tools_that_vary_do_not_make_them_one(smithy: Smithy) -> None:
+    tests = [
+        {"arguments": {"years": years}, "check": f"result == str(now.year - {years})"} for years in (0, 7, -1)
+    ]
+    assert isinstance(await smithy.make(YEARS_AGO, tests, varies=["clock"]), Created)
+    twin = YEARS_AGO.replace("years_ago", "earlier_year")
+    outcome = await smithy.make(twin, tests, varies=["clock"])
+    assert isinstance(outcome, Created), outcome
+    assert smithy.library.entry("earlier_year").manifest.varies == ("clock",)

@@ -179,3 +179,26 @@ async def test_tools_with_other_grants_or_other_words_are_not_compared(
         "description": "Looks up which order of a customer holds some rank; shows an item of it.",
     }  # fmt: skip
     assert isinstance(await made(library, settings, **other_words), NeedsApproval)
+
+
+async def test_needs_are_asked_for_together_and_rehearsed(library: Library, settings: Settings) -> None:
+    code = (
+        "import alita_tool\n\n\ndef read_line(name: str, number: int) -> str:\n"
+        '    """One line of a file.\n\n    Args:\n        name: Of the file.\n        number: From 0.\n\n'
+        '    Raises:\n        IndexError: There is no such line.\n    """\n'
+        "    return (alita_tool.workspace / name).read_text().splitlines()[number]\n"
+    )
+    tests = [
+        {"arguments": {"name": "sample.txt", "number": 1}, "expected": "jumps over"},
+        {"arguments": {"name": "sample.txt", "number": 0}, "expected": "The quick brown fox"},
+        {"arguments": {"name": "sample.txt", "number": 9}, "raises": "IndexError"},
+    ]
+    wish = {
+        "name": "read_line", "description": "Gives one line of a file.", "code": code, "tests": tests, "network": [],
+    }  # fmt: skip
+    forgotten = await made(library, settings, **wish)
+    assert isinstance(forgotten, Rejected)
+    assert 'Add "needs": {"workspace": "read"}' in forgotten.fix
+    outcome = await made(library, settings, **wish, needs={"workspace": "read"})
+    assert isinstance(outcome, NeedsApproval), outcome
+    assert outcome.grants == ("workspace read",)

@@ -36,6 +36,12 @@ def test_name_and_description_are_taken_from_the_code() -> None:
         ({"packages": ["a"] * 31}, "schema", "packages"),
         ({"code": "x" * 64_001}, "schema", "code"),
         ({"wishes": 3}, "schema", "wishes"),
+        ({"needs": ["network"]}, "schema", "needs"),
+        ({"needs": {"host": ["a.example"]}}, "schema", "needs"),
+        ({"needs": {"workspace": "all"}}, "schema", "workspace"),
+        ({"needs": {"tools": "csv_query"}}, "schema", "tools"),
+        ({"needs": {"model": "perhaps"}}, "schema", "model"),
+        ({"varies": ["weather"]}, "schema", "varies"),
     ],
 )
 def test_what_does_not_fit_is_named(raw: dict[str, Any], stage: str, names: str) -> None:
@@ -44,6 +50,21 @@ def test_what_does_not_fit_is_named(raw: dict[str, Any], stage: str, names: str)
     assert answer.stage == stage
     assert names in answer.reason
     assert answer.fix
+
+
+def test_needs_are_what_a_file_of_requests_says_field_by_field() -> None:
+    asked = {
+        "network": ["a.example"], "workspace": "write", "model": True, "tools": ["csv_query"], "secrets": ["KEY"],
+    }  # fmt: skip
+    assert read_request({"needs": asked, "varies": ["random"]}) == read_request(
+        {**asked, "varies": ["random"]}
+    )
+    assert read_request({"network": ["a.example"], "needs": {}}) == read_request({"network": ["a.example"]})
+
+
+def test_models_that_write_a_tool_hear_that_its_results_vary() -> None:
+    assert SynthesisRequest(description="Rolls dice.", varies=("random",)).wish.startswith("Rolls dice.\n")
+    assert SynthesisRequest(description="Adds.").wish == "Adds."
 
 
 def test_an_expected_null_counts_as_an_expectation() -> None:

@@ -145,6 +145,34 @@ async def test_packages_are_built_before_anything_runs() -> None:
     assert prepared.environment is not None
 
 
+async def test_drafts_that_draw_otherwise_behave_alike_where_both_are_right() -> None:
+    """Of tools whose results vary; a draft that is wrong is another behaviour."""
+    heads = "import random\n\n\n" + HEAD
+    draws = [f"    return random.uniform(0, number) + {more}\n" for more in ("0", "0.0", "number + 1")]
+    values = dict(zip(draws, (0.25, 0.75, 9.0), strict=True))
+
+    def answer(job: Job) -> RunResult:
+        if job.function == "check":
+            space: dict[str, Any] = {}
+            exec(job.code, space)
+            return RunResult(status="ok", value=space["check"](**job.arguments))
+        return RunResult(status="ok", value=next(value for draw, value in values.items() if draw in job.code))
+
+    rehearsal = Rehearsal(ScriptedSandbox(answer))
+    tests = [Example(arguments={"number": number}, check="0 <= result <= 1") for number in (1, 2)]
+    prepared = [
+        await prepare(
+            Draft(name="halve", description="Draws.", code=heads + draw, examples=(), varies=("random",)),
+            rehearsal,
+            silent,
+        )
+        for draw in draws
+    ]
+    found = await run_matrix(prepared, [tests], rehearsal)
+    one, other, wrong = (row.outputs for row in found.rows if row is not None)
+    assert one == other != wrong
+
+
 def test_the_same_behaviour_is_the_same_word() -> None:
     def word(value: Any) -> str:
         return outcome_word(RunResult(status="ok", value=value))

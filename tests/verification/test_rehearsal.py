@@ -302,6 +302,22 @@ async def test_other_tools_are_really_called_under_their_own_grants() -> None:
     assert asking.value == ["asking_tool", {}, False]
 
 
+async def test_a_called_tool_finds_the_clock_and_the_seed_of_its_caller() -> None:
+    async def caller(_job: Job, broker: Broker | None) -> Any:
+        assert broker is not None
+        return await broker.answer("call_tool", {"name": "pure_tool", "arguments": {}})
+
+    async def called(job: Job, _broker: Broker | None) -> Any:
+        return [job.moment, job.random_seed, job.clock_offset_s]
+
+    rehearsal = Rehearsal(ActingSandbox(caller=caller, pure_tool=called), stored)
+    for world in ({"moment": 7, "random_seed": 8}, {"clock_offset_s": 9}, {}):
+        job = Job(code="", function="caller", arguments={}, grants=Grants(tools=("pure_tool",)), **world)
+        with anyio.fail_after(WAIT_S):
+            told = (await rehearsal.run(job)).value
+        assert told == [world.get("moment"), world.get("random_seed"), world.get("clock_offset_s", 0)]
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "tool", "error", "words"),
     [

@@ -9,6 +9,7 @@ import signal
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from types import CoroutineType
 from typing import Any
 
@@ -38,6 +39,8 @@ class Child:
         self._dumps, self._loads, self._error = json.dumps, json.loads, json.JSONDecodeError
         self._streams = (sys.stdout, sys.stderr)
         self._encode, self._not_json, self._head = encode_strict, NotJson, failures.head
+        self.before_call: list[Callable[[], None]] = []
+        """What makes the world of a rehearsed call the same each time."""
         self._to_parameters, self._to_json, self._finish = shapes.to_parameters, shapes.to_json, grants.finish
 
     def run(self, fds: list[int], function: Any) -> None:
@@ -86,6 +89,8 @@ class Child:
     def _call(self, function: Any, arguments: dict[str, Any]) -> None:
         limits, head, bad, exhausted = self._limits, self._head, self._not_json, MemoryError
         try:
+            for begin in self.before_call:
+                begin()
             value = function(**self._to_parameters(function, arguments))
             if isinstance(value, CoroutineType):
                 import asyncio

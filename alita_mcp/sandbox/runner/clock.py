@@ -4,31 +4,57 @@ from __future__ import annotations
 
 import datetime
 import time
+from collections.abc import Callable
 from typing import Any
 
 from alita_mcp.sandbox.runner import file_times
 
 _RealDate = datetime.date
 _RealDatetime = datetime.datetime
+_NANO = 1_000_000_000
+_OF_THE_WALL = (time.CLOCK_REALTIME, getattr(time, "CLOCK_REALTIME_COARSE", 5))
 _OF_THE_PROCESSOR = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID)
 
 
 def shift(offset: int) -> None:
     """Replaces what reads a clock or a file's times for the rest of this process; clocks of the processor stay."""
+    _replace(offset, None)
+
+
+def stand_at(moment: int) -> Callable[[], None]:
+    """The same, with a wall clock that counts whole seconds from `moment`; what is returned sets it back there.
+
+    So calls that take less than a second see one time, and a loop that waits for a later one ends.
+    """
+    monotonic = time.monotonic
+    began = monotonic()
+
+    def restart() -> None:
+        nonlocal began
+        began = monotonic()
+
+    _replace(moment - int(time.time()), lambda: float(moment + int(monotonic() - began)))
+    return restart
+
+
+def _replace(offset: int, standing: Callable[[], float] | None) -> None:
     file_times.shift(offset)
-    for name, function in _readers(offset).items():
+    for name, function in _readers(offset, standing).items():
         setattr(time, name, function)
     _install(ShiftedDate, "date")
     _install(ShiftedDatetime, "datetime")
 
 
-def _readers(offset: int) -> dict[str, Any]:
+def _readers(offset: int, standing: Callable[[], float] | None) -> dict[str, Any]:
     real_time, real_time_ns = time.time, time.time_ns
     real_clock, real_clock_ns = time.clock_gettime, time.clock_gettime_ns
     real_localtime, real_strftime, real_asctime = time.localtime, time.strftime, time.asctime
 
     def now() -> float:
-        return real_time() + offset
+        return standing() if standing else real_time() + offset
+
+    def now_ns() -> int:
+        return int(standing()) * _NANO if standing else real_time_ns() + offset * _NANO
 
     def with_default(convert: Any) -> Any:
         return lambda seconds=None: convert(now() if seconds is None else seconds)
@@ -42,11 +68,15 @@ def _readers(offset: int) -> dict[str, Any]:
     running = ("monotonic", "perf_counter")
     return {
         **{name: _later(getattr(time, name), offset) for name in running},
-        **{f"{name}_ns": _later(getattr(time, f"{name}_ns"), offset * 1_000_000_000) for name in running},
+        **{f"{name}_ns": _later(getattr(time, f"{name}_ns"), offset * _NANO) for name in running},
         "time": now,
-        "time_ns": lambda: real_time_ns() + offset * 1_000_000_000,
-        "clock_gettime": lambda clock: real_clock(clock) + shift_of(clock),
-        "clock_gettime_ns": lambda clock: real_clock_ns(clock) + shift_of(clock) * 1_000_000_000,
+        "time_ns": now_ns,
+        "clock_gettime": lambda clock: (
+            now() if clock in _OF_THE_WALL else real_clock(clock) + shift_of(clock)
+        ),
+        "clock_gettime_ns": lambda clock: (
+            now_ns() if clock in _OF_THE_WALL else real_clock_ns(clock) + shift_of(clock) * _NANO
+        ),
         "localtime": with_default(real_localtime),
         "gmtime": with_default(time.gmtime),
         "ctime": with_default(time.ctime),

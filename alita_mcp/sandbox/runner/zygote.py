@@ -13,7 +13,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from alita_mcp.sandbox.runner import call, clock, failures, grants
+from alita_mcp.sandbox.runner import call, clock, failures, grants, seeding
 
 CHANNEL = 3
 _PR_SET_DUMPABLE = 4
@@ -47,8 +47,12 @@ def _prepare(options: dict[str, Any], child: call.Child) -> None:
     if options["packages"]:
         sys.path.append(options["packages"])  # after the standard library, and never read by `site`
     sys.modules["alita_tool"] = grants.module(options["grants"], child.ask)
-    if options["clock_offset_s"]:
+    if options["moment"] is not None:
+        child.before_call.append(clock.stand_at(options["moment"]))
+    elif options["clock_offset_s"]:
         clock.shift(options["clock_offset_s"])
+    if options["random_seed"] is not None:
+        child.before_call.append(seeding.draw_from(options["random_seed"]))
     os.environ.update(dict.fromkeys(_SINGLE, "1"))
 
 

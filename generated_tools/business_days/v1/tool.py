@@ -17,13 +17,13 @@ def business_days(
     ]
     | None = None,
 ) -> int:
-    """Counts the working days from one date to another, both included, as a spreadsheet's NETWORKDAYS does.
+    """Counts the working days between two dates, both included, like NETWORKDAYS in a spreadsheet.
 
     Args:
-        start: First day, as YYYY-MM-DD.
-        end: Last day, as YYYY-MM-DD; before `start` the count is negative.
-        holidays: Days off, as YYYY-MM-DD; those on a weekend or named twice change nothing.
-        weekend: Names of the weekdays that are no working days; saturday and sunday when left out.
+        start: YYYY-MM-DD.
+        end: YYYY-MM-DD; before `start` the count is negative.
+        holidays: Days off, YYYY-MM-DD.
+        weekend: Saturday and sunday by default.
 
     Returns:
         How many days of the span are neither on the weekend nor a holiday.

@@ -13,13 +13,13 @@ _DEEPEST = 60
 
 
 def calculate(expression: str, decimals: int = 20) -> dict[str, str]:
-    """Computes an arithmetic expression exactly: big integers, decimals and fractions without rounding errors.
+    """Computes an arithmetic expression exactly: big integers, decimals and fractions.
 
     Understands + - * / // % ** (or ^), parentheses and numbers such as 1200, 0.1 and 2.5e-3.
 
     Args:
-        expression: The expression, as in "(0.1 + 0.2) * 3" or "2**100 % 97".
-        decimals: How many decimal places `decimal` shows at most (0 to 200), rounded half away from zero.
+        expression: As in (0.1 + 0.2) * 3 or 2**100 % 97.
+        decimals: Places of the result's `decimal`, 0 to 200.
 
     Returns:
         `exact`, an integer or a reduced fraction such as "1/3", and `decimal`, the same as a decimal number.

@@ -54,13 +54,13 @@ _AMBIGUOUS = {"kb": "kB or kbit", "Kb": "kB or kbit", "Mb": "MB or Mbit", "Gb": 
 
 
 def convert_units(value: float, from_unit: str, to_unit: str) -> float:
-    """Converts a quantity between units of length, mass, area, volume, speed, time, data, pressure, energy or temperature.
+    """Converts between units of length, mass, area, volume, speed, time, data, pressure, energy or temperature.
 
     Args:
-        value: The number to convert.
-        from_unit: The unit it is in, as a symbol or English name: "km", "miles", "lb", "°F", "GiB", "kWh". Gallons,
-            pints, cups and spoons are those of the US; write "uk_gal", "uk_pt" or "uk_floz" for the others.
-        to_unit: The unit wanted, of the same kind.
+        value: Number to convert.
+        from_unit: Symbol or English name: km, miles, °F, GiB. Gallons, pints and fl oz are US; else uk_gal, uk_pt,
+            uk_floz.
+        to_unit: Unit wanted.
 
     Returns:
         The converted number, to 12 significant digits.

@@ -41,24 +41,22 @@ def csv_query(
     limit: int = 1000,
     delimiter: str = "",
 ) -> Answer:
-    """Filters, groups, aggregates, sorts and selects rows of CSV text or of records, like a small SQL SELECT.
+    """Filters, groups, aggregates, sorts and selects rows of CSV text, like SQL SELECT; decimals exact.
 
     Cells that read as decimal numbers compare and add up as exact numbers, all others as text (dates such as
     2026-03-01 sort rightly). Empty cells count in no aggregate but `count` without a column, and sort last.
 
     Args:
-        text: CSV text whose first row names the columns. Either this or rows.
-        rows: Records as csv_to_records gives them. Either these or text.
-        select: Columns of the answer in order; with aggregates it may name their results. All when left out.
-        where: Conditions that a row must meet, all of them: column, test, value. The tests contains, starts_with
-            and ends_with ignore case; empty and not_empty take no value.
-        group_by: Columns whose equal values make a group; with aggregates each group becomes one row.
-        aggregates: What to compute of each group, or of all rows: function, column (count may go without), and the
-            name of the result ("sum_amount" when left out).
-        order_by: Columns to sort by, the first counts most; a leading minus sorts downwards, as in "-amount".
-        offset: How many rows of the sorted answer to skip.
-        limit: How many rows to give at most, 0 to 10,000.
-        delimiter: The character between cells; found from the first line when empty.
+        text: CSV with a header row.
+        rows: Instead of text.
+        select: Columns of the answer.
+        where: All must hold.
+        group_by: Columns; one row a group.
+        aggregates: Of each group or all rows; name is sum_amount etc. by default.
+        order_by: Columns; "-amount" sorts downwards.
+        offset: Rows to skip.
+        limit: Up to 10000.
+        delimiter: Found when empty.
 
     Returns:
         The columns, the rows with all cells as text, how many rows met the conditions, and how many there were.

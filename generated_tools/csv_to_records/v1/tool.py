@@ -6,12 +6,12 @@ _DELIMITERS = (",", ";", "\t", "|")
 
 
 def csv_to_records(text: str, delimiter: str = "", header: bool = True) -> list[dict[str, str]]:
-    """Reads CSV text into one record a row: quotes, doubled quotes, line breaks inside cells and a BOM understood.
+    """Reads CSV text into one record a row; quotes, line breaks inside cells and a BOM understood.
 
     Args:
-        text: The CSV text; lines may end in LF, CRLF or CR.
-        delimiter: The character between cells; found from the first line (comma, semicolon, tab or bar) when empty.
-        header: Whether the first row names the columns; otherwise they are called column_1, column_2 and so on.
+        text: CSV text.
+        delimiter: Found when empty.
+        header: The first row names the columns; else column_1, column_2…
 
     Returns:
         The rows in order, each a mapping from column to cell; empty lines are skipped, a column named twice gets

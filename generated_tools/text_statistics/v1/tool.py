@@ -9,12 +9,12 @@ _SENTENCE_END = re.compile(r"[.!?…]+(?=[\"'”’)\]]*(?:\s|$))|[。！？]+")
 
 
 def text_statistics(text: str, find: str = "", match_case: bool = False) -> dict[str, int]:
-    """Counts characters, words, sentences, lines and paragraphs of a text, and how often a phrase occurs in it.
+    """Counts characters, words, sentences, lines and paragraphs of a text, and how often a phrase occurs.
 
     Args:
-        text: The text to measure.
-        find: A letter, word or phrase to count; overlapping occurrences count once.
-        match_case: Whether `find` distinguishes upper and lower case.
+        text: Text to measure.
+        find: Letter, word or phrase to count.
+        match_case: Of `find`.
 
     Returns:
         `characters` (Unicode code points), `characters_without_spaces`, `utf8_bytes`, `words`, `unique_words`, `sentences`, `lines`,

@@ -1,0 +1,65 @@
+"""What a failing example may be a sign of: a result that varies, or a host that was not asked for."""
+
+from __future__ import annotations
+
+import anyio.to_thread
+
+from alita_mcp.sandbox.seam import Environment
+from alita_mcp.values import Check, Draft, ToolContract
+from alita_mcp.verification.examples import ExamplesFound, Trial
+from alita_mcp.verification.names import names_of
+from alita_mcp.verification.needs import network_hint
+from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.source import parse_code
+from alita_mcp.verification.variation import declaration, may_vary, moved_by
+
+
+async def with_hints(
+    draft: Draft,
+    contract: ToolContract,
+    found: ExamplesFound,
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+) -> list[Check]:
+    """The checks of the examples gate; the first failure says what to add to the request, where that is known.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    failing = next(
+        (place for place, check in enumerate(found.checks) if check.hard and not check.passed), None
+    )
+    if failing is None or failing >= len(found.trials):
+        return found.checks
+    trial, check = found.trials[failing], found.checks[failing]
+    fix = await _variation(draft, contract, trial, environment, rehearsal)
+    if not fix and (hint := await anyio.to_thread.run_sync(_network, draft)):
+        fix = f"{check.fix} {hint}"
+    if not fix:
+        return found.checks
+    mended = check.model_copy(update={"fix": fix})
+    return [mended if each is check else each for each in found.checks]
+
+
+def _network(draft: Draft) -> str:
+    tree = parse_code(draft.code)
+    return network_hint(draft, tree, names_of(tree))
+
+
+async def _variation(
+    draft: Draft,
+    contract: ToolContract,
+    trial: Trial,
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+) -> str:
+    """What to do about a result that was not the expected one because it is another one each time."""
+    example, result = trial.example, trial.result
+    told = "expected" in example.outcome_fields and result is not None and result.ok
+    if not told or not may_vary(contract.imports):
+        return ""
+    moved = await moved_by(draft, example, rehearsal.sandbox, environment, rehearsal)
+    undeclared = declaration(draft, moved)
+    if undeclared or not moved - {"hash seed"}:
+        return undeclared
+    return "This result varies: say with `check` what holds of each, instead of `expected`."
