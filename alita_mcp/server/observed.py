@@ -171,9 +171,9 @@ class Observations:
         peer = ctx.request.client if ctx.request is not None else None
         key = (key_of(ctx) or (peer.host if peer else ""), client_of(ctx))
         if key not in self._known:
-            self._known[key] = Observed(now, is_one=ctx.request is None)
-            if len(self._known) > MAX_OBSERVED:
+            if len(self._known) >= MAX_OBSERVED:
                 self._forget_one()
+            self._known[key] = Observed(now, is_one=ctx.request is None)
         self._known.move_to_end(key)
         return self._known[key]
 
@@ -190,5 +190,5 @@ class Observations:
 
     def _forget_one(self) -> None:
         """The one that was longest silent and does not listen."""
-        silent = next((key for key, known in self._known.items() if not known.can_hear), None)
-        self._known.pop(silent) if silent else self._known.popitem(last=False)
+        silent = (key for key, known in self._known.items() if not known.can_hear)
+        del self._known[next(silent, next(iter(self._known)))]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.server.observed import Observed
+from alita_mcp.server.observed import MAX_OBSERVED, Observations, Observed
 
 
 def a_call(client: Observed) -> None:
@@ -73,6 +75,25 @@ def test_a_list_after_the_next_answer_shows_too_little_to_say_that_it_follows() 
         client.list(["a"], 1, first=True)
         assert client.follows is None
         assert client.lists_after_hints
+
+
+def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> None:
+    known = Observations()
+
+    def met(name: str) -> Observed:
+        info = SimpleNamespace(client_info=SimpleNamespace(name=name, version="1"))
+        request = SimpleNamespace(scope={}, client=SimpleNamespace(host="127.0.0.1"))
+        session = SimpleNamespace(client_params=info)
+        ctx: Any = SimpleNamespace(protocol_version="2026-07-28", request=request, session=session)
+        return known.of(ctx, 0)
+
+    listener, silent = met("listener"), met("silent")
+    with listener.listening():
+        for number in range(MAX_OBSERVED):
+            met(f"stranger {number}")
+        assert met("listener") is listener
+        assert met("silent") is not silent
+        assert known.listening() == [listener]
 
 
 def test_who_has_no_stream_is_told_of_nothing() -> None:
