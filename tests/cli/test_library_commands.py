@@ -389,6 +389,26 @@ def test_a_request_from_separate_files_can_ask_for_more(alita: Alita, tmp_path: 
     assert "rejected" in wanted.out
 
 
+def test_what_results_vary_by_can_be_said(alita: Alita, tmp_path: Path) -> None:
+    code = tmp_path / "double.py"
+    code.write_text(DOUBLE, encoding="utf-8")
+    tests = written(tmp_path / "tests.json", TESTS)
+    words = (
+        "synthesize",
+        "--code",
+        str(code),
+        "--tests",
+        str(tests),
+        "--name",
+        "double",
+        "--varies",
+        "clock",
+    )
+    made = alita(*words, "--json").json
+    assert (made["status"], made["trust"]) == ("created", "provisional"), made
+    assert "no result varied" in made["to_raise_trust"]
+
+
 def test_reindex_says_how_many_tools_can_be_found(made: Said, alita: Alita) -> None:
     tools = len(alita("list", "--json").json)
     assert alita("reindex", "--json").json == {"indexed": tools}
