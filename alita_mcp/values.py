@@ -22,11 +22,7 @@ Schema = dict[str, Any]
 
 
 class Value(BaseModel):
-    """A frozen value; unknown fields are refused.
-
-    Attribute docstrings are for readers: pydantic would search all loaded modules' files for them at each start. What
-    a model is to read stands in `Field(description=…)`.
-    """
+    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,21 +31,12 @@ class Example(Value):
     """One worked call: arguments and one of the expected result, an error's class name, or a check."""
 
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    expected: JsonValue = Field(
-        default=None,
-        description="The result, compared as JSON; floats with a relative tolerance of 1e-9 unless `exact`.",
-    )
-    raises: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$",
-        description="Name of the exception class that the call must raise.",
-    )
-    check: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=2_000,
-        description="A Python expression over `result` and `arguments` that must be true.",
-    )
+    expected: JsonValue = Field(None, description="The result, compared as JSON; floats with a relative "
+        "tolerance of 1e-9 unless `exact`.")  # fmt: skip
+    raises: str | None = Field(None, pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$",
+        description="Name of the exception class that the call must raise.")  # fmt: skip
+    check: str | None = Field(None, min_length=1, max_length=2_000,
+        description="A Python expression over `result` and `arguments` that must be true.")  # fmt: skip
     exact: bool = False
 
     @model_validator(mode="after")
