@@ -23,11 +23,7 @@ Schema = dict[str, Any]
 
 
 class Value(BaseModel):
-    """A frozen value; unknown fields are refused.
-
-    Attribute docstrings are for readers: pydantic would search all loaded modules' files for them at each start. What
-    a model is to read stands in `Field(description=…)`.
-    """
+    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
