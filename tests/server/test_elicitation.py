@@ -214,21 +214,17 @@ async def test_progress_goes_on_where_the_question_begins(build: Build) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"elicit": False}, {"policy": "locked"}])
-async def test_settings_keep_the_question_from_clients(
-    build: Build, era: str, changes: dict[str, Any]
-) -> None:
+async def test_settings_keep_the_question_from_clients(build: Build, changes: dict[str, Any]) -> None:
     person = Person()
-    async with at(build, era, person, settings=changes) as client:
+    async with at(build, "legacy", person, settings=changes) as client:
         answer = (await called(client, "synthesize_tool", **FETCH_ITEM)).structured_content
     assert answer["status"] in ("needs_approval", "rejected")
     assert not person.asked
 
 
-async def test_hosts_that_a_person_must_name_and_thin_evidence_are_not_asked_about(
-    build: Build, era: str
-) -> None:
+async def test_hosts_that_a_person_must_name_and_thin_evidence_are_not_asked_about(build: Build) -> None:
     person = Person()
-    async with at(build, era, person) as client:
+    async with at(build, "legacy", person) as client:
         assert (await made(client, network=["*"]))["status"] == "needs_approval"
         thin = await made(client, **{**OTHER, "tests": OTHER["tests"][:2]})
         assert (thin["status"], thin["trust"]) == ("needs_approval", "provisional")
@@ -337,6 +333,30 @@ async def test_two_clients_are_asked_each_for_its_own_and_one_yes_is_enough(buil
         one.ready.set()
         assert (await until_settled(first, mine))["status"] == "created"
     assert [detail["from"] for detail in await journal(home, "approved")] == ["elicitation"]
+
+
+async def test_a_no_after_the_yes_of_another_takes_nothing_back(build: Build) -> None:
+    server = build(sandbox=TrustingSandbox())
+    yes, no = Person(YES), Person(NO, ready=anyio.Event())
+    heard: dict[str, dict[str, Any]] = {}
+
+    async def ask(who: str, client: Client) -> None:
+        heard[who] = await made(client)
+        if who == "yes":
+            await no.was_asked.wait()
+            assert no.ready is not None
+            no.ready.set()
+
+    async with (
+        at(build, "legacy", yes, server=server) as one,
+        at(build, "legacy", no, server=server) as other,
+    ):
+        async with anyio.create_task_group() as both:
+            both.start_soon(ask, "yes", one)
+            both.start_soon(ask, "no", other)
+        assert {who: answer["status"] for who, answer in heard.items()} == {"yes": "created", "no": "created"}
+        assert "fetch_item" in await names_of(other)
+    assert (len(yes.asked), len(no.asked)) == (1, 1)
 
 
 # --- 2026-07-28: the question is the answer, the next call brings what was said
@@ -510,11 +530,9 @@ async def test_no_answer_to_a_client_holds_the_digest_that_approves(build: Build
     assert not DIGEST.search(person.asked[0].model_dump_json())
 
 
-async def test_the_digits_of_a_question_are_no_digest_for_the_command(
-    build: Build, era: str, home: Path
-) -> None:
+async def test_the_digits_of_a_question_are_no_digest_for_the_command(build: Build, home: Path) -> None:
     person = Person(NO)
-    async with at(build, era, person) as client:
+    async with at(build, "legacy", person) as client:
         await made(client)
     (question,) = person.asked
     shown = re.search(r"Digest: (sha256:[0-9a-f]+)", question.message)
