@@ -17,7 +17,6 @@ Stage = Literal[
     "static", "environment", "examples", "determinism", "properties", "mutation", "agreement", "schema", "policy"
 ]  # fmt: skip
 Varying = Literal["clock", "random"]  # what results of a tool may differ by from call to call
-ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
 Schema = dict[str, Any]
 
@@ -329,32 +328,3 @@ class StoredVersion(Value):
         shared = Draft.model_fields.keys() & Manifest.model_fields.keys()
         told: dict[str, Any] = {field: getattr(self.manifest, field) for field in shared}
         return Draft(code=self.code, examples=self.examples, **told)
-
-
-class CatalogueEntry(Value):
-    """One tool as the catalogue knows it now: the manifest of its current version, its state and its use."""
-
-    manifest: Manifest
-    state: ToolState
-    pinned: bool = False
-    versions: tuple[int, ...]
-    sandboxes: tuple[str, ...]
-    """Kinds of sandbox in which the current version passed its gates."""
-    approved: bool = True
-    """Whether a person approved the grants of this digest; pure tools need none."""
-    calls: int = 0
-    failures: int = 0
-    last_used: str | None = None
-    created_at: str
-    wordings: tuple[str, ...] = ()
-    """Requests of others that it serves too; it is found by them."""
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return self.manifest.name
-
-    @property
-    def callable_now(self) -> bool:
-        """Whether `run_tool` and a direct call would reach it."""
-        return self.state == "enabled" and self.approved

@@ -16,6 +16,7 @@ from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -33,7 +34,7 @@ from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, 
 from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
-from alita_mcp.values import CatalogueEntry, Manifest
+from alita_mcp.values import Manifest
 
 MAX_OPEN_QUESTIONS = 16
 """To the model of one client at once; all that one synthesis draws side by side fits."""

@@ -17,8 +17,7 @@ from alita_mcp.cli.output import Output, columns, compact
 from alita_mcp.library.evidence import evidence_of
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue_rows import JournalRow
-    from alita_mcp.values import CatalogueEntry
+    from alita_mcp.library.catalogue_rows import CatalogueEntry, JournalRow
 
 
 def add_commands(family: Family) -> None:

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_reader import CatalogueReader
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.hosts import ANY, covers
 from alita_mcp.library.permits import WORKSPACES, in_words, too_thin
 from alita_mcp.library.trust import may_hold_grants
-from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
+from alita_mcp.values import Grants, Manifest, StoredVersion
 
 SHOWN_DIGITS = 12
 """Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""

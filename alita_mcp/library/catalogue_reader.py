@@ -19,9 +19,16 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
 from alita_mcp.library.catalogue_listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
-from alita_mcp.library.catalogue_rows import Approval, Origin, VersionRow, Wording
+from alita_mcp.library.catalogue_rows import (
+    Approval,
+    CatalogueEntry,
+    Origin,
+    ToolState,
+    VersionRow,
+    Wording,
+)
 from alita_mcp.library.catalogue_schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
-from alita_mcp.values import CatalogueEntry, Grants, Lock, Manifest, ToolState
+from alita_mcp.values import Grants, Lock, Manifest
 
 BUSY_SECONDS = 10.0
 KEPT_ENTRIES = 1_024

@@ -1,14 +1,45 @@
-"""What the catalogue answers: journal rows, claims, what it holds against a version's files."""
+"""What the catalogue answers: its tools, journal rows, claims, what it holds against a version's files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from alita_mcp.values import Grants, Value
+from alita_mcp.values import Grants, Manifest, Value
+
+ToolState = Literal["enabled", "disabled", "quarantined", "deleted"]
 
 By = Literal["person", "client", "policy"]
 """Who asks for a change: a person at the command line, a client's model, or `ALITA_POLICY`."""
+
+
+class CatalogueEntry(Value):
+    """One tool as the catalogue knows it now: the manifest of its current version, its state and its use."""
+
+    manifest: Manifest
+    state: ToolState
+    pinned: bool = False
+    versions: tuple[int, ...]
+    sandboxes: tuple[str, ...]
+    """Kinds of sandbox in which the current version passed its gates."""
+    approved: bool = True
+    """Whether a person approved the grants of this digest; pure tools need none."""
+    calls: int = 0
+    failures: int = 0
+    last_used: str | None = None
+    created_at: str
+    wordings: tuple[str, ...] = ()
+    """Requests of others that it serves too; it is found by them."""
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.manifest.name
+
+    @property
+    def callable_now(self) -> bool:
+        """Whether `run_tool` and a direct call would reach it."""
+        return self.state == "enabled" and self.approved
 
 
 class JournalRow(Value):

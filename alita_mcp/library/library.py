@@ -17,7 +17,7 @@ from alita_mcp.library import naming
 from alita_mcp.library.approving import approval_of
 from alita_mcp.library.call_journal import CallJournal
 from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
-from alita_mcp.library.catalogue_rows import By, JournalRow
+from alita_mcp.library.catalogue_rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.export import export_version
 from alita_mcp.library.finder import finder_for
 from alita_mcp.library.listeners import Listeners
@@ -28,7 +28,7 @@ from alita_mcp.library.runs import Runs
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
 from alita_mcp.library.store import Store
 from alita_mcp.settings import Settings
-from alita_mcp.values import AcceptedVersion, CatalogueEntry, Grants, Lock, Manifest, StoredVersion
+from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 
 WATCH_EVERY_S = 0.25
 THREADS = 8

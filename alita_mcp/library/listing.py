@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.ranking import band
 from alita_mcp.library.search_answer import SearchAnswer, SearchHit
 from alita_mcp.library.signature import signature_of
 from alita_mcp.library.weighing import drawback
-from alita_mcp.values import CatalogueEntry
 
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.files import quarantined
-from alita_mcp.values import CatalogueEntry
 
 NEAREST = 3
 NEAR_FROM = 0.6

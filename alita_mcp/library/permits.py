@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.catalogue_rows import Approval
+from alita_mcp.library.catalogue_rows import Approval, CatalogueEntry
 from alita_mcp.library.grants_file import Bind, GrantsFile
 from alita_mcp.library.hosts import ANY, covers
 from alita_mcp.library.trust import MORE_TESTS, is_lower, may_hold_grants, what_would_raise
-from alita_mcp.values import CatalogueEntry, Grants, Manifest, StoredVersion
+from alita_mcp.values import Grants, Manifest, StoredVersion
 
 WORKSPACES = ("none", "read", "write")
 """Each holds the ones before it."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.search_text import Document, compose
-from alita_mcp.values import CatalogueEntry
 
 LEAST_LEARNED = 30
 """So many words of others count even for a tool that says little of itself."""

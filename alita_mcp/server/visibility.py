@@ -11,9 +11,9 @@ from alita_mcp.errors import AlitaError, ToolNotFound
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.library.catalogue_rows import CatalogueEntry
     from alita_mcp.server.observed import Observed
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.values import CatalogueEntry
 
 LISTS_WITHIN_S = 0.3
 """How long after it was told of a change a client may take to ask for its list while an answer waits for that."""

@@ -9,6 +9,7 @@ import anyio
 import anyio.lowlevel
 
 from alita_mcp.errors import NameTaken, SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.hosts import ANY
 from alita_mcp.library.library import Library
@@ -43,14 +44,7 @@ from alita_mcp.synthesis.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
-from alita_mcp.values import (
-    AcceptedVersion,
-    CatalogueEntry,
-    Draft,
-    Manifest,
-    StoredVersion,
-    VerificationReport,
-)
+from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
 
