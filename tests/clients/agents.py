@@ -1,4 +1,4 @@
-"""Real agent clients from npm, and how each is told of a model and a server."""
+"""Real agent clients from npm, and how each is told of a model; the server's entry is what `alita install` prints."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from alita_mcp.cli.clients import CLIENTS, Launch, codex_toml
 from tests.clients.conversation import PROMPT
 
 PACKAGES = Path(__file__).with_name("npm")
@@ -25,14 +26,6 @@ QUIET = {
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
     "GEMINI_TELEMETRY_ENABLED": "false",
 }
-
-
-@dataclass(frozen=True)
-class Server:
-    """How a client starts our server."""
-
-    command: tuple[str, ...]
-    env: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,7 @@ class Agent:
     """Whether it lists the tools again when it hears of a change."""
     reads: str
     """What of an answer its model reads: `text` or `structured` content."""
-    start: Callable[[Path, str, Server], Start]
+    start: Callable[[Path, str, Launch], Start]
     """Writes the configuration below a folder, which is also its home; given the model's root URL."""
 
 
@@ -64,13 +57,9 @@ def _written(file: Path, content: Any) -> str:
     return str(file)
 
 
-def _entry(server: Server) -> dict[str, Any]:
-    return {"command": server.command[0], "args": server.command[1:], "env": dict(server.env)}
-
-
-def _claude(how: Mapping[str, str]) -> Callable[[Path, str, Server], Start]:
-    def start(folder: Path, model: str, server: Server) -> Start:
-        config = _written(folder / "mcp.json", {"mcpServers": {"alita": _entry(server)}})
+def _claude(how: Mapping[str, str]) -> Callable[[Path, str, Launch], Start]:
+    def start(folder: Path, model: str, launch: Launch) -> Start:
+        config = _written(folder / "mcp.json", CLIENTS["claude-code"].document(launch))
         command = (
             "claude", "-p", PROMPT, "--mcp-config", config, "--strict-mcp-config",
             "--allowedTools", "mcp__alita", "--model", "claude-sonnet-4-5",
@@ -83,9 +72,8 @@ def _claude(how: Mapping[str, str]) -> Callable[[Path, str, Server], Start]:
     return start
 
 
-def _opencode(api: str) -> Callable[[Path, str, Server], Start]:
-    def start(folder: Path, model: str, server: Server) -> Start:
-        entry = {"type": "local", "command": server.command, "environment": dict(server.env), "enabled": True}
+def _opencode(api: str) -> Callable[[Path, str, Launch], Start]:
+    def start(folder: Path, model: str, launch: Launch) -> Start:
         provider = {
             "npm": f"@ai-sdk/{api}",
             "name": "Scripted",
@@ -94,7 +82,7 @@ def _opencode(api: str) -> Callable[[Path, str, Server], Start]:
         }
         config = {
             "model": "local/scripted", "small_model": "local/scripted", "share": "disabled", "autoupdate": False,
-            "provider": {"local": provider}, "mcp": {"alita": entry},
+            "provider": {"local": provider}, **CLIENTS["opencode"].document(launch),
         }  # fmt: skip
         _written(folder / "opencode.json", config)
         return Start(("opencode", "run", PROMPT), {})
@@ -102,9 +90,9 @@ def _opencode(api: str) -> Callable[[Path, str, Server], Start]:
     return start
 
 
-def _gemini(folder: Path, model: str, server: Server) -> Start:
+def _gemini(folder: Path, model: str, launch: Launch) -> Start:
     settings = {
-        "mcpServers": {"alita": {**_entry(server), "trust": True}},
+        **CLIENTS["gemini-cli"].document(launch),
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -114,10 +102,7 @@ def _gemini(folder: Path, model: str, server: Server) -> Start:
     return Start(command, {"GEMINI_API_KEY": "scripted", "GOOGLE_GEMINI_BASE_URL": model})
 
 
-def _codex(folder: Path, model: str, server: Server) -> Start:
-    quoted = json.dumps
-    words = f"command = {quoted(server.command[0])}\nargs = {quoted(server.command[1:])}"
-    env = ", ".join(f"{name} = {quoted(value)}" for name, value in server.env.items())
+def _codex(folder: Path, model: str, launch: Launch) -> Start:
     config = f"""model = "gpt-5"
 model_provider = "local"
 check_for_update_on_startup = false
@@ -128,12 +113,7 @@ name = "Scripted"
 base_url = "{model}/v1"
 env_key = "SCRIPTED_KEY"
 wire_api = "responses"
-[mcp_servers.alita]
-{words}
-env = {{ {env} }}
-required = true
-startup_timeout_sec = 60
-tool_timeout_sec = 120
+{codex_toml(launch)}
 default_tools_approval_mode = "approve"
 """
     (folder / ".codex").mkdir()

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from alita_mcp.cli.clients import Launch
 from tests.clients import wire
-from tests.clients.agents import AGENTS, PINNED, QUIET, Agent, Server
+from tests.clients.agents import AGENTS, PINNED, QUIET, Agent
 from tests.clients.conversation import Seen, assert_true, seen, shouting, stdio_command
 from tests.clients.model_server import model_server
 from tests.server.processes import started
@@ -70,10 +71,10 @@ class Conversation:
 async def conversation(agent: Agent, programs: str, folder: Path) -> Conversation:
     """One run of a client in a home of its own, to its end."""
     log = folder / "wire.jsonl"
-    command = (sys.executable, wire.__file__, str(log), *stdio_command(follows=agent.follows))
+    words = (wire.__file__, str(log), *stdio_command(follows=agent.follows))
     settings = {"ALITA_HOME": str(folder / "alita"), "ALITA_SANDBOX": "monty"}
     with model_server(shouting) as (url, asked):
-        start = agent.start(folder, url, Server(command, settings))
+        start = agent.start(folder, url, Launch(sys.executable, words, settings))
         env = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": programs, "LANG": "C.UTF-8"}
         program = next(
             path for place in programs.split(":") if (path := Path(place) / start.command[0]).exists()
