@@ -33,6 +33,7 @@ class Client:
     servers_key: str
     entry: Callable[[Launch], dict[str, Any]]
     afterwards: str
+    """What the client needs beyond the file."""
 
     def document(self, launch: Launch) -> dict[str, Any]:
         """A whole configuration with nothing but our entry."""
@@ -50,6 +51,10 @@ def _typed(launch: Launch) -> dict[str, Any]:
 
 def _zed(launch: Launch) -> dict[str, Any]:
     return {"source": "custom", **_plain(launch), "env": dict(launch.env)}
+
+
+def _cline(launch: Launch) -> dict[str, Any]:
+    return {"transport": _typed(launch), "timeout": 60}
 
 
 def _opencode(launch: Launch) -> dict[str, Any]:
@@ -79,7 +84,13 @@ CLIENTS = {
         "Quit Claude Desktop fully and open it again.",
     ),
     "claude-code": Client(
-        "Claude Code", lambda: Path(".mcp.json"), "mcpServers", _plain, "Start claude in this folder."
+        "Claude Code",
+        lambda: Path(".mcp.json"),
+        "mcpServers",
+        _plain,
+        "A project's file: start claude in this folder and approve the server when it asks. For yourself alone, "
+        "`claude mcp add alita -- COMMAND` needs no approval. `claude -p` can ask its model before the server is "
+        "up, and then has no tool of it; with `--mcp-config FILE` it waits.",
     ),
     "cursor": Client(
         "Cursor", lambda: Path("~/.cursor/mcp.json").expanduser(), "mcpServers", _plain, "Restart Cursor."
@@ -103,7 +114,29 @@ CLIENTS = {
         lambda: Path("~/.gemini/settings.json").expanduser(),
         "mcpServers",
         _plain,
-        "Restart gemini.",
+        "Restart gemini. In a folder that it does not trust it starts no server.",
+    ),
+    "cline": Client(
+        "Cline",
+        lambda: Path("~/.cline/data/settings/cline_mcp_settings.json").expanduser(),
+        "mcpServers",
+        _cline,
+        "Restart Cline. Keep `timeout`: without it Cline gives the server 3 seconds to start, then goes on without "
+        "it and does not say so.",
+    ),
+    "copilot-cli": Client(
+        "Copilot CLI",
+        lambda: Path("~/.copilot/mcp-config.json").expanduser(),
+        "mcpServers",
+        _plain,
+        "Restart copilot.",
+    ),
+    "qwen-code": Client(
+        "Qwen Code",
+        lambda: Path("~/.qwen/settings.json").expanduser(),
+        "mcpServers",
+        _plain,
+        "Restart qwen.",
     ),
     "zed": Client("Zed", _zed_file, "context_servers", _zed, "Zed notices by itself."),
     "opencode": Client(
@@ -113,6 +146,12 @@ CLIENTS = {
 """Clients whose configuration is one JSON file."""
 
 
+CODEX_AFTERWARDS = (
+    "Paste this into ~/.codex/config.toml, then restart codex. Keep `required = true`: without it Codex asks its model "
+    "before the server is up, and the model has no tool of it."
+)
+
+
 def codex_toml(launch: Launch) -> str:
     """Our entry for Codex, whose configuration is TOML; a JSON string is a TOML string."""
     quoted = [json.dumps(word) for word in (launch.command, *launch.args)]
@@ -120,6 +159,7 @@ def codex_toml(launch: Launch) -> str:
         f"[mcp_servers.{KEY}]",
         f"command = {quoted[0]}",
         f"args = [{', '.join(quoted[1:])}]",
+        "required = true",
         "startup_timeout_sec = 60",
         "tool_timeout_sec = 120",
     ]

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.clients import CLIENTS, KEY, Client, Launch, codex_toml
+from alita_mcp.cli.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
 from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
@@ -70,14 +70,14 @@ def install(options: argparse.Namespace, output: Output) -> int:
                 hint="Paste what `alita install codex` prints.",
             )
         output.result({"toml": codex_toml(launch)}, codex_toml(launch))
-        output.note("Paste this into ~/.codex/config.toml.")
+        output.note(CODEX_AFTERWARDS)
         return 0
     client = CLIENTS[options.client]
     file = options.file or client.file()
     if not options.write:
         document = client.document(launch)
         output.result(document, json.dumps(document, indent=2))
-        output.note(f"For {file}; --write merges it in.")
+        output.note(f"For {file}; --write merges it in. {client.afterwards}")
         return 0
     try:
         backup = merge(file, client, launch)

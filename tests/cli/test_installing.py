@@ -129,6 +129,33 @@ def test_codex_gets_toml_that_reads_back(alita: Alita) -> None:
     assert "TOML" in refused.err
 
 
+def test_codex_waits_for_the_server_and_cline_gives_it_a_minute(alita: Alita) -> None:
+    assert tomllib.loads(alita("install", "codex").out)["mcp_servers"]["alita"]["required"] is True
+    entry = alita("install", "cline").json["mcpServers"]["alita"]
+    assert entry["timeout"] == 60
+    assert entry["transport"]["type"] == "stdio"
+    assert entry["transport"]["command"] == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("client", "words"),
+    [
+        ("claude-code", ("approve", "claude mcp add", "claude -p")),
+        ("cline", ("`timeout`", "3 seconds")),
+        ("codex", ("`required = true`",)),
+        ("gemini-cli", ("trust",)),
+    ],
+)
+def test_what_a_client_needs_beyond_its_file_is_printed(
+    client: str, words: tuple[str, ...], alita: Alita, tmp_path: Path
+) -> None:
+    printed = alita("install", client)
+    assert [word for word in words if word not in printed.err] == []
+    if client != "codex":
+        written = alita("install", client, "--write", "--file", str(tmp_path / "config.json"))
+        assert [word for word in words if word not in written.out] == []
+
+
 def test_settings_that_a_person_made_go_along_and_secrets_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALITA_DOCKER_IMAGE", raising=False)
     launch = launch_of(Settings(home=Path("/data"), sandbox="monty", token="s3cret"))  # type: ignore[arg-type]

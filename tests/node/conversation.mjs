@@ -4,20 +4,14 @@
 // Answer as JSON on stdout.
 const PATIENCE_MS = 60_000;
 
-export async function converse({ open, overStdio, overHttp }) {
+export async function converse(how) {
   const task = JSON.parse(process.argv[2]);
   const lists = [];
   let told = () => {};
-  const client = open((error, tools) => {
+  const { client, protocol } = await connected(how, task, (error, tools) => {
     lists.push(error ? String(error) : tools.map((tool) => tool.name));
     told();
   });
-  const standing = openedStream(Boolean(task.url));
-  await client.connect(
-    task.url ? overHttp(new URL(task.url), { fetch: standing.fetch }) : overStdio(task.server),
-  );
-  const protocol = client.getNegotiatedProtocolVersion?.() ?? "2025-11-25";
-  if (protocol < "2026") await within(standing.open, "the standing stream");
   const announced = new Promise((resolve) => {
     told = () => lists.at(-1).includes(task.make.name) && resolve();
   });
@@ -42,6 +36,18 @@ export async function converse({ open, overStdio, overHttp }) {
   );
   await client.close();
   process.exit(0);
+}
+
+// A connected client and its protocol; `heard` gets every list that follows a change, without it none is asked for.
+export async function connected({ open, overStdio, overHttp }, task, heard) {
+  const client = open(heard && { tools: { autoRefresh: true, debounceMs: 0, onChanged: heard } });
+  const standing = openedStream(Boolean(task.url));
+  await client.connect(
+    task.url ? overHttp(new URL(task.url), { fetch: standing.fetch }) : overStdio(task.server),
+  );
+  const protocol = client.getNegotiatedProtocolVersion?.() ?? "2025-11-25";
+  if (protocol < "2026") await within(standing.open, "the standing stream");
+  return { client, protocol };
 }
 
 // A client of the 2025 protocol hears over HTTP only once its standing GET stream is open.

@@ -89,12 +89,16 @@ class Connection:
     def tell(self) -> None:
         self._told.set()
 
+    async def told(self) -> None:
+        """Waits for the next announcement of a changed list."""
+        await self._told.wait()
+        self._told = anyio.Event()
+
     async def tool(self, name: str) -> types.Tool:
         """Waits until a list with the tool has been announced, as a host does that lists again when it is told."""
         with anyio.fail_after(PATIENCE_S):
             while True:
-                await self._told.wait()
-                self._told = anyio.Event()
+                await self.told()
                 for tool in await self.tools():
                     if tool.name == name:
                         return tool

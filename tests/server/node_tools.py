@@ -47,7 +47,7 @@ class NodeTools:
     def __init__(self, folder: Path) -> None:
         self._modules = folder / "node_modules"
         self._folder = folder
-        self._node = self._modules / "node" / "bin" / "node"
+        self.node = self._modules / "node" / "bin" / "node"
 
     def package(self, name: str, script: str) -> str:
         """A script of an installed package."""
@@ -59,10 +59,10 @@ class NodeTools:
 
     async def run(self, arguments: Sequence[str], folder: Path, env: Mapping[str, str] | None = None) -> Ran:
         """Runs a script in `folder` to its end."""
-        path = f"{self._node.parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self.node.parent}{os.pathsep}{os.environ['PATH']}"
         with anyio.fail_after(RUN_S):
             done = await anyio.run_process(
-                [str(self._node), *arguments],
+                [str(self.node), *arguments],
                 cwd=folder,
                 env={**os.environ, **(env or {}), "PATH": path, "HOME": str(folder)},
                 stdin=subprocess.DEVNULL,
@@ -77,29 +77,38 @@ def installed() -> NodeTools:
     Raises:
         NoNode: npm is missing or the packages cannot be fetched.
     """
-    npm = shutil.which("npm")
-    if npm is None:
-        raise NoNode("npm is not installed")
-    wanted = (SOURCES / "package.json").read_bytes()
-    stamp = FOLDER / "installed"
-    digest = hashlib.sha256(wanted).hexdigest()
-    FOLDER.mkdir(exist_ok=True)
-    with FileLock(FOLDER / "lock", timeout=INSTALL_S):
-        if not stamp.exists() or stamp.read_text() != digest:
-            (FOLDER / "package.json").write_bytes(wanted)
-            _install(npm)
-            stamp.write_text(digest)
+    install(SOURCES, FOLDER)
     return NodeTools(FOLDER)
 
 
-def _install(npm: str) -> None:
+def install(sources: Path, folder: Path, within_s: float = INSTALL_S) -> None:
+    """Installs what `sources/package.json` lists, unless `folder` holds just that.
+
+    Raises:
+        NoNode: npm is missing or the packages cannot be fetched.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise NoNode("npm is not installed")
+    wanted = (sources / "package.json").read_bytes()
+    stamp = folder / "installed"
+    digest = hashlib.sha256(wanted).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock", timeout=within_s):
+        if not stamp.exists() or stamp.read_text() != digest:
+            (folder / "package.json").write_bytes(wanted)
+            _run_npm(npm, folder, within_s)
+            stamp.write_text(digest)
+
+
+def _run_npm(npm: str, folder: Path, within_s: float) -> None:
     quiet = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--fetch-retries=1"]
     try:
         done = subprocess.run(
-            [npm, "install", *quiet, "--prefix", str(FOLDER)],
-            capture_output=True, text=True, timeout=INSTALL_S, check=False, cwd=FOLDER,
+            [npm, "install", *quiet, "--prefix", str(folder)],
+            capture_output=True, text=True, timeout=within_s, check=False, cwd=folder,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise NoNode(f"npm install took longer than {INSTALL_S} s") from None
+        raise NoNode(f"npm install took longer than {within_s} s") from None
     if done.returncode:
-        raise NoNode(f"npm install failed: {done.stderr.strip().splitlines()[-1:]}")
+        raise NoNode(f"npm install failed: {done.stderr.strip()[:300]}")

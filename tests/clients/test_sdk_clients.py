@@ -1,0 +1,42 @@
+"""Agents on the Python SDK's client: what `created` says of the new tool is what their very next request holds."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import StdioServerParameters
+
+from tests.clients.conversation import assert_true, http_command, seen, shouting, stdio_command
+from tests.clients.model_server import model_server
+from tests.clients.sdk_agent import deaf, following
+from tests.server.connections import ERAS
+from tests.server.processes import environment, started
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("kind", ["follower", "non-follower", "poller"])
+async def test_the_very_next_request_holds_what_the_answer_promised(
+    tmp_path: Path, kind: str, transport: str, era: str
+) -> None:
+    env = environment(home=tmp_path / "home", sandbox="monty")
+    async with AsyncExitStack() as stack:
+        url, asked = stack.enter_context(model_server(shouting))
+        if transport == "stdio":
+            program, *words = stdio_command(follows=kind == "follower")
+            target: Any = StdioServerParameters(command=program, args=words, env=env)
+        else:
+            command = http_command(follows=kind == "follower")
+            peer = await stack.enter_async_context(started(command, env, tmp_path))
+            target = (await peer.says("serving MCP at")).split()[-1]
+        opened = following(target, era) if kind == "follower" else deaf(target, era, polls=kind == "poller")
+        agent = await stack.enter_async_context(opened)
+        made, shouted = await agent.converse(url)
+    follows = {"follower": True, "non-follower": False, "poller": None}[kind]
+    assert_true(made, seen(asked), follows)
+    assert shouted == {"result": "HELLO!"}

@@ -1,0 +1,64 @@
+"""The tables of clients say what the drivers prove, and what `alita install` writes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from alita_mcp.cli.clients import CLIENTS
+from tests.clients.agents import AGENTS, PINNED
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def rows(text: str) -> list[list[str]]:
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_driven_client_has_its_row(name: str) -> None:
+    agent = AGENTS[name]
+    known = f"{name.partition(',')[0]} {PINNED[agent.package]}"
+    (row,) = [row for row in rows(DOCUMENT) if row[0] == known]
+    _, protocol, asks_again, next_request, reads, seen_by = row
+    assert protocol.startswith(agent.protocol)
+    assert asks_again == ("after each change" if agent.follows else "never")
+    assert next_request.startswith("yes" if agent.follows else "no")
+    assert reads.startswith(agent.reads)
+    assert seen_by == "tests/clients"
+    (short,) = [row for row in rows(README) if known in row[0]]
+    assert ("very next request" in short[1]) == agent.follows
+    assert short[2].startswith(agent.reads)
+
+
+def test_no_row_claims_a_driver_that_is_not_there() -> None:
+    driven = {f"{name.partition(',')[0]} {PINNED[agent.package]}" for name, agent in AGENTS.items()}
+    assert {row[0] for row in rows(DOCUMENT) if row[-1] == "tests/clients"} == driven
+    assert set(PINNED) == {agent.package for agent in AGENTS.values()}
+
+
+def test_versions_in_the_readme_are_those_of_the_document() -> None:
+    named = {client.strip() for row in rows(README) if row[0][-1:].isdigit() for client in row[0].split(",")}
+    assert named
+    assert {client for client in named if client not in DOCUMENT} == set()
+
+
+def test_a_file_in_the_document_is_the_one_that_is_written() -> None:
+    written = {client.title: client.file() for client in CLIENTS.values()}
+    named = {
+        row[0]: re.findall(r"`([^`]+)`", row[1])
+        for row in rows(DOCUMENT)
+        if row[0] in written and len(row) == 3
+    }
+    assert len(named) >= 6
+    assert {title: Path(files[0]).expanduser() for title, files in named.items()} == {
+        title: written[title] for title in named
+    }
