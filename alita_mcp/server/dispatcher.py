@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
@@ -59,7 +60,8 @@ class Dispatcher:
         change = self._announcer.changes
         page, following = page_of(self._listed(), lambda tool: tool.name, cursor, self._page_size)
         names = (tool.name for tool in page)
-        self._announcer.observed(ctx).list(names, change, first=cursor is None)
+        client = self._announcer.observed(ctx)
+        client.list(names, change, anyio.current_time(), first=cursor is None)
         return types.ListToolsResult(tools=page, next_cursor=following)
 
     def _listed(self) -> Sequence[types.Tool]:

@@ -48,6 +48,8 @@ class Observed:
         self._changed = anyio.Event()
         self.told_at = -math.inf
         """When it was last told of a change, on the clock of the event loop."""
+        self.listed_at = -math.inf
+        """When it was last given a list that begins anew, on the same clock."""
         self.follows: bool | None = None
         """Whether it asks for its list when it is told of a change; None while that is not known."""
         self.lists_after_hints = False
@@ -114,13 +116,17 @@ class Observed:
             self._was_answered = self._answered_since_told = True
             self._listed = None
 
-    def list(self, names: Iterable[str], change: int, *, first: bool) -> None:
-        """It is given a page of the list as it stands after so many changes; `first` is where the list begins."""
+    def list(self, names: Iterable[str], change: int, at: float, *, first: bool) -> None:
+        """It is given, at this time of the event loop, a page of the list as it stands after so many changes.
+
+        `first` is where the list begins.
+        """
         if not first:
             if self._given is not None and self._is_alone:
                 self._given |= frozenset(names)
             return
         self._see(hinted=self._told > self._has)
+        self.listed_at = at
         given = frozenset(names)
         self._given = given if self._given is None or self._is_alone else self._given & given
         self._lists_of_this += 1

@@ -59,7 +59,10 @@ async def until_listed(name: str, call: ToolCall) -> None:
     asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.
     """
     client, change = call.announcer.observed(call.ctx), call.announcer.changes
-    if client.has_listed(change) or not client.can_hear or not _is_listed(name, call.app):
+    if client.has_listed(change):
+        await _until_in_hand(client)
+        return
+    if not client.can_hear or not _is_listed(name, call.app):
         return
     with anyio.move_on_after(LISTS_WITHIN_S):
         await client.until_told(change)
@@ -68,9 +71,14 @@ async def until_listed(name: str, call: ToolCall) -> None:
     with anyio.CancelScope(deadline=client.told_at + LISTS_WITHIN_S):
         await client.until_listed(change)
     if client.has_listed(change):
-        await anyio.sleep(IN_HAND_S)
+        await _until_in_hand(client)
     elif client.is_told(change):
         client.follows = False
+
+
+async def _until_in_hand(client: Observed) -> None:
+    """Returns when the list that the client was given is surely part of what it sends to its model next."""
+    await anyio.sleep_until(client.listed_at + IN_HAND_S)
 
 
 def next_step(fit: str, results: Sequence[dict[str, Any]], likely: Sequence[bool]) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alita_mcp.server import visibility
 from alita_mcp.server.observed import MAX_OBSERVED, Observations, Observed
+
+if TYPE_CHECKING:
+    from alita_mcp.server.sources import ToolCall
 
 
 def a_call(client: Observed) -> None:
@@ -23,7 +28,7 @@ def turns(*lists: bool) -> Observed:
     client = Observed(0, is_one=True)
     for lists_first in (True, *lists):
         if lists_first:
-            client.list(["a"], 0, first=True)
+            client.list(["a"], 0, 0.0, first=True)
         a_call(client)
     return client
 
@@ -48,7 +53,7 @@ def test_a_list_after_a_hint_is_no_turn_of_its_own() -> None:
     client = turns()
     with client.listening():
         client.tell(1, 0.0)
-        client.list(["a", "b"], 1, first=True)
+        client.list(["a", "b"], 1, 0.0, first=True)
         a_call(client)
         assert client.follows
         assert client.has("b")
@@ -58,10 +63,10 @@ def test_a_list_after_a_hint_is_no_turn_of_its_own() -> None:
 
 def test_calls_at_the_same_time_are_one_turn() -> None:
     client = turns()
-    client.list(["a"], 0, first=True)
+    client.list(["a"], 0, 0.0, first=True)
     with client.calling(), client.calling():
         pass
-    client.list(["a"], 0, first=True)
+    client.list(["a"], 0, 0.0, first=True)
     a_call(client)
     assert client.lists_each_turn
 
@@ -72,7 +77,7 @@ def test_a_list_after_the_next_answer_shows_too_little_to_say_that_it_follows() 
         client.tell(1, 0.0)
         a_call(client)
         client.follows = False
-        client.list(["a"], 1, first=True)
+        client.list(["a"], 1, 0.0, first=True)
         assert client.follows is None
         assert client.lists_after_hints
 
@@ -105,11 +110,11 @@ def test_who_has_no_stream_is_told_of_nothing() -> None:
 
 def test_further_pages_add_to_the_list_and_a_new_list_replaces_it() -> None:
     client = Observed(0, is_one=True)
-    client.list(["a"], 0, first=True)
-    client.list(["b"], 0, first=False)
+    client.list(["a"], 0, 0.0, first=True)
+    client.list(["b"], 0, 0.0, first=False)
     assert client.has("a")
     assert client.has("b")
-    client.list(["c"], 0, first=True)
+    client.list(["c"], 0, 0.0, first=True)
     assert not client.has("b")
 
 
@@ -121,16 +126,35 @@ def test_of_clients_alike_the_change_is_held_when_each_may_have_listed(streams: 
             open_streams.enter_context(client.listening())
         client.tell(1, 0.0)
         for _ in range(lists):
-            client.list(["a"], 1, first=True)
+            client.list(["a"], 1, 0.0, first=True)
         assert client.has_listed(1) is (lists >= streams)
 
 
 def test_of_clients_alike_a_tool_is_in_hand_only_when_every_list_held_it() -> None:
     client = Observed(0, is_one=False)
-    client.list(["a"], 0, first=True)
-    client.list(["a", "b"], 1, first=True)
-    client.list(["c"], 1, first=False)
+    client.list(["a"], 0, 0.0, first=True)
+    client.list(["a", "b"], 1, 0.0, first=True)
+    client.list(["c"], 1, 0.0, first=False)
     assert client.has("a")
     assert not client.has("b")
     assert not client.has("c")
     assert not client.has_listed(1)
+
+
+async def test_a_list_given_before_the_wait_began_is_in_hand_with_the_answer_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slept: list[float] = []
+
+    async def sleep_until(deadline: float) -> None:
+        slept.append(deadline)
+
+    monkeypatch.setattr(anyio, "sleep_until", sleep_until)
+    client = Observed(0, is_one=True)
+    with client.listening():
+        client.tell(1, 5.0)
+        client.list(["a"], 1, 6.0, first=True)
+        call = SimpleNamespace(announcer=SimpleNamespace(observed=lambda _ctx: client, changes=1), ctx=None)
+        await visibility.until_listed("a", cast("ToolCall", call))
+
+    assert slept == [6.0 + visibility.IN_HAND_S]
