@@ -24,6 +24,7 @@ from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
 from alita_mcp.library.result_cache import open_result_cache
 from alita_mcp.library.search_answer import SearchAnswer
+from alita_mcp.library.starter import FOUND_BY_SEARCH
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import LanguageModel
@@ -78,10 +79,19 @@ class App:
                 verified_only=self._verified_only,
                 reviewed_only=self.settings.review == "list",
             )
-            able = [entry for entry in promotable if not self.why_not(entry.manifest)]
+            able = [
+                entry for entry in promotable if not self._waits(entry) and not self.why_not(entry.manifest)
+            ]
             if len(promotable) - len(able) <= left_out:
                 return self._promotion.choose(able)
             left_out = len(promotable) - len(able)
+
+    def _waits(self, entry: CatalogueEntry) -> bool:
+        """Whether a tool is a heavy starter that nobody has used yet."""
+        if entry.name not in FOUND_BY_SEARCH or entry.calls or entry.pinned:
+            return False
+        origin = self.library.tools.origin(entry.name, entry.manifest.version)
+        return origin.reviewed and not origin.made_by
 
     def why_not(self, manifest: Manifest) -> str:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import alita_mcp
 
 PACKAGE = Path(alita_mcp.__file__).parent
+FOUND_BY_SEARCH = frozenset({"business_days", "csv_query", "csv_to_records"})
+"""Starter tools that are listed only once they are used or pinned, so that a new library's list weighs little."""
 
 
 def starter_tools_folder(package: Path = PACKAGE) -> Path | None:

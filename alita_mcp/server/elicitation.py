@@ -21,21 +21,20 @@ if TYPE_CHECKING:
 
 WAIT_S = 300.0
 """How long the person at a client may take; the state of a round is sealed for longer."""
-FIELD = "decision"
-YES = "approve"
+FIELD = "approve"
 _FORM: types.ElicitRequestedSchema = {
     "type": "object",
     "properties": {
         FIELD: {
-            "type": "string",
-            "title": "Your decision",
+            "type": "boolean",
+            "title": "Approve",
             "description": "Only a person should answer this.",
-            "enum": ["do not approve", YES],
+            "default": False,
         }
     },
     "required": [FIELD],
 }
-"""The first choice is the harmless one: some clients preselect it."""
+"""What is preselected is harmless: some clients accept a form as it stands."""
 
 
 def can_be_asked(ctx: Context) -> bool:
@@ -91,9 +90,9 @@ def answer_of(response: Any, _question: Question) -> Answer:
     if response.action != "accept":
         return Decision.DECLINED if response.action == "decline" else Decision.CANCELLED
     said = (response.content or {}).get(FIELD)
-    if said not in _FORM["properties"][FIELD]["enum"]:
+    if not isinstance(said, bool):
         return _no_decision()
-    return Decision.APPROVED if said == YES else Decision.DECLINED
+    return Decision.APPROVED if said else Decision.DECLINED
 
 
 def _no_decision() -> ModelError:

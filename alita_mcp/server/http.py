@@ -32,7 +32,7 @@ from alita_mcp.server.connections import (
 )
 from alita_mcp.server.ending import ending_signal, leaving_at_latest
 from alita_mcp.server.replay import ResumableSessions
-from alita_mcp.server.tokens import BearerDoor, token_for
+from alita_mcp.server.tokens import BearerDoor, is_loopback, token_for
 from alita_mcp.settings import Settings
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -75,7 +75,7 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
     token = token_for(settings, host)
     with _listen(host, port) as listener, ExitStack() as deadline:
-        server = server or _built(settings)
+        server = server or _built(settings, host)
         security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
         sessions = _sessions(server, security)
         requests = OpenRequests(_routes(sessions, pages, security))
@@ -186,10 +186,11 @@ class _Web(uvicorn.Server):
         listener.listen(MAX_UNACCEPTED)
 
 
-def _built(settings: Settings) -> Server[Any]:
+def _built(settings: Settings, host: str) -> Server[Any]:
     from alita_mcp.server.build import build_server
 
-    closed = {"review": settings.review or "describe", "elicit": bool(settings.elicit)}
+    asks = is_loopback(host) if settings.elicit is None else settings.elicit
+    closed = {"review": settings.review or "describe", "elicit": asks}
     return build_server(settings.model_copy(update=closed))
 
 

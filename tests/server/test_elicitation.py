@@ -55,7 +55,7 @@ def says(action: str = "accept", **content: Any) -> types.ElicitResult:
     return types.ElicitResult(action=action, content=content or None)  # type: ignore[arg-type]
 
 
-YES, NO = says(decision="approve"), says(decision="do not approve")
+YES, NO = says(approve=True), says(approve=False)
 
 
 @dataclass
@@ -143,27 +143,27 @@ async def test_a_client_that_only_says_that_it_asks_people_ends_in_the_command(b
         (YES, Decision.APPROVED),
         (YES.model_dump(mode="json"), Decision.APPROVED),
         (NO, Decision.DECLINED),
-        (says("decline", decision="approve"), Decision.DECLINED),
-        (says("cancel", decision="approve"), Decision.CANCELLED),
+        (says("decline", approve=True), Decision.DECLINED),
+        (says("cancel", approve=True), Decision.CANCELLED),
         *[
             (says(**content), None)
             for content in (
                 {},
-                {"decision": "APPROVE"},
-                {"decision": " approve"},
+                {"approve": "true"},
+                {"approve": "yes"},
                 {"decision": True},
-                {"decision": ["approve"]},
-                {"decision": None},
-                {"approve": True},
-                {"decision": 1},
-                {"decision\u200b": "approve"},
+                {"approve": ["true"]},
+                {"approve": None},
+                {"approve": "approve"},
+                {"approve": 1},
+                {"approve\u200b": True},
             )
         ],
         *[
             (raw, None)
             for raw in (None, [], "accept", {}, {"action": "approve"}, {"action": "accept", "content": []})
         ],
-        ({"action": "accept", "content": {"decision": {"decision": "approve"}}}, None),
+        ({"action": "accept", "content": {"approve": {"approve": True}}}, None),
         (types.ListRootsResult(roots=[]), None),
     ],
 )
@@ -250,7 +250,7 @@ async def test_the_question_says_what_is_asked_for_and_what_is_new_but_no_word_o
     assert "+ network example.com" in second.message
     assert "  network api.example.org" in second.message
     assert "Trust me" not in second.message
-    assert list(first.requested_schema["properties"]) == ["decision"]
+    assert list(first.requested_schema["properties"]) == ["approve"]
     assert not DIGEST.search(first.message + second.message)
 
 
@@ -576,11 +576,21 @@ async def test_over_real_connections_a_yes_publishes_and_says_so(home: Path, kin
     assert len(person.asked) == 1
 
 
-@pytest.mark.parametrize(("said", "asks"), [(None, False), (False, False), (True, True)])
-def test_over_http_nobody_is_asked_unless_the_setting_says_so(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, said: bool | None, asks: bool
+@pytest.mark.parametrize(
+    ("host", "said", "asks"),
+    [
+        ("127.0.0.1", None, True),
+        ("localhost", None, True),
+        ("0.0.0.0", None, False),
+        ("192.0.2.1", None, False),
+        ("127.0.0.1", False, False),
+        ("0.0.0.0", True, True),
+    ],
+)
+def test_where_other_machines_reach_the_server_nobody_is_asked_unless_the_setting_says_so(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, host: str, said: bool | None, asks: bool
 ) -> None:
     built: list[Settings] = []
     monkeypatch.setattr(build_module, "build_server", built.append)
-    http._built(settings.model_copy(update={"elicit": said}))
+    http._built(settings.model_copy(update={"elicit": said}), host)
     assert built[0].elicit is asks

@@ -120,10 +120,10 @@ async def test_a_tool_whose_helper_cannot_be_called_cannot_run_either(
 async def test_places_of_the_list_go_to_tools_that_can_run(
     settings: Settings, granted: dict[str, Any]
 ) -> None:
-    few = settings.model_copy(update=granted | {"promoted": 6})
+    few = settings.model_copy(update=granted | {"promoted": 4})
     async with opened(few, able()) as app:
         listed = {entry.name for entry in app.listed()}
-        assert len(listed) == 6
+        assert len(listed) == 4
         assert "summarize_text" not in listed
     async with opened(few, able(), ScriptedModel(["x"])) as app:
         for name in ("summarize_text", "read_text_file"):

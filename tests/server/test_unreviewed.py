@@ -201,7 +201,7 @@ async def test_starter_tools_count_as_reviewed_also_in_a_home_of_an_alita_that_k
     db.close()
     async with connected(build(**DESCRIBE), "modern") as client:
         starters = [tool for tool in (await client.list_tools()).tools if "alita/trust" in (tool.meta or {})]
-        assert len(starters) >= 5
+        assert len(starters) == 3
         assert not [tool.name for tool in starters if "alita/reviewed" in tool.meta]
 
 
@@ -215,7 +215,7 @@ async def test_over_stdio_all_of_it_is_shown_unless_the_setting_says_otherwise(b
 async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
     settings: Settings, said: str | None, shown: bool
 ) -> None:
-    server = _built(settings.model_copy(update={"review": said, "sandbox": "monty"}))
+    server = _built(settings.model_copy(update={"review": said, "sandbox": "monty"}), "127.0.0.1")
     async with connected(server, "modern") as client:
         await succeeded(client, "synthesize_tool", **HOSTILE)
         assert (ORDER in (await listed(client)).description) is shown
