@@ -100,11 +100,9 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     if isinstance(node, ast.Import):
         return [_shortened(alias.name) for alias in node.names]
     module = node.module or ""
-    return (
-        [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
-        if module
-        else []
-    )
+    if module in ("", "__future__"):  # what the compiler reads is no module that has to be there
+        return []
+    return [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
 
 
 def _looked_up(node: ast.Attribute, names: Names) -> str:
