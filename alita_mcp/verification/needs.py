@@ -13,7 +13,8 @@ from alita_mcp.verification.findings import failed
 from alita_mcp.verification.names import Names
 
 _MODULE = "alita_tool"
-_DOORS = ("complete", "call_tool", "secret", "workspace")
+_FILES = ("workspace", "read_text", "read_bytes", "list_files", "write_text", "write_bytes")
+_DOORS = ("complete", "call_tool", "secret", *_FILES)
 _WRITES = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "rename", "symlink_to"}
 _REACHES_HOSTS = re.compile(
     r"(requests|httpx|aiohttp|urllib3|http\.client|ftplib|smtplib)\.|urllib\.request\.(urlopen|Request|build_opener)"
@@ -28,16 +29,21 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     used = list(_uses(tree, names))
     strange = next(((line, door) for line, door, _ in used if door not in _DOORS), None)
     if strange:
-        fix = "It has complete(prompt), call_tool(name, **arguments), secret(name) and workspace, a pathlib.Path."
+        fix = (
+            "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
+            "write_text(path, text), write_bytes(path, data), list_files(), and workspace, a pathlib.Path."
+        )
         return [failed("policy", f"{_MODULE} has no {strange[1]!r}", fix, line=strange[0])]
     grants = draft.grants
-    wanted = _wanted(used, grants, writes=_writes(tree))
+    writes = _writes(tree) or any(door in _WRITES for _, door, _ in used)
+    wanted = _wanted(used, grants, writes=writes)
     missing = [field for field, value in wanted.items() if value != getattr(grants, field)]
     if not missing:
         return []
-    doors = {"workspace": "workspace", "model": "complete", "tools": "call_tool", "secrets": "secret"}
-    uses = " and ".join(f"{_MODULE}.{doors[field]}" for field in missing)
-    line = min(line for line, door, _ in used if door in {doors[field] for field in missing})
+    doors = {"workspace": _FILES, "model": ("complete",), "tools": ("call_tool",), "secrets": ("secret",)}
+    beyond = [(line, door) for line, door, _ in used if any(door in doors[field] for field in missing)]
+    uses = " and ".join(dict.fromkeys(f"{_MODULE}.{door}" for _, door in beyond))
+    line = min(line for line, _ in beyond)
     message = f"the code uses {uses} beyond what the request asks for"
     return [
         failed(
@@ -97,7 +103,7 @@ def _wanted(used: list[tuple[int, str, str]], grants: Grants, *, writes: bool) -
     """What the grants would have to be, for the doors that are used."""
     doors = {door for _, door, _ in used}
     wanted: dict[str, Any] = {}
-    if "workspace" in doors:
+    if doors.intersection(_FILES):
         enough = grants.workspace == "write" or (grants.workspace == "read" and not writes)
         wanted["workspace"] = grants.workspace if enough else "write" if writes else "read"
     if "complete" in doors:

@@ -101,6 +101,8 @@ answer = [isinstance(path, pathlib.PosixPath), path.name, list(asked)]
         'next(path for path in workspace.iterdir() if path.name == "a.txt").read_text()',
         'subprocess.run(["cat", workspace / "a.txt"], capture_output=True, text=True).stdout',
         'open(workspace / "sub" / ".." / "a.txt").read()',
+        'alita_tool.read_text("a.txt")',
+        'alita_tool.read_bytes("a.txt").decode()',
     ],
 )
 @pytest.mark.parametrize("grant", ["read", "write"])
@@ -431,3 +433,35 @@ answer = [answers, asked]
         ["call_tool", {"name": "other_tool", "arguments": {"name": "n", "a": 1}}],
         ["secret", {"name": "KEY"}],
     ]
+
+
+def test_files_are_read_and_written_by_their_names_alone() -> None:
+    names, before, kept = inside("""
+names = alita_tool.list_files()
+before = fetched()
+alita_tool.write_text("new/d.txt", alita_tool.read_text("a.txt") + " ä")
+alita_tool.write_bytes("sub/b.txt", b"B")
+grants.finish()
+answer = [[names, alita_tool.list_files("sub")], before, on_host()]
+""")
+    assert names == [["a.txt", "link", "sub/b.txt", "sub/c.txt", "table.csv"], ["sub/b.txt", "sub/c.txt"]]
+    assert before == []
+    assert kept == HELLO | {"new": None, "new/d.txt": "hello ä", "sub/b.txt": "B"}
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../host/a.txt", "sub/../../x", "sub/.."])
+@pytest.mark.parametrize("call", ["read_text({!r})", "write_text({!r}, 'x')", "list_files({!r})"])
+def test_no_name_leads_out_of_the_workspace(call: str, path: str) -> None:
+    kind, text = inside(f"answer = refused(lambda: alita_tool.{call.format(path)})")
+    assert kind == "PermissionError"
+    assert "outside of the workspace" in text
+
+
+def test_who_may_only_read_writes_no_file_by_its_name() -> None:
+    kind, _ = inside("answer = refused(lambda: alita_tool.write_text('x.txt', 'x'))", "read")
+    assert kind == "PermissionError"
+
+
+def test_a_tool_without_the_grant_is_told_which_one_it_lacks() -> None:
+    kind, text = inside("answer = refused(lambda: grants.module().read_text('a.txt'))")
+    assert (kind, "'workspace'" in text) == ("PermissionError", True)

@@ -35,6 +35,9 @@ async def found(body: str, grants: Grants, imports: str) -> list[Check]:
         ("return str((alita_tool.workspace / name).write_text(name))", '{"workspace": "write"}'),
         ("return str(open(alita_tool.workspace / name, 'ab').close())", '{"workspace": "write"}'),
         ("return (alita_tool.workspace / name).open('r').read()", '{"workspace": "read"}'),
+        ("return alita_tool.read_text(name)", '{"workspace": "read"}'),
+        ("return ''.join(alita_tool.list_files())", '{"workspace": "read"}'),
+        ("return str(alita_tool.write_bytes(name, b'x'))", '{"workspace": "write"}'),
         ("return alita_tool.complete(name)", '{"model": true}'),
         ("return alita_tool.call_tool('csv_query', text=name)", '{"tools": ["csv_query"]}'),
         ("return alita_tool.call_tool(name)", '{"tools": ["NAME"]}'),
@@ -89,6 +92,6 @@ async def test_what_is_asked_for_or_not_used_is_nothing_to_tell(body: str, grant
 
 
 async def test_a_door_that_is_not_there_is_told_those_that_are() -> None:
-    (check,) = await found("return alita_tool.read_text(name)", Grants(workspace="read"), "import alita_tool")
-    assert "read_text" in check.message
+    (check,) = await found("return alita_tool.read_file(name)", Grants(workspace="read"), "import alita_tool")
+    assert "read_file" in check.message
     assert "workspace, a pathlib.Path" in check.fix

@@ -24,7 +24,11 @@ ERRORS: dict[str, type[Exception]] = {
     )
 }  # fmt: skip
 """What an error of the host may be inside; any other is a RuntimeError."""
-_GRANTS = {"complete": "model", "call_tool": "tools", "secret": "secrets", "workspace": "workspace"}
+_FILES = ("read_text", "read_bytes", "write_text", "write_bytes", "list_files")
+_GRANTS = {
+    "complete": "model", "call_tool": "tools", "secret": "secrets", "workspace": "workspace",
+    **dict.fromkeys(_FILES, "workspace"),
+}  # fmt: skip
 _mirrors: list[Mirror] = []
 
 
@@ -38,7 +42,7 @@ def lacks(door: str, what: str = "") -> str:
 
 
 class AlitaTool(ModuleType):
-    """The rights a tool may be granted: `complete`, `call_tool`, `secret` and `workspace`."""
+    """The rights a tool may be granted: `complete`, `call_tool`, `secret`, `workspace` and its files."""
 
     def __init__(self, grants: dict[str, Any], ask: Ask) -> None:
         super().__init__("alita_tool", type(self).__doc__)
@@ -79,6 +83,42 @@ class AlitaTool(ModuleType):
         if self._workspace is None:
             self._workspace = workspace_path(_mirrors[-1])
         return self._workspace
+
+    def read_text(self, path: str) -> str:
+        """The text of a file of the workspace, UTF-8."""
+        return self._file(path, "read_text").read_text(encoding="utf-8")
+
+    def read_bytes(self, path: str) -> bytes:
+        """The bytes of a file of the workspace."""
+        return self._file(path, "read_bytes").read_bytes()
+
+    def write_text(self, path: str, text: str) -> None:
+        """Makes or replaces a file of the workspace, in UTF-8, with the folders above it; needs `write`."""
+        self._new_file(path, "write_text").write_text(text, encoding="utf-8")
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """The same with bytes."""
+        self._new_file(path, "write_bytes").write_bytes(data)
+
+    def list_files(self, folder: str = "") -> list[str]:
+        """Paths of all files in and below a folder of the workspace, relative to the workspace, sorted."""
+        place = self._file(folder, "list_files")
+        return sorted(
+            path.relative_to(self.workspace).as_posix() for path in place.rglob("*") if path.is_file()
+        )
+
+    def _file(self, path: str, door: str) -> PosixPath:
+        if self._grants.get("workspace", "none") == "none":
+            raise PermissionError(lacks(door))
+        place = self.workspace / path
+        if ".." in place.parts or not place.is_relative_to(self.workspace):
+            raise PermissionError(f"{str(path)[:100]!r} lies outside of the workspace")
+        return place
+
+    def _new_file(self, path: str, door: str) -> PosixPath:
+        place = self._file(path, door)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
 
     def _check(self, door: str, grant: str, name: str) -> None:
         granted = self._grants.get(grant, ())
