@@ -104,6 +104,7 @@ def test_the_embedded_interpreter_tells_what_it_lacks_from_the_code(code: str, n
         "from typing import TypedDict\nclass _A(TypedDict):\n    a: int\nclass _B(_A):\n    b: int\n",
         "import json\nfrom dataclasses import dataclass\n@dataclass\nclass _P:\n    a: int\n",
         "_ALL = list(x for x in [1])\n",
+        "from __future__ import annotations\n",
     ],
 )
 def test_what_the_embedded_interpreter_has_passes(code: str) -> None:
