@@ -69,7 +69,7 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=default_home)
     """Where the library lives."""
-    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|monty|[\w.]+:\w+)$")
+    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|monty|[\w.]+:\w+)$")
     """`auto`, `docker`, `bubblewrap`, `monty`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""

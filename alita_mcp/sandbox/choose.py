@@ -17,6 +17,7 @@ from alita_mcp.values import Lock
 BACK_ENDS = {
     "docker": "alita_mcp.sandbox.docker:DockerSandbox",
     "bubblewrap": "alita_mcp.sandbox.bubblewrap:BubblewrapSandbox",
+    "wasm": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox",
     "monty": "alita_mcp.sandbox.monty:MontySandbox",
 }
 """Import strings of the back ends, best first; the order in which `auto` tries them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
@@ -10,40 +10,32 @@ import anyio
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
-from alita_mcp.sandbox.bounds import Bounds, PoolFigures
 from alita_mcp.sandbox.builder import OnLine, build
 from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey, key_of
-from alita_mcp.sandbox.pool import Pool
+from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
+from alita_mcp.sandbox.pooled import PooledSandbox
 from alita_mcp.sandbox.probes import probe_isolation
 from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wire import Confinement, Transport, Worker, WorkerStale
+from alita_mcp.sandbox.wire import Confinement, Transport, Worker
 from alita_mcp.settings import Settings
-from alita_mcp.values import Grants, Limits, Lock
+from alita_mcp.values import Limits, Lock
 
 MAX_BUILD_SECONDS = 600.0
 FEWEST_PROCESSES = 5
 """The back end's own, the supervisor, the process that imported the code, and two while a call's own is forked."""
 DEEPEST = 8
 """Calls of any depth may wait for a build, and a build waits for none."""
-_TRIES = 3
 
 
-class IsolatedSandbox(ABC):
+class IsolatedSandbox(PooledSandbox):
     """A sandbox whose workers are kept between calls; each call is a process of its own in one of them."""
 
     kind: str
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._pool: Pool[WorkerKey, KeptWorker] = Pool(self._start, _bounds(settings))
+        super().__init__(settings)
         self._python_tag = ""
         self._environments = EnvironmentBuilder(self, settings)
-
-    @property
-    def settings(self) -> Settings:
-        """The settings it was made with."""
-        return self._settings
 
     @abstractmethod
     def boot(
@@ -107,23 +99,7 @@ class IsolatedSandbox(ABC):
             raise SandboxRefused(
                 f"A limit of {job.limits.processes} processes is too small: a sandbox takes {FEWEST_PROCESSES}."
             )
-        if broker is None and not job.grants.is_pure:
-            job = job.model_copy(update={"grants": Grants()})
-        key = key_of(job)
-        for attempt in range(_TRIES):
-            fresh = job.fresh or attempt == _TRIES - 1
-            place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)
-            try:
-                async with place as kept:
-                    return await kept.call(job, broker)
-            except WorkerStale:
-                if fresh:
-                    raise
-        raise AssertionError  # the last attempt raises or returns
-
-    def figures(self) -> PoolFigures:
-        """What the kept workers do and did."""
-        return self._pool.figures()
+        return await super().run(job, broker)
 
     async def run_builder(  # noqa: PLR0913 - each is a limit or the work itself
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
@@ -175,10 +151,6 @@ class IsolatedSandbox(ABC):
             tasks.start_soon(self._environments.tend)
             await self._pool.tend()
 
-    async def aclose(self) -> None:
-        """Ends every worker."""
-        await self._pool.aclose()
-
     async def _start(self, key: WorkerKey) -> KeptWorker:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._environments.held(key.environment))
@@ -187,14 +159,3 @@ class IsolatedSandbox(ABC):
             await worker.greet(egress=key.egress)
             self._python_tag = worker.attestation.python_tag
             return KeptWorker(worker, stack.pop_all())
-
-
-def _bounds(settings: Settings) -> Bounds:
-    return Bounds(
-        workers=settings.max_workers,
-        per_key=settings.calls_per_tool,
-        waiting=settings.max_waiting,
-        idle_seconds=settings.idle_seconds,
-        calls=settings.calls_per_worker,
-        memory_bytes=settings.max_sandbox_memory_mb << 20,
-    )

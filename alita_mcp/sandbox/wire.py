@@ -74,7 +74,8 @@ class Transport(Protocol):
 class Confinement(Value):
     """How a back end confines a worker: what the supervisor must attest, and what it must set by itself."""
 
-    demands: Demands
+    demands: Demands | None = None
+    """None: the back end judges by itself."""
     data_bytes: int | None = None
     """RLIMIT_DATA for each process, where no cgroup counts memory."""
     processes: int | None = None
@@ -93,8 +94,9 @@ class Worker:
         self.owes_clean = False
         """Whether a call was answered and what it left is still being removed."""
         self._confinement = confinement
-        self._token = os.urandom(TOKEN_BYTES)
-        self._decoder = Decoder(self._token)
+        self.token = os.urandom(TOKEN_BYTES)
+        """Stands before each frame from inside."""
+        self._decoder = Decoder(self.token)
         self._arrived: deque[Frame] = deque()
         self._sending = anyio.Lock()
         self._attestation: Attestation | None = None
@@ -112,9 +114,23 @@ class Worker:
             SandboxError: it did not start, or is weaker than demanded.
             SandboxRefused: the memory limit is too small for Python itself.
         """
+        found = self._attestation = read_attestation(await self.hear(supervisor_bundle(self.token, egress=egress)))
+        if is_old_python(found):
+            raise SandboxError(f"Python 3.11 or newer is needed in the sandbox; it has {found.python}.")
+        demands = self._confinement.demands
+        if weak := weaknesses(found, demands) if demands else ():
+            raise SandboxError(f"The sandbox is weaker than it must be: {'; '.join(weak)}.")
+
+    async def hear(self, first_words: bytes) -> bytes:
+        """Says the first words on the wire; the attestation that answers them.
+
+        Raises:
+            SandboxError: it did not start.
+            SandboxRefused: the memory limit is too small for Python itself.
+        """
         try:
             with anyio.fail_after(START_SECONDS):
-                await self.transport.send(supervisor_bundle(self._token, egress=egress))
+                await self.transport.send(first_words)
                 frame = await self.next_frame()
         except TimeoutError as late:
             raise SandboxError(f"The sandbox did not start within {START_SECONDS:g} s.") from late
@@ -127,11 +143,7 @@ class Worker:
             raise
         if frame.kind != Kind.HELLO:
             raise SandboxError("The sandbox did not attest itself first.")
-        found = self._attestation = read_attestation(frame.payload)
-        if is_old_python(found):
-            raise SandboxError(f"Python 3.11 or newer is needed in the sandbox; it has {found.python}.")
-        if weak := weaknesses(found, self._confinement.demands):
-            raise SandboxError(f"The sandbox is weaker than it must be: {'; '.join(weak)}.")
+        return frame.payload
 
     def terms(self) -> dict[str, Any]:
         """The part of an order that says what the processes may use."""
@@ -145,10 +157,17 @@ class Worker:
         }
         return {
             "wall_seconds": limits.wall_seconds,
+            "memory_bytes": limits.memory_bytes,
             "output_bytes": limits.output_bytes,
             "result_bytes": limits.result_bytes,
             "rlimits": rlimits,
         }
+
+    def take_over(self, limits: Limits) -> None:
+        """Makes a worker that nothing is left in somebody else's: it has loaded nothing, and other limits hold."""
+        self.limits = limits
+        self.loaded = False
+        self.single_use = ""
 
     async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
         """Sends an order, LOAD, CALL or BUILD, with what it works on.

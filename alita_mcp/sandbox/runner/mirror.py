@@ -10,7 +10,6 @@ import binascii
 import errno
 import io
 import os
-import resource
 from _thread import RLock, get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -166,8 +165,7 @@ class Mirror:
 
     def _lay_file(self, name: str, local: str, size: int, time_ns: int) -> None:
         file = os.open(local, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o000)
-        largest = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-        if size <= MAX_FILE and (size <= largest or largest == resource.RLIM_INFINITY):
+        if size <= min(MAX_FILE, _largest_file()):
             os.ftruncate(file, size)  # a larger one has the size 0 here, and the host refuses to open it
         os.close(file)
         os.utime(local, ns=(time_ns, time_ns))
@@ -272,6 +270,16 @@ class Mirror:
 
 
 _NOTHING = Entry("", "")
+
+
+def _largest_file() -> int:
+    """How many bytes a file may have here."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # the embedded sandbox: its files are bounded together
+        return MAX_FILE
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    return MAX_FILE if limit == resource.RLIM_INFINITY else limit
 
 
 def _plain_kind(entry: Entry) -> str:

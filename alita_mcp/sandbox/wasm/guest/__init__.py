@@ -1,0 +1,1 @@
+"""What runs inside the component, beside CPython 3.14: built into it by `build.py`, never imported by the server."""

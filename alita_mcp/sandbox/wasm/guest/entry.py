@@ -1,0 +1,150 @@
+"""What the worker calls: imports a tool, calls its function once, answers in JSON. One instance lives for one call.
+
+All at module level runs once, when the component is built: the memory after it is what each instance starts with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import linecache
+import os
+import random
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import wit_world
+from alita_mcp.sandbox.runner import failures, grants, shapes
+from alita_mcp.sandbox.strict_json import NotJson, encode_strict
+from alita_mcp.sandbox.wasm.guest import archive, library, waiting
+
+_MAX_QUESTION = 1 << 20
+_LIBRARY = "/python"
+"""Where the standard library lies while the component is built, and never again."""
+
+
+class Tool:
+    """The code of one order and how it is called; made before the import, so that a tool breaks only itself."""
+
+    def __init__(self) -> None:
+        self._function: Any = None
+        self._limits: dict[str, int] = {}
+        self._running = False
+        self._before_call: list[Callable[[], None]] = []
+
+    def load(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Imports the code; an empty dict, or how it failed."""
+        options = order["options"]
+        self._limits = options["limits"]
+        self._prepare(options)
+        return self._import(order["code"], options["function"])
+
+    def call(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """How the call ended, and its result as JSON."""
+        limits = self._limits
+        self._running = True
+        try:
+            for begin in self._before_call:
+                begin()
+            value = self._function(**shapes.to_parameters(self._function, arguments))
+            if isinstance(value, types.CoroutineType):
+                value = asyncio.run(value)
+            grants.finish()
+            data = encode_strict(shapes.to_json(value), limits["result_bytes"], limits["json_depth"])
+        except NotJson as problem:
+            return {"status": "bad_result", "message": str(problem)}, b""
+        except MemoryError as problem:
+            return failures.head("memory", problem), b""
+        except BaseException as problem:
+            return failures.head("error", problem, limits), b""
+        finally:
+            _flush()
+        return {"status": "ok"}, data
+
+    def ask(self, door: str, words: dict[str, Any]) -> Any:
+        """What the host answers at a door of `alita_tool`."""
+        if not self._running:
+            raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
+        question = json.dumps({"door": door, "words": words}, allow_nan=False)
+        if len(question.encode()) > _MAX_QUESTION:
+            raise ValueError(f"a question of {len(question)} bytes is longer than {_MAX_QUESTION}")
+        answer = json.loads(wit_world.ask(question))
+        if "error" in answer:
+            name, message = answer["error"]
+            raise grants.ERRORS.get(name, RuntimeError)(message)
+        return answer["ok"]
+
+    def _prepare(self, options: dict[str, Any]) -> None:
+        for name in _OURS:
+            sys.modules.pop(name, None)
+        random.seed()
+        sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
+        if options["clock_offset_s"]:
+            waiting.shift(options["clock_offset_s"])
+        if options["random_seed"] is not None:
+            self._before_call.append(random.seed)  # the host draws anew for the call
+
+    def _import(self, code: str, name: str) -> dict[str, Any]:
+        module = types.ModuleType("tool")
+        module.__file__ = failures.FILE
+        sys.modules["tool"] = module
+        lines = code.splitlines(keepends=True)
+        linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
+        try:
+            exec(compile(code, failures.FILE, "exec", dont_inherit=True), module.__dict__)
+        except MemoryError as problem:
+            return failures.head("memory", problem)
+        except BaseException as problem:
+            return failures.head("load_failed", problem)
+        finally:
+            _flush()
+        self._function = module.__dict__.get(name)
+        if not callable(self._function):
+            message = f"the module defines no function {name!r}"
+            return {"status": "load_failed", "error_type": "AttributeError", "message": message}
+        return {}
+
+
+class WitWorld(wit_world.WitWorld):
+    """The exports of the component; see `alita.wit`."""
+
+    def load(self, order: str) -> str:
+        """Imports the code of an order."""
+        head = _TOOL.load(json.loads(order))
+        return json.dumps(head) if head else ""
+
+    def call(self, arguments: str) -> str:
+        """Calls the function that was loaded."""
+        head, result = _TOOL.call(json.loads(arguments))
+        return f"{json.dumps(head)}\n{result.decode()}"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+
+
+def _build() -> Tool:
+    """What every instance starts with: the library at hand, nothing of the machine that built it."""
+    shelf = archive.Archive(_LIBRARY)
+    library.make_ready()
+    waiting.install()
+    sys.meta_path.append(shelf)
+    sys.path[:] = []
+    sys.path_importer_cache.clear()
+    sys.argv[:] = ["tool"]
+    os.environ.clear()
+    gc.collect()
+    gc.freeze()
+    return Tool()
+
+
+_TOOL = _build()
+_OURS = [name for name in sys.modules if name.partition(".")[0] in {"alita_guest", "alita_mcp", "tzdata", "wit_world"}]
+"""What no tool imports."""

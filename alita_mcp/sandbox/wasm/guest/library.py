@@ -1,0 +1,82 @@
+"""What of the standard library is made ready in the component's memory, and the few gaps that are filled."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import importlib
+import io
+import os
+import sys
+import types
+import zoneinfo
+
+READY = """
+    array ast asyncio base64 bisect calendar cmath colorsys configparser contextlib contextvars copy csv dataclasses datetime
+    decimal difflib email.message enum fnmatch fractions functools getpass graphlib gzip heapq html html.parser http.client
+    importlib.metadata importlib.resources inspect ipaddress itertools json locale logging math mimetypes numbers operator
+    pathlib pickle platform pprint queue quopri random re reprlib sched secrets shlex shutil sqlite3 statistics string struct
+    tempfile textwrap threading timeit tomllib traceback typing unicodedata unittest.mock urllib.parse urllib.request uuid
+    warnings weakref xml.dom.minidom xml.etree.ElementTree zipfile encodings.ascii encodings.cp1252 encodings.idna
+    encodings.latin_1 encodings.utf_16 encodings.utf_8_sig
+""".split()
+"""Imported while the component is built: for a tool their import costs nothing."""
+_SIZES = {"c_char": 1, "c_short": 2, "c_int": 4, "c_long": 4, "c_size_t": 4, "c_longlong": 8, "c_double": 8}
+
+
+def make_ready() -> None:
+    """Imports what tools use most, and fills the gaps."""
+    for name in READY:
+        importlib.import_module(name)
+    _keep_zones()
+    hashlib.pbkdf2_hmac = _pbkdf2_hmac
+    sys.modules["ctypes"] = _ctypes()
+
+
+def _keep_zones() -> None:
+    """Takes the time zones of `tzdata` into memory."""
+    import tzdata
+    import zoneinfo._common as common
+
+    root = f"{tzdata.__path__[0]}/zoneinfo"
+    zones: dict[str, bytes] = {}
+    for folder, _folders, names in os.walk(root):
+        for name in names:
+            with open(f"{folder}/{name}", "rb") as file:
+                data = file.read()
+            if data.startswith(b"TZif"):
+                zones[f"{folder}/{name}"[len(root) + 1 :]] = data
+
+    def load(key: str) -> io.BytesIO:
+        if key not in zones:
+            raise zoneinfo.ZoneInfoNotFoundError(f"No time zone found with key {key}")
+        return io.BytesIO(zones[key])
+
+    common.load_tzdata = load
+    zoneinfo.available_timezones = lambda: set(zones)
+    zoneinfo.reset_tzpath(to=())
+
+
+def _pbkdf2_hmac(
+    hash_name: str, password: bytes, salt: bytes, iterations: int, dklen: int | None = None
+) -> bytes:
+    """As RFC 8018 has it; `hashlib` takes its own from OpenSSL, which is not here."""
+    if iterations < 1 or (dklen is not None and dklen < 1):
+        raise ValueError("iteration value and key length must be greater than 0")
+    size, derived = hashlib.new(hash_name).digest_size, b""
+    while len(derived) < (dklen or size):
+        step = hmac.digest(password, salt + (len(derived) // size + 1).to_bytes(4), hash_name)
+        block = int.from_bytes(step)
+        for _ in range(iterations - 1):
+            step = hmac.digest(password, step, hash_name)
+            block ^= int.from_bytes(step)
+        derived += block.to_bytes(size)
+    return derived[:dklen]
+
+
+def _ctypes() -> types.ModuleType:
+    """Sizes, for packages that ask for nothing else; a tool that calls C is refused before it runs."""
+    module = types.ModuleType("ctypes")
+    vars(module).update({name: type(name, (), {"size": size}) for name, size in _SIZES.items()})
+    module.sizeof = lambda kind: kind.size  # type: ignore[attr-defined]
+    return module

@@ -1,0 +1,79 @@
+"""Waiting without threads and sockets: sleeps that can be ended, an event loop of timers, executors that run at once."""
+
+from __future__ import annotations
+
+import asyncio
+import asyncio.events
+import time
+from collections.abc import Callable
+from concurrent import futures
+from typing import Any
+
+_STEP_SECONDS = 0.02
+"""The engine ends a call between two steps; in one it waits for the host."""
+
+
+def install() -> None:
+    """Replaces what would wait for what there is not."""
+    time.sleep = _sleep
+    asyncio.new_event_loop = asyncio.events.new_event_loop = _Loop
+    futures.ThreadPoolExecutor.submit = _submit  # type: ignore[method-assign]
+
+
+def shift(offset: int) -> None:
+    """Moves the clocks that only run; the one on the wall is the host's to move. Seconds."""
+    for name in ("monotonic", "perf_counter"):
+        setattr(time, name, _later(getattr(time, name), offset))
+        setattr(time, f"{name}_ns", _later(getattr(time, f"{name}_ns"), offset * 1_000_000_000))
+
+
+def _later(read: Callable[[], Any], offset: int) -> Callable[[], Any]:
+    return lambda: read() + offset
+
+
+def _sleep(
+    seconds: float,
+    /,
+    _sleep: Callable[[float], None] = time.sleep,
+    _now: Callable[[], float] = time.monotonic,
+) -> None:
+    if seconds < 0:
+        raise ValueError("sleep length must be non-negative")
+    end = _now() + seconds
+    while (rest := end - _now()) > 0:
+        _sleep(min(rest, _STEP_SECONDS))
+
+
+class _Loop(asyncio.BaseEventLoop):
+    """Runs callbacks and timers; nothing else can happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = self
+
+    def select(self, timeout: float | None) -> list[Any]:
+        """Lets the time pass until the next timer."""
+        if timeout is None:
+            raise RuntimeError("deadlock: nothing is scheduled and nothing can arrive")
+        if timeout > 0:
+            time.sleep(timeout)
+        return []
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        """Runs it here and now."""
+        return asyncio.wrap_future(_submit(executor, func, *args), loop=self)
+
+    def _process_events(self, event_list: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps who could be woken."""
+
+
+def _submit(_executor: Any, function: Callable[..., Any], /, *args: Any, **words: Any) -> futures.Future[Any]:
+    future: futures.Future[Any] = futures.Future()
+    try:
+        future.set_result(function(*args, **words))
+    except BaseException as problem:
+        future.set_exception(problem)
+    return future

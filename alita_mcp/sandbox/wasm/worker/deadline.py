@@ -1,0 +1,77 @@
+"""Ends what takes too long: a thread that watches the wall clock and the processor time of the thread that computes."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+GRACE_SECONDS = 0.5
+"""How much later than its deadline a call is ended that waits for the host and so looks at no deadline."""
+_LOOK_SECONDS = 0.05
+
+
+class Deadline:
+    """One deadline at a time; `interrupt` reaches code that computes, `abandon` ends the process of code that waits."""
+
+    def __init__(self, interrupt: Callable[[], None], abandon: Callable[[str], None]) -> None:
+        self._interrupt = interrupt
+        self._abandon = abandon
+        self._changed = threading.Condition()
+        self._wall_end: float | None = None
+        self._cpu_end = 0.0
+        self._hit = ""
+        self._cpu = _processor_clock()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def start(self, wall_seconds: float, cpu_seconds: float) -> None:
+        """From now on so many seconds are left."""
+        with self._changed:
+            self._hit = ""
+            self._wall_end = time.monotonic() + wall_seconds
+            self._cpu_end = self._cpu() + cpu_seconds
+            self._changed.notify()
+
+    def stop(self) -> str:
+        """Nothing is watched any more; the limit that was hit, `wall_seconds` or `cpu_seconds`, or nothing."""
+        with self._changed:
+            self._wall_end = None
+            return self._hit
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                self._changed.wait(self._rest())
+                if self._wall_end is None:
+                    continue
+                if self._hit:
+                    if time.monotonic() >= self._wall_end:
+                        self._abandon(self._hit)
+                elif limit := self._over():
+                    self._hit = limit
+                    self._wall_end = time.monotonic() + GRACE_SECONDS
+                    self._interrupt()
+
+    def _rest(self) -> float | None:
+        """Seconds until something may be over; None: nothing is watched."""
+        if self._wall_end is None:
+            return None
+        wall = self._wall_end - time.monotonic()
+        # one thread computes, so processor time never runs ahead of the wall clock
+        cpu = wall if self._hit else max(self._cpu_end - self._cpu(), _LOOK_SECONDS)
+        return max(min(wall, cpu), 0.0)
+
+    def _over(self) -> str:
+        if self._wall_end is not None and time.monotonic() >= self._wall_end:
+            return "wall_seconds"
+        return "cpu_seconds" if self._cpu() >= self._cpu_end else ""
+
+
+def _processor_clock() -> Callable[[], float]:
+    """Seconds of the processor that the main thread used; where no system tells them, the time that passed."""
+    ident = threading.main_thread().ident
+    if os.name == "posix" and hasattr(time, "pthread_getcpuclockid") and ident is not None:
+        clock = time.pthread_getcpuclockid(ident)
+        return lambda: time.clock_gettime(clock)
+    return time.monotonic

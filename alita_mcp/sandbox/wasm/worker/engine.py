@@ -1,0 +1,116 @@
+"""The engine: a compiled component in, instances out, each with a store of its own that bounds what it may use."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from wasmtime import Config, Engine, Store, WasiConfig
+from wasmtime.component import Component, Linker
+
+STACK_BYTES = 3 << 19
+"""More than 2 MB ends the process: the engine does not accept it."""
+SETTINGS = f"epochs, stack {STACK_BYTES}"
+"""What the compiled code depends on besides component and engine; part of its name."""
+_TABLE_ELEMENTS = 200_000
+_INSTANCES = 64
+_NANO = 1_000_000_000
+
+
+def new_engine() -> Engine:
+    """An engine that can end what it runs."""
+    config = Config()
+    config.epoch_interruption = True
+    config.max_wasm_stack = STACK_BYTES
+    return Engine(config)
+
+
+class World:
+    """What an instance sees of its surroundings: a clock on the wall and random numbers, those of this machine or not."""
+
+    def __init__(self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None) -> None:
+        self.is_real = not clock_offset_s and moment is None and random_seed is None
+        self._offset = clock_offset_s
+        self._moment = moment
+        self._seed = random_seed
+        self.begin()
+
+    def begin(self) -> None:
+        """A rehearsed world starts again."""
+        self._began = time.monotonic()
+        seed = self._seed
+        self.random_bytes = secrets.token_bytes if seed is None else random.Random(seed).randbytes  # noqa: S311
+
+    def now(self) -> SimpleNamespace:
+        """The time, as the engine takes it."""
+        if self._moment is not None:
+            passed = int(time.monotonic() - self._began)
+            return SimpleNamespace(seconds=self._moment + passed, nanoseconds=0)
+        seconds, rest = divmod(time.time_ns(), _NANO)
+        return SimpleNamespace(seconds=max(0, seconds + self._offset), nanoseconds=rest)
+
+
+class Instances:
+    """Makes instances of one component; all see one `World`, until it is replaced by another."""
+
+    def __init__(self, compiled: Path, ask: Callable[[str], str]) -> None:
+        self.engine = new_engine()
+        self.world = World()
+        self._component = Component.deserialize_file(self.engine, str(compiled))
+        self._real = self._linker(ask)
+        self._rehearsed = self._linker(ask)
+        self._rehearse(self._rehearsed)
+
+    def _linker(self, ask: Callable[[str], str]) -> Linker:
+        linker = Linker(self.engine)
+        linker.add_wasip2()
+        linker.allow_shadowing = True
+        with linker.root() as root:
+            root.add_func("ask", lambda _store, question: ask(question))
+        return linker
+
+    def _rehearse(self, linker: Linker) -> None:
+        """Puts the world's clock and random numbers in the place of this machine's."""
+
+        def some(_store: object, count: int) -> bytes:
+            return self.world.random_bytes(count)
+
+        def number(_store: object) -> int:
+            return int.from_bytes(self.world.random_bytes(8))
+
+        sources: dict[str, dict[str, Callable[..., Any]]] = {
+            "wasi:clocks/wall-clock": {
+                "now": lambda _store: self.world.now(),
+                "resolution": lambda _store: SimpleNamespace(seconds=0, nanoseconds=1),
+            },
+            "wasi:random/random": {"get-random-bytes": some, "get-random-u64": number},
+            "wasi:random/insecure": {"get-insecure-random-bytes": some, "get-insecure-random-u64": number},
+            "wasi:random/insecure-seed": {"insecure-seed": lambda store: (number(store), number(store))},
+        }
+        with linker.root() as root:
+            for name in self._component.type.imports(self.engine):
+                functions = sources.get(name.partition("@")[0])
+                if functions:
+                    with root.add_instance(name) as source:
+                        for function, answer in functions.items():
+                            source.add_func(function, answer)
+
+    def open(self, memory_bytes: int, write: Callable[[int, bytes], None]) -> tuple[Store, Any]:
+        """A store and the new instance in it; whoever takes them closes the store."""
+        store, wasi = Store(self.engine), WasiConfig()
+        wasi.stdout_custom = lambda data: write(1, data)
+        wasi.stderr_custom = lambda data: write(2, data)
+        store.set_wasi(wasi)
+        store.set_limits(memory_size=memory_bytes, table_elements=_TABLE_ELEMENTS, instances=_INSTANCES)
+        store.set_epoch_deadline(1)
+        try:
+            linker = self._real if self.world.is_real else self._rehearsed
+            return store, linker.instantiate(store, self._component)
+        except BaseException:
+            store.close()
+            raise

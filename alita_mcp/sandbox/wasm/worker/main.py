@@ -1,0 +1,210 @@
+"""One worker process: takes orders, runs each call in an instance of its own, made before the call comes.
+
+It speaks the wire of `frames.py` as the supervisors of other sandboxes do. The code that it is given runs in the
+engine alone; a call that the engine cannot end, since it waits for the host, is ended with this process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wasmtime import Store, WasmtimeError
+
+from alita_mcp.sandbox.frames import Kind
+from alita_mcp.sandbox.wasm.worker import confinement
+from alita_mcp.sandbox.wasm.worker.deadline import Deadline
+from alita_mcp.sandbox.wasm.worker.engine import Instances, World
+from alita_mcp.sandbox.wasm.worker.link import Link
+from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
+
+MAX_HEAD = 64 << 10
+_STATUSES = frozenset({"ok", "error", "load_failed", "bad_result", "memory"})
+"""What the inside may say of itself; the rest is the worker's to find."""
+_HEAD = ("error_type", "error_kinds", "message", "trace")
+_WORLD = ("clock_offset_s", "moment", "random_seed")
+_CLEAN = {"clean": True}
+
+
+class Ready(NamedTuple):
+    """An instance that has imported the code and waits for its call."""
+
+    store: Store
+    call: Any
+    seconds: float
+
+
+class Worker:
+    """One order after the other, one instance at a time."""
+
+    def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
+        self._link = link
+        self._base_bytes = base_bytes
+        self._instances = Instances(compiled, self._ask)
+        self._deadline = Deadline(self._instances.engine.increment_epoch, self._abandon)
+        self._order: dict[str, Any] = {}
+        self._code = ""
+        self._output = Output(0, lambda: None)
+        self._ready: Ready | None = None
+        self._payload = bytearray()
+        self._asked = 0
+        self._kind = Kind.LOADED
+
+    def run(self) -> None:
+        """Serves until the host closes the wire."""
+        while True:
+            frame = self._link.receive()
+            if frame.kind == Kind.PAYLOAD:
+                self._payload += frame.payload
+            elif frame.kind == Kind.LOAD:
+                self._load(json.loads(frame.payload), json.loads(self._taken()))
+            elif frame.kind == Kind.CALL:
+                self._call(self._taken().decode())
+
+    def _taken(self) -> bytes:
+        payload, self._payload = bytes(self._payload), bytearray()
+        return payload
+
+    def _load(self, order: dict[str, Any], code: str) -> None:
+        self._drop()
+        self._order, self._code, self._kind = order, code, Kind.LOADED
+        self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
+        self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
+        head = self._prepare()
+        if head["status"] != "ok":
+            self._send_output()
+        self._link.send_json(Kind.LOADED, head)
+
+    def _prepare(self) -> dict[str, Any]:
+        """Makes the instance of the next call; how the import went."""
+        limits, started = self._order["rlimits"], time.monotonic()
+        self._output.clear()
+        self._instances.world.begin()
+        self._deadline.start(self._order["wall_seconds"], limits["cpu_seconds"])
+        store = None
+        try:
+            store, instance = self._instances.open(
+                self._base_bytes + self._order["memory_bytes"], lambda *piece: self._output.take(*piece)
+            )
+            load, call = (instance.get_func(store, name) for name in ("load", "call"))
+            words = {"code": self._code, "options": self._order["options"]}
+            answer = load(store, json.dumps(words))
+            head = self._head(answer.encode(), "load_failed") if answer else {"status": "ok"}
+        except WasmtimeError as trap:
+            head = self._trapped(trap, loading=True)
+        if limit := self._deadline.stop():
+            head = self._overdue(limit, loading=True)
+        seconds = time.monotonic() - started
+        if head["status"] == "ok" and store is not None:
+            self._ready = Ready(store, call, seconds)
+        elif store is not None:
+            store.close()
+        return {**head, "seconds": seconds}
+
+    def _call(self, arguments: str) -> None:
+        self._kind = Kind.RESULT
+        if self._ready is None:
+            self._link.send_json(Kind.CLEAN, {"clean": False})
+            os._exit(0)
+        ready, self._ready = self._ready, None
+        self._asked = 0
+        limits, started = self._order["rlimits"], time.monotonic()
+        self._output.clear()
+        self._instances.world.begin()
+        self._deadline.start(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
+        result = b""
+        try:
+            first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
+            head = self._head(first, "error")
+        except WasmtimeError as trap:
+            head = self._trapped(trap, loading=False)
+        if limit := self._deadline.stop():
+            head = self._overdue(limit, loading=False)
+        ready.store.close()
+        self._finish(head, result, time.monotonic() - started)
+
+    def _finish(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
+        """Tells how the call ended, then makes the next one's instance while the caller reads."""
+        largest = self._order["result_bytes"] + MAX_HEAD
+        if head["status"] == "ok" and len(result) <= largest:
+            self._link.send(Kind.CHUNK, result)
+        elif head["status"] == "ok":
+            head = {"status": "crashed", "message": f"answered {len(result)} bytes where {largest} may be"}
+        self._send_output()
+        self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+        if self._order["once"] or self._prepare()["status"] == "ok":
+            self._link.send_json(Kind.CLEAN, _CLEAN)
+        else:
+            self._link.send_json(Kind.CLEAN, {"clean": False})
+
+    def _drop(self) -> None:
+        if self._ready is not None:
+            self._ready.store.close()
+            self._ready = None
+
+    def _send_output(self) -> None:
+        for stream, kept in self._output.kept.items():
+            if kept:
+                self._link.send(Kind.OUTPUT, bytes(kept), stream)
+
+    def _head(self, data: bytes, failed: str) -> dict[str, Any]:
+        """What the inside says about itself, as far as it may."""
+        garbage = {"status": "crashed", "message": "answered garbage"}
+        if len(data) > MAX_HEAD:
+            return garbage
+        try:
+            head = json.loads(data)
+            status = head["status"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return garbage
+        if not isinstance(status, str) or status not in _STATUSES:
+            return garbage
+        return {"status": status, **{name: head[name] for name in _HEAD if name in head}}
+
+    def _trapped(self, trap: WasmtimeError, *, loading: bool) -> dict[str, Any]:
+        """How a call ended that the engine ended."""
+        if self._output.flooded:
+            limit = FLOOD * self._order["output_bytes"]
+            message = f"wrote more than {limit} bytes to stdout and stderr ({FLOOD} x output_bytes)"
+            return {"status": "output_flood", "message": message}
+        reason = str(trap)
+        if "call stack exhausted" in reason:
+            status = "load_failed" if loading else "error"
+            kinds = ["builtins.RecursionError", "builtins.RuntimeError", "builtins.Exception", "builtins.BaseException"]
+            return {"status": status, "error_type": "RecursionError", "error_kinds": kinds,
+                    "message": "the stack of the engine is exhausted"}  # fmt: skip
+        return {"status": "crashed", "message": f"the interpreter ended: {reason.splitlines()[-1][:300]}"}
+
+    def _overdue(self, limit: str, *, loading: bool) -> dict[str, Any]:
+        where = ", while the module was imported" if loading else ""
+        seconds = self._order["wall_seconds"] if limit == "wall_seconds" else self._order["rlimits"][limit]
+        return {"status": "timeout", "message": f"took more than {seconds:g} s ({limit}){where}"}
+
+    def _abandon(self, limit: str) -> None:
+        """Ends a call that the engine cannot end, and this process with it."""
+        head = self._overdue(limit, loading=self._kind == Kind.LOADED)
+        self._send_output()
+        self._link.send_json(self._kind, {**head, "seconds": self._order["wall_seconds"]})
+        os._exit(0)
+
+    def _ask(self, question: str) -> str:
+        """What the host answers to a question of the call that runs."""
+        self._asked += 1
+        self._link.send(Kind.ASK, question.encode("utf-8", "replace"), self._asked)
+        while True:
+            frame = self._link.receive()
+            if frame.kind == Kind.ANSWER and frame.stream == self._asked:
+                return frame.payload.decode()
+
+
+def main() -> None:
+    """Entry of the process: the first frame says what to load and by which token the host knows its worker."""
+    link = Link(0, 1)
+    words = json.loads(link.receive().payload)
+    link.admit(bytes.fromhex(words["token"]))
+    worker = Worker(link, Path(words["compiled"]), words["base_bytes"])
+    link.send_json(Kind.HELLO, confinement.confine())
+    worker.run()
