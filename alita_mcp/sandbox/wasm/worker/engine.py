@@ -31,9 +31,11 @@ def new_engine() -> Engine:
 
 
 class World:
-    """What an instance sees of its surroundings: a clock on the wall and random numbers, those of this machine or not."""
+    """What an instance sees of its surroundings: a clock on the wall and random numbers."""
 
-    def __init__(self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None) -> None:
+    def __init__(
+        self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None
+    ) -> None:
         self.is_real = not clock_offset_s and moment is None and random_seed is None
         self._offset = clock_offset_s
         self._moment = moment
