@@ -1,4 +1,4 @@
-"""Answers `initialize` before the SDK is loaded, with the standard library alone.
+"""Answers `initialize` and `server/discover` before the SDK is loaded, with the standard library alone.
 
 Loading the SDK takes most of a start, seconds on a busy machine, and some clients give a server three and then drop it
 without a word. The server reads the same request again once it is there, and its answer, the same, stays here.
@@ -18,6 +18,8 @@ from alita_mcp.server.instructions import INSTRUCTIONS
 
 HANDSHAKES = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions that begin with `initialize`; the last answers any other."""
+MODERN = "2026-07-28"
+"""The protocol version without a handshake: its clients begin with `server/discover`."""
 WAIT_S = 0.05
 """How long a client may take to write its first line; one that takes longer is answered by the SDK."""
 MAX_LINE = 65_536
@@ -28,6 +30,9 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},
 }
+EXTENSIONS: dict[str, Any] = {"io.modelcontextprotocol/tasks": {}}
+_SERVER = {"name": "alita", "title": "alita", "version": __version__}
+_META = "io.modelcontextprotocol/"
 
 
 class Greeting(NamedTuple):
@@ -43,7 +48,7 @@ NO_GREETING = Greeting()
 
 
 def greet(reads: int, writes: int) -> Greeting:
-    """Answers the first line that a client writes, if it is a plain `initialize`; all else waits for the server."""
+    """Answers a client's first line, if it is one of the two in plain words; all else waits for the server."""
     mode = os.fstat(reads).st_mode
     if sys.platform == "win32" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return Greeting()
@@ -51,42 +56,82 @@ def greet(reads: int, writes: int) -> Greeting:
         return Greeting()
     read = os.read(reads, MAX_LINE)
     line, end, _ = read.partition(b"\n")
-    request = _plain_initialize(line) if end else None
-    if request is None:
+    answer = _answer_to(line) if end else None
+    if answer is None:
         return Greeting(read)
-    answer = {"jsonrpc": "2.0", "id": request["id"], "result": result_for(request["params"])}
     try:
         os.write(writes, json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     except OSError:  # nobody reads any more: the server finds that out, too
         return Greeting(read)
-    return Greeting(read, request["id"])
+    return Greeting(read, answer["id"])
 
 
-def result_for(params: dict[str, Any]) -> dict[str, Any]:
-    """The result of `initialize`, as the server gives it."""
-    asked = params["protocolVersion"]
+def initialized(asked: str) -> dict[str, Any]:
+    """The result of `initialize`, as the server gives it to a client that asks for a protocol version."""
     return {
         "capabilities": CAPABILITIES,
         "instructions": INSTRUCTIONS,
         "protocolVersion": asked if asked in HANDSHAKES else HANDSHAKES[-1],
-        "serverInfo": {"name": "alita", "title": "alita", "version": __version__},
+        "serverInfo": _SERVER,
     }
 
 
-def _plain_initialize(line: bytes) -> dict[str, Any] | None:
-    """The request, if the SDK would surely take it."""
+def discovered() -> dict[str, Any]:
+    """The result of `server/discover`, as the server gives it."""
+    return {
+        "cacheScope": "private",
+        "capabilities": {**CAPABILITIES, "extensions": EXTENSIONS},
+        "instructions": INSTRUCTIONS,
+        "resultType": "complete",
+        "supportedVersions": [MODERN],
+        "ttlMs": 0,
+        "_meta": {f"{_META}serverInfo": _SERVER},
+    }
+
+
+def _answer_to(line: bytes) -> dict[str, Any] | None:
+    """The answer to a request that the SDK would surely take."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(said, dict) or said.get("jsonrpc") != "2.0" or said.get("method") != "initialize":
+    if not isinstance(said, dict) or said.get("jsonrpc") != "2.0" or type(said.get("id")) not in (int, str):
         return None
-    params, number = said.get("params"), said.get("id")
-    if type(number) not in (int, str) or not isinstance(params, dict):
+    params = said.get("params")
+    if not isinstance(params, dict):
         return None
-    client, capabilities = params.get("clientInfo"), params.get("capabilities")
-    if not isinstance(params.get("protocolVersion"), str) or not isinstance(client, dict):
-        return None
-    named = isinstance(client.get("name"), str) and isinstance(client.get("version"), str)
-    plain = isinstance(capabilities, dict) and all(isinstance(each, dict) for each in capabilities.values())
-    return said if named and plain and not params.get("_meta") else None
+    result = None
+    if said.get("method") == "initialize" and _is_plain_initialize(params):
+        result = initialized(params["protocolVersion"])
+    elif said.get("method") == "server/discover" and _is_plain_discover(params):
+        result = discovered()
+    return result and {"jsonrpc": "2.0", "id": said["id"], "result": result}
+
+
+def _is_plain_initialize(params: dict[str, Any]) -> bool:
+    version, capabilities = params.get("protocolVersion"), params.get("capabilities")
+    plain = (
+        isinstance(version, str) and _is_client(params.get("clientInfo")) and _are_capabilities(capabilities)
+    )
+    return plain and not params.get("_meta")
+
+
+def _is_plain_discover(params: dict[str, Any]) -> bool:
+    meta = params.get("_meta")
+    if (
+        set(params) != {"_meta"}
+        or not isinstance(meta, dict)
+        or meta.get(f"{_META}protocolVersion") != MODERN
+    ):
+        return False
+    return _is_client(meta.get(f"{_META}clientInfo")) and _are_capabilities(
+        meta.get(f"{_META}clientCapabilities")
+    )
+
+
+def _is_client(client: Any) -> bool:
+    return isinstance(client, dict) and all(isinstance(client.get(word), str) for word in ("name", "version"))
+
+
+def _are_capabilities(capabilities: Any) -> bool:
+    return isinstance(capabilities, dict) and all(isinstance(each, dict) for each in capabilities.values())

@@ -1,4 +1,4 @@
-"""The answer to `initialize` that needs no SDK: the same as the server's, once, and only to a plain request."""
+"""The answers that need no SDK: the same as the server's, once, and only to plain requests."""
 
 from __future__ import annotations
 
@@ -26,6 +26,17 @@ CLIENT = {"name": "somebody", "version": "1"}
 def initialize(**changes: Any) -> dict[str, Any]:
     params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
     return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params} | changes
+
+
+def discover(**changes: Any) -> dict[str, Any]:
+    words = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": CLIENT}
+    meta = {f"io.modelcontextprotocol/{name}": value for name, value in words.items()}
+    return {"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {"_meta": meta}} | changes
+
+
+def with_meta(**changes: Any) -> dict[str, Any]:
+    changed = {f"io.modelcontextprotocol/{name}": value for name, value in changes.items()}
+    return discover(params={"_meta": discover()["params"]["_meta"] | changed})
 
 
 def line(message: Any) -> bytes:
@@ -62,8 +73,16 @@ async def test_the_words_are_those_of_the_server(settings: Settings) -> None:
     async with connected(build_server(settings), "legacy") as client:
         told = client.session.initialize_result
     assert told is not None
-    asked = {"protocolVersion": told.protocol_version}
-    assert greeting.result_for(asked) == told.model_dump(by_alias=True, mode="json", exclude_none=True)
+    words = greeting.initialized(told.protocol_version)
+    assert words == told.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+@pytest.mark.process
+def test_the_words_of_the_modern_protocol_are_those_of_the_server(home: Path) -> None:
+    # the second request is not the first line, so that the server itself answers it
+    said = [discover(id="a"), discover(id="b")]
+    first, second = served(home, said)
+    assert first["result"] == second["result"] == greeting.discovered()
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_PROTOCOL_VERSIONS, "2026-07-28", "1999-01-01", ""])
@@ -94,6 +113,7 @@ def test_a_plain_request_is_answered_at_once(
         line(initialize())[:-1],
         line(initialize(jsonrpc="1.0")),
         line(initialize(method="server/discover")),
+        line(discover(method="initialize")),
         line(initialize(method="ping")),
         line(initialize(id=None)),
         line(initialize(id=True)),
@@ -105,6 +125,12 @@ def test_a_plain_request_is_answered_at_once(
         line(initialize(params={"protocolVersion": "2025-11-25", "capabilities": [], "clientInfo": CLIENT})),
         line(initialize(params={"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}})),
         line(initialize(params=initialize()["params"] | {"_meta": {"x": 1}})),
+        line(discover(params={})),
+        line(discover(params={"_meta": None})),
+        line(discover(params=discover()["params"] | {"more": 1})),
+        line(with_meta(protocolVersion="2027-01-01")),
+        line(with_meta(clientCapabilities=None)),
+        line(with_meta(clientInfo={"name": "x"})),
     ],
 )
 def test_all_else_waits_for_the_server(pipes: tuple[int, int, int, int], written: bytes) -> None:
@@ -128,6 +154,24 @@ def test_a_client_that_is_gone_leaves_its_request_to_the_server(pipes: tuple[int
     os.close(gone_writes)
 
 
+def test_the_modern_request_is_answered_at_once(pipes: tuple[int, int, int, int]) -> None:
+    result, written = greeted(pipes, line(discover(id="x")))
+    assert result == Greeting(line(discover(id="x")), "x")
+    assert types.DiscoverResult.model_validate(json.loads(written)["result"]).supported_versions == [
+        "2026-07-28"
+    ]
+
+
+def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a server process answers to these lines."""
+    done = subprocess.run(
+        [sys.executable, "-m", "alita_mcp.server.entry"],
+        input=b"".join(map(line, said)), env={**os.environ, "ALITA_HOME": str(home)},
+        capture_output=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    return [json.loads(each) for each in done.stdout.splitlines()]
+
+
 @pytest.mark.process
 def test_the_answer_comes_once_and_the_session_goes_on(home: Path) -> None:
     said = [
@@ -136,12 +180,7 @@ def test_the_answer_comes_once_and_the_session_goes_on(home: Path) -> None:
         {"jsonrpc": "2.0", "id": "b", "method": "ping"},
         {"jsonrpc": "2.0", "id": "c", "method": "tools/list"},
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "alita_mcp.server.entry"],
-        input=b"".join(map(line, said)), env={**os.environ, "ALITA_HOME": str(home)},
-        capture_output=True, timeout=PATIENCE_S, check=False,
-    )  # fmt: skip
-    answers = [json.loads(each) for each in done.stdout.splitlines()]
+    answers = served(home, said)
     assert [each["id"] for each in answers if "id" in each] == ["a", "b", "c"]
     assert answers[0]["result"]["serverInfo"]["name"] == "alita"
 
