@@ -62,10 +62,10 @@ async def test_a_named_one_that_does_not_isolate_is_refused_with_the_reason(
     assert all(made.closed for made in Isolating.made)
 
 
-async def test_monty_by_name_runs_code(settings: Settings) -> None:
+async def test_the_embedded_one_by_name_runs_code(settings: Settings) -> None:
     with anyio.fail_after(60):
-        sandbox = await open_sandbox(with_sandbox(settings, "monty"))
-        assert sandbox.kind == "monty"
+        sandbox = await open_sandbox(with_sandbox(settings, "wasm"))
+        assert sandbox.kind == "wasm"
         assert (await sandbox.run(JOB)).value == 7
         await sandbox.aclose()
 
@@ -96,7 +96,7 @@ async def test_auto_ends_with_the_embedded_one_where_nothing_is_installed() -> N
             [sys.executable, "-c", NO_ENGINE], env=bare, stderr=subprocess.STDOUT
         )
 
-    assert result.stdout.decode().splitlines() == ["monty ['monty']", "True"]
+    assert result.stdout.decode().splitlines() == ["wasm ['wasm']", "True"]
 
 
 @pytest.mark.docker

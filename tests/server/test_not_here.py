@@ -22,7 +22,7 @@ from tests.server.in_memory import Build, connected, names_of, refused, succeede
 
 NO_MODEL = "needs a model: set ALITA_MODEL"
 NO_FOLDER = "needs a folder: set ALITA_WORKSPACE"
-PURE = "needs Docker or bubblewrap: the monty sandbox serves no grants"
+PURE = "needs Docker or bubblewrap: the wasm sandbox serves no grants"
 
 
 @pytest.fixture
@@ -134,7 +134,9 @@ async def test_places_of_the_list_go_to_tools_that_can_run(
 async def test_the_list_starts_no_sandbox_and_changes_when_one_is_chosen(
     settings: Settings, granted: dict[str, Any]
 ) -> None:
-    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
+    by_import = settings.model_copy(
+        update=granted | {"sandbox": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox"}
+    )
     lazy = LazySandbox(by_import)
     async with opened(by_import, lazy) as app:
         told = anyio.Event()
@@ -150,7 +152,9 @@ async def test_the_list_starts_no_sandbox_and_changes_when_one_is_chosen(
 async def test_a_search_knows_the_sandbox_before_it_promises_a_tool_that_depends_on_it(
     settings: Settings, granted: dict[str, Any]
 ) -> None:
-    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
+    by_import = settings.model_copy(
+        update=granted | {"sandbox": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox"}
+    )
     lazy = LazySandbox(by_import)
     async with opened(by_import, lazy) as app:
         await app.search("business days between two dates", 1)
