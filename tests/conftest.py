@@ -18,6 +18,7 @@ from typing import Any
 
 import anyio
 import coverage
+import platformdirs
 import pytest
 
 from alita_mcp.library.opening import open_library
@@ -30,6 +31,8 @@ from alita_mcp.verification import input_source
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")
+CACHE = {"XDG_CACHE_HOME": platformdirs.user_cache_dir()}
+"""Where Linux keeps the component of a checkout: for processes that are shown another home of the user."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
 

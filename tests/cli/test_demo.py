@@ -18,6 +18,7 @@ from alita_mcp.cli.demo_scene import DemoFailed, Scene, expect
 from alita_mcp.cli.demo_steps import STEPS, play
 from alita_mcp.settings import Settings
 from tests.cli.conftest import PATIENCE_S
+from tests.conftest import CACHE
 
 DEMO = [sys.executable, "-m", "alita_mcp.cli.main", "demo"]
 
@@ -32,6 +33,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
     return {
         "PATH": str(empty),
         "HOME": str(tmp_path / "nobody"),
+        **CACHE,
         "TMPDIR": str(temporary),
         "DOCKER_HOST": "tcp://127.0.0.1:9",
         "http_proxy": nowhere,

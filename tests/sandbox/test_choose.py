@@ -14,6 +14,7 @@ from alita_mcp.sandbox.choose import BACK_ENDS, LazySandbox, open_sandbox, probe
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
+from tests.conftest import CACHE
 from tests.sandbox.other_back_ends import Isolating
 
 HERE = "tests.sandbox.other_back_ends"
@@ -90,7 +91,7 @@ anyio.run(main)
 
 @pytest.mark.process
 async def test_auto_ends_with_the_embedded_one_where_nothing_is_installed() -> None:
-    bare = {"PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:1", "HOME": "/nowhere"}
+    bare = {"PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:1", "HOME": "/nowhere", **CACHE}
     with anyio.fail_after(120):
         result = await anyio.run_process(
             [sys.executable, "-c", NO_ENGINE], env=bare, stderr=subprocess.STDOUT
