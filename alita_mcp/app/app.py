@@ -97,21 +97,12 @@ class App:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
         return self._calls.runnable.why_not(manifest)
 
-    async def announce_choice(self, sandbox: LazySandbox) -> None:
-        """Once the sandbox is chosen, tells who lists tools where its kind takes some off the list."""
-        await sandbox.until_chosen()
-        before = self._promotion.names
-        if {entry.name for entry in self.listed()} != before:
-            self.library.listeners.tell()
-
     async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
 
         `asker` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
-        for entry in self.library.tools.some(hit.name for hit in found.results).values():
-            await self._calls.runnable.learn_kind(entry.manifest)
         self.library.calls.record_search(query, found, asker.client)
         if self._learning is not None:
             self._learning.searched(asker, query, found)
@@ -278,7 +269,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         stack.push_async_callback(_close_sandbox, chosen)
-        tasks = await stack.enter_async_context(_tended(chosen))
+        await stack.enter_async_context(_tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
@@ -292,8 +283,6 @@ async def open_app(
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
-        if isinstance(chosen, LazySandbox):
-            tasks.start_soon(app.announce_choice, chosen)
         yield app
 
 

@@ -17,9 +17,9 @@ def add_commands(family: Family) -> None:
     parser = family.add("demo", demo, "watch a tool being made, proved, used and found again")
     parser.add_argument(
         "--sandbox",
-        default="monty",
-        choices=("monty", "bubblewrap", "docker", "auto"),
-        help="where tools run; monty, the default, works everywhere",
+        default="wasm",
+        choices=("wasm", "bubblewrap", "docker", "auto"),
+        help="where tools run; wasm, the default, works everywhere",
     )
 
 

@@ -40,7 +40,7 @@ def add_commands(family: Family) -> None:
         nargs="?",
         const="",
         metavar="KIND",
-        help="try every claim about a sandbox: docker, bubblewrap, monty, module:Class or all;"
+        help="try every claim about a sandbox: docker, bubblewrap, wasm, module:Class or all;"
         " without a KIND the one that is set",
     )
     doctor_parser.add_argument(

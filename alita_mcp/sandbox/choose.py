@@ -18,11 +18,8 @@ BACK_ENDS = {
     "docker": "alita_mcp.sandbox.docker:DockerSandbox",
     "bubblewrap": "alita_mcp.sandbox.bubblewrap:BubblewrapSandbox",
     "wasm": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox",
-    "monty": "alita_mcp.sandbox.monty:MontySandbox",
 }
 """Import strings of the back ends, best first; the order in which `auto` tries them."""
-PURE_KINDS = frozenset({"monty"})
-"""Kinds that offer pure computation only: no grants and no packages."""
 UNCHOSEN = "unchosen"
 
 
@@ -188,7 +185,7 @@ def _load(name: str) -> Callable[[Settings], Sandbox]:
     except (ImportError, AttributeError, ValueError) as problem:
         raise SandboxUnavailable(
             f"{BACK_ENDS.get(name, name)} cannot be loaded: {problem}",
-            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, monty or the import string module:Class.",
+            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, wasm or the import string module:Class.",
         ) from problem
 
 
