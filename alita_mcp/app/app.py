@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 import anyio
@@ -15,6 +15,7 @@ from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
+from alita_mcp.app.preparing import prepare_early, told_of_preparation
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.command import alita_command
@@ -96,6 +97,10 @@ class App:
     def why_not(self, manifest: Manifest) -> str:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
         return self._calls.runnable.why_not(manifest)
+
+    def told_of_preparation(self, on_stage: OnStage) -> AbstractAsyncContextManager[None]:
+        """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
+        return told_of_preparation(self.sandbox, on_stage)
 
     async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
@@ -263,8 +268,12 @@ async def open_app(
     sandbox: Sandbox | None = None,
     model: LanguageModel | None = None,
     models: ModelRoom | None = None,
+    serves: bool = False,
 ) -> AsyncIterator[App]:
-    """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all."""
+    """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
+
+    One that serves begins early with what a machine must do once before tools can run.
+    """
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
@@ -283,6 +292,8 @@ async def open_app(
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
+        if serves and isinstance(chosen, LazySandbox):
+            tasks.start_soon(prepare_early, settings, chosen)
         yield app
 
 

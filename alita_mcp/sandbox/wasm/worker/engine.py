@@ -13,10 +13,8 @@ from typing import Any
 from wasmtime import Config, Engine, Store, WasiConfig
 from wasmtime.component import Component, Linker
 
-STACK_BYTES = 3 << 19
-"""More than 2 MB ends the process: the engine does not accept it."""
-SETTINGS = f"epochs, stack {STACK_BYTES}"
-"""What the compiled code depends on besides component and engine; part of its name."""
+from alita_mcp.sandbox.wasm.worker.tuning import STACK_BYTES
+
 _TABLE_ELEMENTS = 200_000
 _INSTANCES = 64
 _NANO = 1_000_000_000
