@@ -157,7 +157,12 @@ async def _load(worker: Worker, job: Job) -> Outcome:
         "grants": job.grants.model_dump(mode="json"),
     }
     calls = 0 if job.grants.is_pure else limits.broker_calls
-    words = worker.terms() | {"variables": variables, "options": options, "broker_calls": calls, "once": job.fresh}
+    words = worker.terms() | {
+        "variables": variables,
+        "options": options,
+        "broker_calls": calls,
+        "once": job.fresh,
+    }
     await worker.order(Kind.LOAD, words, json.dumps(job.code).encode())
     outcome = Outcome(limits, Kind.LOADED)
     while not outcome.take(await worker.next_frame()):

@@ -114,7 +114,9 @@ class Worker:
             SandboxError: it did not start, or is weaker than demanded.
             SandboxRefused: the memory limit is too small for Python itself.
         """
-        found = self._attestation = read_attestation(await self.hear(supervisor_bundle(self.token, egress=egress)))
+        found = self._attestation = read_attestation(
+            await self.hear(supervisor_bundle(self.token, egress=egress))
+        )
         if is_old_python(found):
             raise SandboxError(f"Python 3.11 or newer is needed in the sandbox; it has {found.python}.")
         demands = self._confinement.demands

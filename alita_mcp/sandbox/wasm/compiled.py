@@ -24,10 +24,10 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.seam import Progress
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.process import command, environment
+from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
 _MODULE = "alita_mcp.sandbox.wasm.worker.compile"
-_SETTINGS = "1"
 
 
 class Compiled(Value):
@@ -45,7 +45,7 @@ def folder() -> Path:
 
 def name_of(component: Component) -> str:
     """Names what it depends on: component, engine and its settings, machine."""
-    parts = [component.sha256, metadata.version("wasmtime"), _SETTINGS, sys.platform, platform.machine()]
+    parts = [component.sha256, metadata.version("wasmtime"), SETTINGS, sys.platform, platform.machine()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
@@ -63,7 +63,9 @@ def _compile(component: Component) -> Compiled:
     if not record.is_file():
         aside = target.with_suffix(f".{os.getpid()}")
         words = command(_MODULE, str(component.path), str(aside))
-        done = subprocess.run(words, env=environment(), capture_output=True, check=False, cwd=os.path.abspath(os.sep))
+        done = subprocess.run(
+            words, env=environment(), capture_output=True, check=False, cwd=os.path.abspath(os.sep)
+        )
         if done.returncode:
             raise SandboxError(f"Compiling failed: {done.stderr.decode(errors='replace')[-500:]}")
         found = json.loads(done.stdout)

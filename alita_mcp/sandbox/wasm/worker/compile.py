@@ -18,7 +18,7 @@ _MOST_PAGES = 1 << 14
 
 def compile_component(component: Path, target: Path) -> dict[str, float]:
     """Writes the compiled component; the bytes that an instance takes before it does anything, and what it cost."""
-    compiled = Component.from_file(new_engine(), str(component)).serialize()
+    compiled = Component.from_file(new_engine(compiles=True), str(component)).serialize()
     with target.open("wb") as file:
         file.write(compiled)
         file.flush()

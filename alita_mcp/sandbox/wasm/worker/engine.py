@@ -10,30 +10,36 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from wasmtime import Config, Engine, Store, WasiConfig
+from wasmtime import Config, Engine, Store, WasiConfig, WasmtimeError
 from wasmtime.component import Component, Linker
 
-STACK_BYTES = 3 << 19
-"""More than 2 MB ends the process: the engine does not accept it."""
-SETTINGS = f"epochs, stack {STACK_BYTES}"
-"""What the compiled code depends on besides component and engine; part of its name."""
+from alita_mcp.sandbox.wasm.worker.features import OFF, STACK_BYTES
+from alita_mcp.sandbox.wasm.worker.strings import Bounded
+
+MAX_RANDOM_BYTES = 1 << 20
+"""At a time, in a rehearsal; the engine bounds its own source."""
 _TABLE_ELEMENTS = 200_000
 _INSTANCES = 64
 _NANO = 1_000_000_000
 
 
-def new_engine() -> Engine:
-    """An engine that can end what it runs."""
+def new_engine(*, compiles: bool = False) -> Engine:
+    """An engine that can end what it runs, and knows no more of WebAssembly than the component needs."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = STACK_BYTES
+    config.parallel_compilation = compiles
+    for feature in OFF:
+        setattr(config, feature, False)
     return Engine(config)
 
 
 class World:
     """What an instance sees of its surroundings: a clock on the wall and random numbers, those of this machine or not."""
 
-    def __init__(self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None) -> None:
+    def __init__(
+        self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None
+    ) -> None:
         self.is_real = not clock_offset_s and moment is None and random_seed is None
         self._offset = clock_offset_s
         self._moment = moment
@@ -60,6 +66,7 @@ class Instances:
 
     def __init__(self, compiled: Path, ask: Callable[[str], str]) -> None:
         self.engine = new_engine()
+        self.strings = Bounded()
         self.world = World()
         self._component = Component.deserialize_file(self.engine, str(compiled))
         self._real = self._linker(ask)
@@ -78,6 +85,8 @@ class Instances:
         """Puts the world's clock and random numbers in the place of this machine's."""
 
         def some(_store: object, count: int) -> bytes:
+            if count > MAX_RANDOM_BYTES:
+                raise WasmtimeError(f"it asked for {count} random bytes where {MAX_RANDOM_BYTES} may be")
             return self.world.random_bytes(count)
 
         def number(_store: object) -> int:
