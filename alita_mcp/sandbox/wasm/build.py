@@ -1,4 +1,4 @@
-"""Builds the component: the guest and what it uses, staged and handed to `componentize-py`. Run when a package is made."""
+"""Builds the component: the guest and what it uses, staged and handed to `componentize-py`."""
 
 from __future__ import annotations
 
@@ -70,10 +70,13 @@ def _command(stage: Path, made: Path) -> list[str]:
 def main() -> None:
     """`python -m alita_mcp.sandbox.wasm.build`: builds where this checkout's component is kept."""
     found = {name: metadata.version(name.partition("==")[0]) for name in TOOLS}
-    wrong = [f"{name}, found {version}" for name, version in found.items() if not name.endswith(f"=={version}")]
+    wrong = [
+        f"{name}, found {version}" for name, version in found.items() if not name.endswith(f"=={version}")
+    ]
     if wrong:
         sys.exit(f"The component is built with {'; '.join(wrong)}.")
     print(build(build_folder()))  # noqa: T201 - a program for people
+
 
 if __name__ == "__main__":
     main()

@@ -1,4 +1,4 @@
-"""The component compiled for this machine, once for each version of the engine: in a private folder, checked before use.
+"""The component compiled for this machine, once for each version of the engine: in a private folder, then checked.
 
 Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it.
 """
@@ -9,14 +9,11 @@ import hashlib
 import json
 import os
 import platform
-import stat
 import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 
-import anyio
 import platformdirs
 from anyio import to_thread
 

@@ -31,7 +31,7 @@ def probe():
             found.append(str(attempt()))
         except ConnectionError as reached:
             found.append(str(reached))
-        except (OSError, NotImplementedError, AttributeError, RuntimeError):
+        except (OSError, AttributeError, RuntimeError):
             pass
     return found
 """

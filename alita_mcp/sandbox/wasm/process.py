@@ -1,4 +1,4 @@
-"""Processes of ours beside the server: started with nothing of its surroundings, spoken to over their pipes, killed at the end."""
+"""Processes of ours beside the server: started with nothing of its surroundings, killed at the end."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from alita_mcp.sandbox.wire import WorkerLost
 MAX_COMPLAINTS = 4_000
 _ROOT = Path(__file__).parents[3]
 _ENTER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
+_NOWHERE = Path(os.sep).resolve()
 _KEPT_VARIABLES = ("SYSTEMROOT",)
 """Without it no program starts on Windows."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """What starts the `main` of a module of ours in a new interpreter that reads no variables and no user's packages."""
+    """What starts the `main` of a module of ours, in an interpreter that reads no variables and no user's packages."""
     return [sys.executable, "-I", "-X", "utf8", "-c", _ENTER.format(module=module), str(_ROOT), *arguments]
 
 
@@ -90,7 +91,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
         try:
             with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
                 process = await anyio.open_process(
-                    command(module), stderr=complaints, env=environment(), cwd=os.path.abspath(os.sep),
+                    command(module), stderr=complaints, env=environment(), cwd=_NOWHERE,
                     start_new_session=os.name == "posix",
                 )  # fmt: skip
         except OSError as problem:

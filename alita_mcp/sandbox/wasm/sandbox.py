@@ -9,8 +9,8 @@ import anyio
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities
-from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.frames import Kind, encode
+from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.pooled import PooledSandbox
 from alita_mcp.sandbox.seam import Environment, Probe, ProbeReport, Progress
 from alita_mcp.sandbox.wasm import abilities, attestation, compiled, component, probes
@@ -47,11 +47,11 @@ class WasmSandbox(PooledSandbox):
         """Those of the CPython in the component."""
         return abilities.abilities()
 
-    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:  # noqa: ARG002
         """Refuses."""
         raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
 
-    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:  # noqa: ARG002
         """Refuses."""
         raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
 

@@ -30,7 +30,9 @@ class Archive(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         """All modules in it."""
         return tuple(self._code)
 
-    def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """The spec of a module in it."""
         if fullname not in self._code:
             return None

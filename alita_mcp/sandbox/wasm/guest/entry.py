@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import wit_world
+
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
 from alita_mcp.sandbox.wasm.guest import archive, library, waiting
@@ -146,5 +147,9 @@ def _build() -> Tool:
 
 
 _TOOL = _build()
-_OURS = [name for name in sys.modules if name.partition(".")[0] in {"alita_guest", "alita_mcp", "tzdata", "wit_world"}]
+_OURS = [
+    name
+    for name in sys.modules
+    if name.partition(".")[0] in {"alita_guest", "alita_mcp", "tzdata", "wit_world"}
+]
 """What no tool imports."""

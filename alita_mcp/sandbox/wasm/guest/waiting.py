@@ -1,4 +1,4 @@
-"""Waiting without threads and sockets: sleeps that can be ended, an event loop of timers, executors that run at once."""
+"""Waiting without threads and sockets: sleeps that can be ended, a loop of timers, executors that run at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def install() -> None:
     """Replaces what would wait for what there is not."""
     time.sleep = _sleep
     asyncio.new_event_loop = asyncio.events.new_event_loop = _Loop
-    futures.ThreadPoolExecutor.submit = _submit  # type: ignore[method-assign]
+    futures.ThreadPoolExecutor.submit = _submit
 
 
 def shift(offset: int) -> None:

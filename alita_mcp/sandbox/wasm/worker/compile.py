@@ -1,4 +1,4 @@
-"""Compiles the component for this machine, in a process of its own: half a gigabyte of memory and all processors for a while."""
+"""Compiles the component for this machine, in a process of its own: it takes half a gigabyte of memory."""
 
 from __future__ import annotations
 

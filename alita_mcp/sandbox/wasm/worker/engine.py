@@ -35,7 +35,7 @@ def new_engine(*, compiles: bool = False) -> Engine:
 
 
 class World:
-    """What an instance sees of its surroundings: a clock on the wall and random numbers, those of this machine or not."""
+    """What an instance sees of its surroundings: a clock on the wall and random numbers."""
 
     def __init__(
         self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None

@@ -89,12 +89,12 @@ class Worker:
         store = None
         try:
             store, instance = self._instances.open(
-                self._base_bytes + self._order["memory_bytes"], lambda *piece: self._output.take(*piece)
+                self._base_bytes + self._order["memory_bytes"], self._output.take
             )
             load, call = (instance.get_func(store, name) for name in ("load", "call"))
             words = {"code": self._code, "options": self._order["options"]}
             answer = load(store, json.dumps(words))
-            head = self._head(answer.encode(), "load_failed") if answer else {"status": "ok"}
+            head = self._head(answer.encode()) if answer else {"status": "ok"}
         except WasmtimeError as trap:
             head = self._trapped(trap, loading=True)
         if limit := self._deadline.stop():
@@ -120,7 +120,7 @@ class Worker:
         result = b""
         try:
             first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
-            head = self._head(first, "error")
+            head = self._head(first)
         except WasmtimeError as trap:
             head = self._trapped(trap, loading=False)
         if limit := self._deadline.stop():
@@ -152,7 +152,7 @@ class Worker:
             if kept:
                 self._link.send(Kind.OUTPUT, bytes(kept), stream)
 
-    def _head(self, data: bytes, failed: str) -> dict[str, Any]:
+    def _head(self, data: bytes) -> dict[str, Any]:
         """What the inside says about itself, as far as it may."""
         garbage = {"status": "crashed", "message": "answered garbage"}
         if len(data) > MAX_HEAD:
