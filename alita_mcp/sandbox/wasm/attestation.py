@@ -1,7 +1,7 @@
 """What a worker process says about itself before any code is entrusted to it, and the judgement on that.
 
-It is the word of a process of ours in which nothing of a tool has run yet. It proves what the system tells the process about
-itself; it cannot prove that the engine has no flaw, nor that the system tells the truth.
+It is the word of a process of ours in which nothing of a tool has run yet. It proves what the system tells the
+process about itself; it cannot prove that the engine has no flaw, nor that the system tells the truth.
 """
 
 from __future__ import annotations

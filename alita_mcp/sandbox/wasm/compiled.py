@@ -61,7 +61,7 @@ def _compile(component: Component) -> Compiled:
         aside = target.with_suffix(f".{os.getpid()}")
         words = command(_MODULE, str(component.path), str(aside))
         done = subprocess.run(
-            words, env=environment(), capture_output=True, check=False, cwd=os.path.abspath(os.sep)
+            words, env=environment(), capture_output=True, check=False, cwd=Path(os.sep).resolve()
         )
         if done.returncode:
             raise SandboxError(f"Compiling failed: {done.stderr.decode(errors='replace')[-500:]}")

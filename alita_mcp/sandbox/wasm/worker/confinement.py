@@ -33,17 +33,18 @@ def confine(compiled: Path) -> dict[str, Any]:
     Raises:
         OSError: Linux does not take the filter.
     """
-    variables = sorted(os.environ)
-    os.environ.clear()
+    inherited = os.environ  # noqa: TID251 - what a process inherits is no setting
+    system: str = sys.platform
     facts = {
         "engine": engine_version(),
         "compiled": compiled.name,
-        "system": sys.platform,
-        "variables": variables,
+        "system": system,
+        "variables": sorted(inherited),
     }
-    if sys.platform == "linux":
+    inherited.clear()
+    if system == "linux":
         return facts | {"linux": import_module("alita_mcp.sandbox.wasm.worker.linux").confine(compiled)}
-    if sys.platform == "darwin":
+    if system == "darwin":
         return facts | {"profile": enter_profile(ctypes.CDLL("/usr/lib/libsandbox.1.dylib").sandbox_init)}
     return facts
 

@@ -1,4 +1,4 @@
-"""How the engine is set, without the engine: the server names compiled files by it and never loads the engine itself."""
+"""How the engine is set, without the engine: the server names compiled files by it and never loads an engine."""
 
 from __future__ import annotations
 

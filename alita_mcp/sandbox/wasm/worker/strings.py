@@ -27,4 +27,4 @@ class Bounded:
                 raise WasmtimeError(f"it gave {size} bytes where {self.longest} may be")
             return convert(kind, value)
 
-        _types.String.convert_from_c = bounded  # type: ignore[method-assign]
+        _types.String.convert_from_c = bounded  # type: ignore[method-assign, assignment]

@@ -1,6 +1,7 @@
-"""The seccomp filter of a worker on Linux: the few system calls that running an instance takes; every other one fails.
+"""The seccomp filter of a worker on Linux: the few system calls that running an instance takes; no other succeeds.
 
-A list of what may be done, for the process does one thing only. What is not on it gets ENOSYS, at which C libraries fall back.
+A list of what may be done, for the process does one thing only. What is not on it gets ENOSYS: C libraries then
+fall back to older calls.
 """
 
 from __future__ import annotations
