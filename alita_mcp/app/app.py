@@ -278,7 +278,7 @@ async def open_app(
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         stack.push_async_callback(_close_sandbox, chosen)
-        await stack.enter_async_context(_tended(chosen))
+        tasks = await stack.enter_async_context(_tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)

@@ -156,9 +156,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def install_filter() -> None:
-    """Puts the filter on this process and all its children; it can never be taken off."""
-    program = filter_program(os.uname().machine)
+def install_filter(program: bytes | None = None) -> None:
+    """Puts the filter, or another one, on this process and all its children; it can never be taken off."""
+    program = filter_program(os.uname().machine) if program is None else program
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -1,12 +1,39 @@
-"""What a worker process says about itself before any code is entrusted to it, and the judgement on that."""
+"""What a worker process says about itself before any code is entrusted to it, and the judgement on that.
+
+It is the word of a process of ours in which nothing of a tool has run yet. It proves what the system tells the
+process about itself; it cannot prove that the engine has no flaw, nor that the system tells the truth.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import metadata
 
 from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict
 from alita_mcp.values import Value
+
+_CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapAmb")
+"""Not those that a program could get that is started from here: none can be started, and it would get none."""
+_VARIABLES = frozenset({"LC_CTYPE", "SYSTEMROOT", "__CF_USER_TEXT_ENCODING"})
+"""What Python itself, Windows and macOS put there."""
+_PIPES = {0, 1, 2}
+
+
+class LinuxFacts(Value):
+    """What Linux tells a process about itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: dict[str, str]
+    """Lines of `/proc/self/status`, read after the last right was dropped."""
+    own_network: bool
+    interfaces: tuple[str, ...]
+    descriptors: tuple[int, ...]
+    dumpable: int
+    core_bytes: int
 
 
 class WorkerAttestation(Value):
@@ -16,17 +43,74 @@ class WorkerAttestation(Value):
 
     engine: str
     """Version of wasmtime."""
+    compiled: str
+    """Name of the file that it loaded: a digest over component, engine and settings."""
     system: str
     variables: tuple[str, ...]
+    linux: LinuxFacts | None = None
+    profile: bool = False
+    """Whether macOS took the profile."""
 
 
-def judge(payload: bytes) -> WorkerAttestation:
-    """The attestation in a HELLO frame.
+def judge(payload: bytes, compiled: str) -> WorkerAttestation:
+    """The attestation in a HELLO frame of a worker that was to load the file of that name.
 
     Raises:
         SandboxError: it is none, or the worker is weaker than it must be.
     """
     try:
-        return WorkerAttestation.model_validate(decode_strict(payload))
+        found = WorkerAttestation.model_validate(decode_strict(payload))
     except (NotJson, ValidationError) as problem:
         raise SandboxError(f"The worker attested nothing that can be read: {problem}") from problem
+    if weak := [*_anywhere(found, compiled), *(_on_linux(found.linux) if found.system == "linux" else ())]:
+        raise SandboxError(
+            f"The worker of the embedded sandbox is weaker than it must be: {'; '.join(weak)}."
+        )
+    return found
+
+
+def in_words(found: WorkerAttestation) -> str:
+    """What of it is in force besides the engine, and what is not, in one line for people."""
+    if found.linux is not None:
+        network = "no network" if _has_no_network(found.linux) else "sockets refused, no network of its own"
+        user = found.linux.status["Uid"].split()[:1]
+        return f"wasmtime {found.engine}; seccomp, no new privileges, no capabilities, {network}, user {''.join(user)}"
+    if found.system == "darwin" and found.profile:
+        return f"wasmtime {found.engine}; a sandbox profile of macOS"
+    return f"wasmtime {found.engine}; a process of its own: nothing else confines it on {found.system}"
+
+
+def _anywhere(found: WorkerAttestation, compiled: str) -> Iterator[str]:
+    installed = metadata.version("wasmtime")
+    if found.engine != installed:
+        yield f"it runs wasmtime {found.engine!r} where {installed} is installed"
+    if found.compiled != compiled:
+        yield f"it loaded {found.compiled!r} and not {compiled!r}"
+    if strange := sorted(set(found.variables) - _VARIABLES):
+        yield f"it inherited variables ({', '.join(strange)})"
+
+
+def _on_linux(found: LinuxFacts | None) -> Iterator[str]:
+    if found is None:
+        yield "it dropped nothing"
+        return
+    status = found.status
+    if held := [name for name in _CAPABILITIES if set(status.get(name, "?")) != {"0"}]:
+        yield f"it holds capabilities ({', '.join(held)})"
+    for name, wanted, words in (
+        ("Seccomp", "2", "it has no seccomp filter"),
+        ("NoNewPrivs", "1", "it may gain new privileges"),
+        ("Threads", "1", "it had threads before it dropped its rights"),
+    ):
+        if status.get(name) != wanted:
+            yield words
+    if strange := sorted(set(found.descriptors) - _PIPES):
+        yield f"it holds descriptors ({', '.join(map(str, strange))})"
+    if found.dumpable or found.core_bytes:
+        yield "its memory may be dumped"
+    if found.own_network and not _has_no_network(found):
+        yield f"it has network interfaces ({', '.join(found.interfaces)})"
+
+
+def _has_no_network(found: LinuxFacts) -> bool:
+    return found.own_network and set(found.interfaces) <= {"lo"}

@@ -31,7 +31,7 @@ from alita_mcp.sandbox.seam import Progress
 from alita_mcp.sandbox.wasm import compiling
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.private import open_private, private_folder
-from alita_mcp.sandbox.wasm.worker.tuning import SETTINGS
+from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
 KEPT_DAYS = 30

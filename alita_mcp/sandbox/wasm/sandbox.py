@@ -12,7 +12,7 @@ from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.frames import Kind, encode
 from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.pooled import PooledSandbox
-from alita_mcp.sandbox.seam import Environment, ProbeReport, Progress
+from alita_mcp.sandbox.seam import Environment, Probe, ProbeReport, Progress
 from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.process import worker_process
@@ -35,6 +35,7 @@ class WasmSandbox(PooledSandbox):
         self._shelf = Shelf(self._boot)
         self._preparing = anyio.Lock()
         self._compiled: Compiled | None = None
+        self._attested: attestation.WorkerAttestation | None = None
 
     async def ready(self, progress: Progress) -> None:
         """Has the component compiled for this machine, where no process of this user did it before.
@@ -46,7 +47,11 @@ class WasmSandbox(PooledSandbox):
 
     async def probe(self) -> ProbeReport:
         """Tries the network, files, the environment, memory and time from inside."""
-        return await probes.probe_report(self.kind, self.run)
+        report = await probes.probe_report(self.kind, self.run)
+        if self._attested is None:
+            return report
+        confined = Probe(name="worker confined", passed=True, detail=attestation.in_words(self._attested))
+        return report.model_copy(update={"probes": (*report.probes, confined)})
 
     async def abilities(self) -> Abilities:
         """Those of the CPython in the component."""
@@ -83,7 +88,8 @@ class WasmSandbox(PooledSandbox):
             words = {
                 "token": worker.token.hex(), "compiled": str(ready.path), "base_bytes": ready.base_bytes,
             }  # fmt: skip
-            attestation.judge(await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode())))
+            hello = await worker.hear(encode(Kind.PAYLOAD, 0, json.dumps(words).encode()))
+            self._attested = attestation.judge(hello, ready.path.name)
             return worker, stack.pop_all()
         raise AssertionError
 

@@ -23,6 +23,9 @@ class Deadline:
         self._cpu_end = 0.0
         self._hit = ""
         self._cpu = _processor_clock()
+
+    def watch(self) -> None:
+        """Starts the thread."""
         threading.Thread(target=self._watch, daemon=True).start()
 
     def start(self, wall_seconds: float, cpu_seconds: float) -> None:

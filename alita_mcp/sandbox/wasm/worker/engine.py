@@ -10,21 +10,27 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from wasmtime import Config, Engine, Store, WasiConfig
+from wasmtime import Config, Engine, Store, WasiConfig, WasmtimeError
 from wasmtime.component import Component, Linker
 
-from alita_mcp.sandbox.wasm.worker.tuning import STACK_BYTES
+from alita_mcp.sandbox.wasm.worker.features import OFF, STACK_BYTES
+from alita_mcp.sandbox.wasm.worker.strings import Bounded
 
+MAX_RANDOM_BYTES = 1 << 20
+"""At a time, in a rehearsal; the engine bounds its own source."""
 _TABLE_ELEMENTS = 200_000
 _INSTANCES = 64
 _NANO = 1_000_000_000
 
 
-def new_engine() -> Engine:
-    """An engine that can end what it runs."""
+def new_engine(*, compiles: bool = False) -> Engine:
+    """An engine that can end what it runs, and knows no more of WebAssembly than the component needs."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = STACK_BYTES
+    config.parallel_compilation = compiles
+    for feature in OFF:
+        setattr(config, feature, False)
     return Engine(config)
 
 
@@ -60,6 +66,7 @@ class Instances:
 
     def __init__(self, compiled: Path, ask: Callable[[str], str]) -> None:
         self.engine = new_engine()
+        self.strings = Bounded()
         self.world = World()
         self._component = Component.deserialize_file(self.engine, str(compiled))
         self._real = self._linker(ask)
@@ -78,6 +85,8 @@ class Instances:
         """Puts the world's clock and random numbers in the place of this machine's."""
 
         def some(_store: object, count: int) -> bytes:
+            if count > MAX_RANDOM_BYTES:
+                raise WasmtimeError(f"it asked for {count} random bytes where {MAX_RANDOM_BYTES} may be")
             return self.world.random_bytes(count)
 
         def number(_store: object) -> int:

@@ -1,11 +1,14 @@
-"""The worker's end of the wire: orders of the host in, frames with the host's token out. One thread reads."""
+"""The worker's end of the wire: orders of the host in, frames with the host's token out.
+
+A thread reads, also while a call runs: where the wire ends the server is gone, and so is this process then.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import threading
-from collections import deque
+from queue import SimpleQueue
 from typing import Any
 
 from alita_mcp.sandbox.frames import Decoder, Frame, Kind, encode, pieces
@@ -21,21 +24,24 @@ class Link:
         self._sink = sink
         self._token = b""
         self._decoder = Decoder()
-        self._arrived: deque[Frame] = deque()
+        self._arrived: SimpleQueue[Frame] = SimpleQueue()
         self._sending = threading.Lock()
 
-    def admit(self, token: bytes) -> None:
-        """The token that goes before each frame."""
-        self._token = token
+    def admit(self) -> dict[str, Any]:
+        """The host's first words; one of them is the token that goes before each frame from here on."""
+        while self._arrived.empty():
+            self._read()
+        words: dict[str, Any] = json.loads(self._arrived.get().payload)
+        self._token = bytes.fromhex(words["token"])
+        return words
+
+    def listen(self) -> None:
+        """Reads in a thread of its own from now on."""
+        threading.Thread(target=self._read_on, daemon=True).start()
 
     def receive(self) -> Frame:
         """The next frame."""
-        while not self._arrived:
-            data = os.read(self._source, _READ)
-            if not data:
-                os._exit(0)
-            self._arrived.extend(self._decoder.feed(data))
-        return self._arrived.popleft()
+        return self._arrived.get()
 
     def send(self, kind: Kind, payload: bytes, stream: int = 0) -> None:
         """Sends what may be longer than a frame in several ones."""
@@ -49,3 +55,14 @@ class Link:
     def send_json(self, kind: Kind, value: dict[str, Any]) -> None:
         """A frame of JSON."""
         self.send(kind, json.dumps(value).encode())
+
+    def _read_on(self) -> None:
+        while True:
+            self._read()
+
+    def _read(self) -> None:
+        data = os.read(self._source, _READ)
+        if not data:
+            os._exit(0)
+        for frame in self._decoder.feed(data):
+            self._arrived.put(frame)

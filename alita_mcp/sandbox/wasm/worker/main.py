@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wasmtime import Store, WasmtimeError
 
-from alita_mcp.sandbox.frames import Kind
+from alita_mcp.sandbox.frames import MAX_PAYLOAD, Kind
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, World
@@ -55,6 +55,7 @@ class Worker:
 
     def run(self) -> None:
         """Serves until the host closes the wire."""
+        self._deadline.watch()
         while True:
             frame = self._link.receive()
             if frame.kind == Kind.PAYLOAD:
@@ -72,6 +73,7 @@ class Worker:
         self._drop()
         self._order, self._code, self._kind = order, code, Kind.LOADED
         self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
+        self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
         self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
         head = self._prepare()
         if head["status"] != "ok":
@@ -197,8 +199,13 @@ class Worker:
 
     def _ask(self, question: str) -> str:
         """What the host answers to a question of the call that runs."""
+        data = question.encode("utf-8", "replace")
+        if not self._order["broker_calls"]:
+            raise WasmtimeError("it asked the host a question, for which it has no grant")
+        if len(data) > MAX_PAYLOAD:
+            raise WasmtimeError(f"it asked a question of {len(data)} bytes where {MAX_PAYLOAD} may be")
         self._asked += 1
-        self._link.send(Kind.ASK, question.encode("utf-8", "replace"), self._asked)
+        self._link.send(Kind.ASK, data, self._asked)
         while True:
             frame = self._link.receive()
             if frame.kind == Kind.ANSWER and frame.stream == self._asked:
@@ -208,8 +215,9 @@ class Worker:
 def main() -> None:
     """Entry of the process: the first frame says what to load and by which token the host knows its worker."""
     link = Link(0, 1)
-    words = json.loads(link.receive().payload)
-    link.admit(bytes.fromhex(words["token"]))
-    worker = Worker(link, Path(words["compiled"]), words["base_bytes"])
-    link.send_json(Kind.HELLO, confinement.confine())
+    words = link.admit()
+    compiled = Path(words["compiled"])
+    worker = Worker(link, compiled, words["base_bytes"])
+    link.send_json(Kind.HELLO, confinement.confine(compiled))
+    link.listen()
     worker.run()
