@@ -20,7 +20,8 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, waiting
+from alita_mcp.sandbox.wasm.guest import archive, library, opening, waiting
+from alita_mcp.sandbox.wasm.guest.files import Files
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"
@@ -82,6 +83,7 @@ class Tool:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
+        _FILES.bound(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
@@ -131,7 +133,7 @@ def _flush() -> None:
             pass
 
 
-def _build() -> Tool:
+def _build() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
     shelf = archive.Archive(_LIBRARY)
     library.make_ready()
@@ -141,12 +143,13 @@ def _build() -> Tool:
     sys.path_importer_cache.clear()
     sys.argv[:] = ["tool"]
     os.environ.clear()
+    files = opening.install()
     gc.collect()
     gc.freeze()
-    return Tool()
+    return Tool(), files
 
 
-_TOOL = _build()
+_TOOL, _FILES = _build()
 _OURS = [
     name
     for name in sys.modules
