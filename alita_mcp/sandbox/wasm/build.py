@@ -15,10 +15,7 @@ from pathlib import Path
 
 from alita_mcp.sandbox.wasm.component import FILE, PYTHON, TOOLS, build_folder, sources
 
-_ENTRY = """
-import alita_mcp.sandbox.wasm.guest.linux
-from alita_mcp.sandbox.wasm.guest.entry import WitWorld
-"""
+_ENTRY = "from alita_mcp.sandbox.wasm.guest.entry import WitWorld\n"
 _PACKAGES = ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")
 
 

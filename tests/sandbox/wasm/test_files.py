@@ -352,7 +352,7 @@ def test_sqlite_says_that_it_has_no_files(arena: Arena) -> None:
 
 
 def test_the_streams_are_still_there(arena: Arena) -> None:
-    code = "import os, sys\ndef f():\n    os.write(1, b'raw\\n')\n    print('out')\n    sys.stderr.write('err')\n    return open(0).read()\n"  # noqa: E501
+    code = "import os, sys\ndef f():\n    os.write(1, b'raw\\n')\n    print('out')\n    sys.stderr.write('err')\n    return open(0).read()\n"
     result = run(arena, code)
     assert (result.value, result.stdout, result.stderr) == ("", "raw\nout\n", "err")
 

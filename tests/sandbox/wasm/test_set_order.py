@@ -12,7 +12,20 @@ from alita_mcp.sandbox.hash_seeds import hash_seed
 from alita_mcp.sandbox.seam import Job, RunResult
 from tests.sandbox.arena import Arena
 
-WORDS = "red orange yellow green blue indigo violet pink brown black white grey".split()
+WORDS = [
+    "red",
+    "orange",
+    "yellow",
+    "green",
+    "blue",
+    "indigo",
+    "violet",
+    "pink",
+    "brown",
+    "black",
+    "white",
+    "grey",
+]
 BEGIN = f"""
 import collections, copy, dataclasses, datetime, enum, functools, itertools, json, operator, pickle, pprint, typing
 WORDS = {WORDS}
@@ -119,7 +132,7 @@ SAME = {
     "large": "found = {str(n) for n in range(20000)}\nwhile found:\n    found.remove(next(iter(found)))\nreturn len(found)",
     "errors": """
         out = []
-        def broken(): 
+        def broken():
             found = set(WORDS)
             for word in found:
                 found.add(word + "!")

@@ -21,8 +21,9 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, opening, set_code, set_order, waiting
-from alita_mcp.sandbox.wasm.guest.files import Files
+from alita_mcp.sandbox.wasm.guest import archive, library, set_code, set_order, waiting
+from alita_mcp.sandbox.wasm.guest.scratch import opening
+from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"

@@ -22,9 +22,9 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from alita_mcp.sandbox.wasm.guest.files import Files
-from alita_mcp.sandbox.wasm.guest.listing import DirEntry
-from alita_mcp.sandbox.wasm.guest.nodes import failure
+from alita_mcp.sandbox.wasm.guest.scratch.files import Files
+from alita_mcp.sandbox.wasm.guest.scratch.listing import DirEntry
+from alita_mcp.sandbox.wasm.guest.scratch.nodes import failure
 
 _BY_DESCRIPTOR = """
     close read readinto pread write pwrite lseek ftruncate fstat fstatvfs fchmod fchdir isatty fsync fdatasync dup

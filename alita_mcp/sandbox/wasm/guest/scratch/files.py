@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.listing import DirEntry, Scan
-from alita_mcp.sandbox.wasm.guest.nodes import Node, Place, failure
-from alita_mcp.sandbox.wasm.guest.open_files import Opened, OpenFiles
+from alita_mcp.sandbox.wasm.guest.scratch.listing import DirEntry, Scan
+from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node, Place, failure
+from alita_mcp.sandbox.wasm.guest.scratch.open_files import Opened, OpenFiles
 
 
 class Files(OpenFiles):

@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.nodes import Node, Tree, failure, read
+from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node, Tree, failure, read
 
 _FIRST = 3
 

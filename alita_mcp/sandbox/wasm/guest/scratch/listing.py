@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from alita_mcp.sandbox.wasm.guest.nodes import Node
+from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node
 
 Status = Callable[..., os.stat_result]
 
