@@ -20,7 +20,7 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, waiting
+from alita_mcp.sandbox.wasm.guest import archive, library, refusals, waiting
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"
@@ -136,6 +136,7 @@ def _build() -> Tool:
     shelf = archive.Archive(_LIBRARY)
     library.make_ready()
     waiting.install()
+    refusals.install()
     sys.meta_path.append(shelf)
     sys.path[:] = []
     sys.path_importer_cache.clear()
@@ -147,9 +148,9 @@ def _build() -> Tool:
 
 
 _TOOL = _build()
-_OURS = [
-    name
-    for name in sys.modules
+_OURS = {
+    name: module
+    for name, module in sys.modules.items()
     if name.partition(".")[0] in {"alita_guest", "alita_mcp", "tzdata", "wit_world"}
-]
-"""What no tool imports."""
+}
+"""What no tool imports; held here, since to free it would cost each instance time."""
