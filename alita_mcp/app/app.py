@@ -40,6 +40,8 @@ from alita_mcp.values import Manifest
 
 MAX_OPEN_QUESTIONS = 16
 """To the model of one client at once; all that one synthesis draws side by side fits."""
+LEARNS_KIND_WITHIN_S = 5.0
+"""How long a search waits for the choice of the sandbox, on which it depends what the tools found can do."""
 ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
 
 
@@ -115,8 +117,9 @@ class App:
         `asker` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
-        for entry in self.library.tools.some(hit.name for hit in found.results).values():
-            await self._calls.runnable.learn_kind(entry.manifest)
+        with anyio.move_on_after(LEARNS_KIND_WITHIN_S):  # not for as long as a machine is prepared
+            for entry in self.library.tools.some(hit.name for hit in found.results).values():
+                await self._calls.runnable.learn_kind(entry.manifest)
         self.library.calls.record_search(query, found, asker.client)
         if self._learning is not None:
             self._learning.searched(asker, query, found)

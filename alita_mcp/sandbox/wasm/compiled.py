@@ -129,7 +129,7 @@ class CompiledFiles:
             if found is None:
                 async with self._turn(folder, progress):
                     found = await find() or await self._make(folder, component, wants, progress)
-        except (OSError, NotImplementedError) as problem:
+        except (OSError, RuntimeError) as problem:
             raise SandboxUnavailable(
                 f"Python could not be prepared for this machine: {problem}.",
                 hint=f"{folder} must be writable, on a file system that has locks.",
