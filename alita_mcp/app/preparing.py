@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import SandboxError
 from alita_mcp.library.background import background
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.seam import Progress, Sandbox
@@ -54,5 +53,5 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox, files: Compile
             return
         if (await sandbox.chosen()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
-    except SandboxError as problem:
+    except Exception as problem:  # noqa: BLE001 - work that nobody asked for must not end the server
         log.info("the embedded sandbox is not prepared: %s", problem)

@@ -15,13 +15,14 @@ import anyio
 import platformdirs
 import pytest
 
+from alita_mcp.app import app as app_module
 from alita_mcp.app import open_app
 from alita_mcp.app.preparing import prepare_early
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from alita_mcp.sandbox.wasm.compiling import MODULE
-from alita_mcp.sandbox.wasm.component import find_component
+from alita_mcp.sandbox.wasm.component import Component, find_component
 from alita_mcp.server.admission import admit
 from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
@@ -143,6 +144,27 @@ async def test_an_early_preparation_that_fails_ends_nothing(slow: Settings, tmp_
     assert sandbox.kind == "unchosen"
     with pytest.raises(SandboxError):
         await sandbox.chosen()
+
+
+class Unreadable(CompiledFiles):
+    def is_due(self, component: Component) -> bool:
+        raise PermissionError(f"nobody may look for {component.path}")
+
+
+async def test_an_early_preparation_that_breaks_ends_nothing(slow: Settings, tmp_path: Path) -> None:
+    assert (await early("auto", slow, Unreadable(tmp_path / "compiled"))).kind == "unchosen"
+
+
+async def test_a_search_does_not_wait_for_the_preparation(
+    slow: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(app_module, "LEARNS_KIND_WITHIN_S", 0.1)
+    async with client_of(slow, "legacy") as client:
+        found = await client.call_tool(
+            "search_capabilities", {"query": "read a text file from the workspace"}
+        )
+        assert not found.is_error
+    assert not (tmp_path / "go").exists()
 
 
 @pytest.mark.process

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import signal
 import sys
 import time
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 from alita_mcp.sandbox.wasm.worker.compile import attend, write_whole
@@ -29,6 +28,7 @@ def main() -> None:
     if how.get("ends") == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if "room" in how:
+        resource = import_module("resource")  # not on Windows
         resource.setrlimit(resource.RLIMIT_FSIZE, (how["room"], how["room"]))
     content = b"native code " * how.get("twelves", 1000)
     try:

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.wasm import compiling
+from alita_mcp.sandbox.wasm import compiled, compiling
 from alita_mcp.sandbox.wasm.compiled import KEPT_DAYS, Compiled, CompiledFiles, wanted
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.worker.compile import NICENESS
@@ -258,6 +258,16 @@ async def test_a_folder_that_others_may_only_read_is_closed_to_them(workshop: Wo
     assert workshop.folder.stat().st_mode & 0o777 == 0o700
 
 
+async def test_a_umask_that_allows_all_opens_nothing(workshop: Workshop) -> None:
+    before = os.umask(0)
+    try:
+        made = await workshop.once()
+    finally:
+        os.umask(before)
+    for place in (workshop.folder.parent, workshop.folder, made.path, *workshop.folder.glob("*.json")):
+        assert place.stat().st_mode & 0o077 == 0
+
+
 async def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:
     workshop.folder.parent.write_text("a file where a folder should be")
     with pytest.raises(SandboxUnavailable, match="cache") as refused:
@@ -434,6 +444,27 @@ async def test_files_that_nobody_used_for_a_month_are_removed_when_another_is_ma
     left = {path.name for path in workshop.folder.iterdir()} - {"compile.lock"}
     mine = {again.path.name, f"{again.record.wanted.name}.json", "notes.txt"}
     assert left == mine | {f"{kept}.json", f"{kept}-{'0' * 16}.cwasm"}
+
+
+class Read(type(Path())):  # type: ignore[misc]
+    """A file over which, as on Windows, nothing can be renamed while it is read: here, the first three times."""
+
+    tries = 0
+
+    def replace(self, target: Any) -> Path:
+        Read.tries += 1
+        if Read.tries <= 3:
+            raise PermissionError(
+                13, "The process cannot access the file because it is being used", str(target)
+            )
+        return Path(super().replace(target))
+
+
+def test_a_record_that_somebody_reads_on_windows_is_replaced_a_moment_later(tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("new", "utf-8")
+    (tmp_path / "old").write_text("old", "utf-8")
+    compiled._replace(Read(tmp_path / "new"), tmp_path / "old")
+    assert (tmp_path / "old").read_text("utf-8") == "new"
 
 
 async def test_use_keeps_a_file(workshop: Workshop) -> None:
