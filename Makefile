@@ -13,22 +13,22 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgr
 COVERAGE := --cov --cov-report=term
 CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 
-.PHONY: demo check test test-all test-dependencies lint lock clean
+.PHONY: demo check test test-all test-dependencies lint lock component clean
 
 # Each of a thousand processes starts sooner where Python keeps what it compiled; it does so beside no source.
 check test test-all: export PYTHONPYCACHEPREFIX := $(CURDIR)/.cache/bytecode
 check test test-all: export PYTHONDONTWRITEBYTECODE :=
 
-demo: $(VENV)/.ready
+demo: component
 	$(BIN)/alita demo
 
-check: $(READY)
+check: $(READY) component
 	$(PYTEST) -m "$(CHEAP)"
 
-test: $(READY)
+test: $(READY) component
 	$(PYTEST) -m "not exhaustive" $(COVERAGE)
 
-test-all: lint
+test-all: lint component
 	$(PYTEST) --random-order $(COVERAGE)
 	$(MAKE) test-dependencies
 
@@ -42,6 +42,10 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(EXPORT) | cmp --silent - constraints.txt || { echo "uv.lock or constraints.txt is out of date: run make lock"; exit 1; }
+
+# The Python of the embedded sandbox, built once for its sources and kept in the user's cache: 20 s of one processor.
+component: $(VENV)/.ready
+	@$(BIN)/python -m alita_mcp.sandbox.wasm.build
 
 # After a change of pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest versions that it allows.
 lock:

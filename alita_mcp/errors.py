@@ -9,7 +9,7 @@ AlitaError                     1   anything of ours that has no closer name
 ├── NameTaken                  4   another process published this name first
 ├── SandboxError               5   the sandbox failed; says nothing about the tool
 │   ├── SandboxUnavailable     5   no back end works here; the hint says what to install
-│   ├── SandboxRefused         5   this back end cannot offer what the tool needs (monty: packages, grants)
+│   ├── SandboxRefused         5   this back end cannot offer what the tool needs (a package without a wheel for it)
 │   └── SandboxBusy            5   too many calls wait already; the same call may succeed a moment later
 ├── PackagesRejected           6   packages do not exist, have no wheel, or conflict
 ├── LibraryError               7   the library on disk cannot be read or written

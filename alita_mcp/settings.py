@@ -49,6 +49,17 @@ def read_choice(said: Any) -> Any:
     return options
 
 
+def _known_sandbox(said: Any) -> Any:
+    """Refuses the name of a back end of version 0.1.0.
+
+    Raises:
+        ValueError: it is gone; the message says what took its place.
+    """
+    if said == "monty":
+        raise ValueError("monty is gone: write ALITA_SANDBOX=wasm (a whole Python, embedded too), or auto")
+    return said
+
+
 RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
@@ -69,8 +80,10 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=default_home)
     """Where the library lives."""
-    sandbox: str = Field(default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|monty|[\w.]+:\w+)$")
-    """`auto`, `docker`, `bubblewrap`, `monty`, or `module:Class` of another back end."""
+    sandbox: Annotated[str, BeforeValidator(_known_sandbox)] = Field(
+        default="auto", pattern=r"^(auto|docker|bubblewrap|wasm|[\w.]+:\w+)$"
+    )
+    """`auto`, `docker`, `bubblewrap`, `wasm`, or `module:Class` of another back end."""
     docker_image: str = "python:3.13-slim"
     """Image with Python 3.11 or newer that the docker sandbox starts."""
     docker_runtime: str = Field(default="auto", pattern=r"^[\w.-]*$")
@@ -182,7 +195,7 @@ def read_settings() -> Settings:
         first = invalid.errors()[0]
         variable = f"ALITA_{first['loc'][0]}".upper()
         raise UsageError(
-            f"{variable}={first['input']!r} does not fit: {first['msg']}.",
+            f"{variable}={first['input']!r} does not fit: {first['msg'].removeprefix('Value error, ')}.",
             hint="See the settings table in the README.",
         ) from invalid
 

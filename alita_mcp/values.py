@@ -251,7 +251,7 @@ class VerificationReport(Value):
     trust: Trust
     checks: tuple[Check, ...]
     sandbox: str
-    """Kind of the sandbox: `docker`, `bubblewrap`, `monty`, …"""
+    """Kind of the sandbox: `docker`, `bubblewrap`, `wasm`, …"""
     examples_passed: int
     examples_total: int
     deterministic: bool

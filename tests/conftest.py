@@ -12,21 +12,27 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import coverage
+import platformdirs
 import pytest
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.seam import ProbeReport, Sandbox
+from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import Settings
 from alita_mcp.verification import input_source
-from tests import warm_inputs
+from tests import warm_programs
 
+WORKER = Path(__file__).with_name("worker_program.py")
+CACHE = {"XDG_CACHE_HOME": platformdirs.user_cache_dir()}
+"""Where Linux keeps the component of a checkout: for processes that are shown another home of the user."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
 """Engines that must be there: CI sets `docker,bubblewrap,node`, so that green cannot mean "nothing ran"."""
 
@@ -125,24 +131,45 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@contextmanager
+def forking(module: str, program: Path) -> Iterator[str]:
+    """Where a process forks the program, which has imported the module; a short path, as sockets have it."""
+    with tempfile.TemporaryDirectory(prefix="warm-") as folder:
+        door = f"{folder}/door"
+        command = [sys.executable, "-I", "-X", "utf8", warm_programs.__file__, door, module, str(program)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            assert server.stdout.readline() == b"ready\n"
+            yield door
+            server.communicate()
+
+
 @pytest.fixture(scope="session")
 def inputs_door() -> Iterator[str]:
-    """Where a process forks the program that draws inputs; a short path, as sockets have it."""
-    with tempfile.TemporaryDirectory(prefix="inputs-") as folder:
-        door = f"{folder}/door"
-        command = [sys.executable, "-I", warm_inputs.__file__, door, str(input_source._PROGRAM)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forking:
-            assert forking.stdout is not None
-            assert forking.stdout.readline() == b"ready\n"
-            yield door
-            forking.communicate()
+    """Where the program that draws inputs is forked."""
+    with forking("hypothesis", input_source._PROGRAM) as door:
+        yield door
 
 
 @pytest.fixture(autouse=sys.platform == "linux")
 def warm(inputs_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gates in this process draw inputs without an import of hypothesis, half of what a small synthesis costs."""
-    monkeypatch.setenv(warm_inputs.DOOR, inputs_door)
-    monkeypatch.setattr(input_source, "_PROGRAM", warm_inputs.__file__)
+    monkeypatch.setenv(warm_programs.DOOR, inputs_door)
+    monkeypatch.setattr(input_source, "_PROGRAM", warm_programs.__file__)
+
+
+@pytest.fixture(scope="session")
+def workers_door() -> Iterator[str]:
+    """Where worker processes of the embedded sandbox are forked."""
+    with forking("alita_mcp.sandbox.wasm.worker.main", WORKER) as door:
+        yield door
+
+
+@pytest.fixture(autouse=sys.platform == "linux")
+def warm_workers(workers_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sandboxes in this process have workers without an import of wasmtime, most of what a start costs."""
+    command = [sys.executable, "-I", "-S", warm_programs.__file__, workers_door]
+    monkeypatch.setattr(process, "command", lambda *_words: command)
 
 
 @pytest.fixture(scope="session")

@@ -19,9 +19,9 @@ from alita_mcp.errors import (
     UsageError,
 )
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Working
 from alita_mcp.synthesis.request import read_request
@@ -75,7 +75,7 @@ async def silent(_stage: str) -> None:
 
 @pytest.fixture
 async def app(settings: Settings) -> AsyncIterator[App]:
-    async with open_app(settings, admit=lambda _manifest: (), sandbox=MontySandbox(settings)) as opened:
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=WasmSandbox(settings)) as opened:
         yield opened
 
 
@@ -89,7 +89,7 @@ async def make(app: App, **changes: Any) -> Created:
 async def test_a_published_tool_runs_and_its_use_is_counted(app: App) -> None:
     await make(app)
     answer = await app.run("halve", {"number": 7})
-    assert (answer.structured, answer.sandbox) == ({"result": 3.5}, "monty")
+    assert (answer.structured, answer.sandbox) == ({"result": 3.5}, "wasm")
     failed = await app.run("halve", {"number": -7})
     assert (failed.result.status, failed.result.error_type, failed.structured) == (
         "error",
@@ -131,7 +131,7 @@ async def test_a_tool_is_proved_again_before_it_first_runs_under_another_sandbox
             for number in (7_001, 7_002):
                 callers.start_soon(other.run, "halve", {"number": number})
         ran = len(elsewhere.jobs)
-        assert other.library.tools.proved_in("halve", 1) == ("elsewhere", "monty")
+        assert other.library.tools.proved_in("halve", 1) == ("elsewhere", "wasm")
         assert [job.arguments for job in elsewhere.jobs].count({"number": 7_001}) == 1
         await other.run("halve", {"number": 30})
         assert len(elsewhere.jobs) == ran + 1
@@ -167,7 +167,7 @@ async def test_a_tool_that_fails_its_gates_under_another_sandbox_is_not_called_t
         with pytest.raises(ToolUnavailable, match="fails its gates in the elsewhere sandbox"):
             await other.run("halve", {"number": 99})
     assert {"number": 99} not in [job.arguments for job in wrong.jobs]
-    assert app.library.tools.proved_in("halve", 1) == ("monty",)
+    assert app.library.tools.proved_in("halve", 1) == ("wasm",)
 
 
 async def test_a_result_that_breaks_its_own_schema_is_the_tools_failure(app: App, settings: Settings) -> None:
@@ -179,7 +179,7 @@ async def test_a_result_that_breaks_its_own_schema_is_the_tools_failure(app: App
         )
 
     async with open_app(
-        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(answer, kind="monty")
+        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(answer, kind="wasm")
     ) as other:
         answered = await other.run("halve", {"number": 5})
     assert answered.result.status == "bad_result"
@@ -223,7 +223,7 @@ async def test_managing_says_how_things_stand_afterwards(app: App) -> None:
 
 async def test_a_slow_synthesis_becomes_a_job(app: App, settings: Settings) -> None:
     impatient = settings.model_copy(update={"answer_within_s": 0.001})
-    async with open_app(impatient, admit=lambda _manifest: (), sandbox=MontySandbox(settings)) as other:
+    async with open_app(impatient, admit=lambda _manifest: (), sandbox=WasmSandbox(settings)) as other:
         outcome = await other.synthesize(read_request(HALVE), silent)
         assert isinstance(outcome, Working)
         with anyio.fail_after(60):
@@ -239,7 +239,7 @@ async def test_a_failing_sandbox_is_never_reported_as_a_failing_tool(app: App, s
         raise SandboxError("the engine went away")
 
     async with open_app(
-        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(broken, kind="monty")
+        settings, admit=lambda _manifest: (), sandbox=ScriptedSandbox(broken, kind="wasm")
     ) as other:
         with pytest.raises(SandboxError, match="went away"):
             await other.run("halve", {"number": 2})
@@ -264,7 +264,7 @@ async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Setting
             '{"action": "answer", "answer": "42"}',
         ]
     )
-    box = MontySandbox(settings)
+    box = WasmSandbox(settings)
     async with open_app(settings, admit=lambda _manifest: (), sandbox=box, model=model) as app:
         await make(app)
         solution = await app.solve("Halve 84.", silent)

@@ -12,7 +12,7 @@ import pytest
 
 from alita_mcp.app import open_app
 from alita_mcp.cli.main import build_parser
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created
@@ -33,7 +33,7 @@ async def test_the_request_in_the_readme_is_published_as_it_stands(settings: Set
     requests = [block for block in map(json.loads, fenced("json")) if "code" in block]
     assert requests
     with anyio.fail_after(120):
-        async with open_app(settings, admit=admit, sandbox=MontySandbox(settings)) as app:
+        async with open_app(settings, admit=admit, sandbox=WasmSandbox(settings)) as app:
             for request in requests:
                 outcome = await app.synthesize(read_request(request), silent)
                 assert isinstance(outcome, Created), outcome

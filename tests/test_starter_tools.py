@@ -19,8 +19,8 @@ from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.starter import starter_tools_folder
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
@@ -67,7 +67,7 @@ async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIt
         request.getfixturevalue("docker_engine")
     if request.param == "bubblewrap":
         request.getfixturevalue("bubblewrap")
-    kinds = {"monty": MontySandbox, "docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
+    kinds = {"wasm": WasmSandbox, "docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
     opened = kinds[request.param](settings)
     yield opened
     await opened.aclose()
@@ -82,9 +82,9 @@ def test_six_compute_and_five_ask_for_grants() -> None:
 def proofs() -> Iterator[ParameterSet]:
     """Every tool in every sandbox that can run it; the whole suite has what is not the cheapest of them."""
     for folder in VERSIONS:
-        cheapest = "monty" if folder in PURE else "bubblewrap"
-        for kind in ("monty", "bubblewrap", "docker")[folder not in PURE :]:
-            marks = [] if kind == "monty" else [getattr(pytest.mark, kind)]
+        cheapest = "wasm" if folder in PURE else "bubblewrap"
+        for kind in ("wasm", "bubblewrap", "docker")[folder not in PURE :]:
+            marks = [] if kind == "wasm" else [getattr(pytest.mark, kind)]
             is_costly = kind != cheapest or folder.parent.name in COSTLY
             marks += [pytest.mark.exhaustive] if is_costly else []
             yield pytest.param(kind, folder, marks=marks, id=f"{kind}-{named(folder)}")
@@ -115,7 +115,7 @@ async def test_the_embedded_interpreter_refuses_those_that_ask_for_grants(settin
     async def on_stage(_stage: str) -> None:
         return None
 
-    box = MontySandbox(settings)
+    box = WasmSandbox(settings)
     try:
         for name in ASKING:
             with anyio.fail_after(LONG_S):

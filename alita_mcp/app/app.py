@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 import anyio
@@ -15,6 +15,7 @@ from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
+from alita_mcp.app.preparing import prepare_early, told_of_preparation
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.command import alita_command
@@ -97,12 +98,9 @@ class App:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
         return self._calls.runnable.why_not(manifest)
 
-    async def announce_choice(self, sandbox: LazySandbox) -> None:
-        """Once the sandbox is chosen, tells who lists tools where its kind takes some off the list."""
-        await sandbox.until_chosen()
-        before = self._promotion.names
-        if {entry.name for entry in self.listed()} != before:
-            self.library.listeners.tell()
+    def told_of_preparation(self, on_stage: OnStage) -> AbstractAsyncContextManager[None]:
+        """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
+        return told_of_preparation(self.sandbox, on_stage)
 
     async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
@@ -110,8 +108,6 @@ class App:
         `asker` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
-        for entry in self.library.tools.some(hit.name for hit in found.results).values():
-            await self._calls.runnable.learn_kind(entry.manifest)
         self.library.calls.record_search(query, found, asker.client)
         if self._learning is not None:
             self._learning.searched(asker, query, found)
@@ -272,8 +268,12 @@ async def open_app(
     sandbox: Sandbox | None = None,
     model: LanguageModel | None = None,
     models: ModelRoom | None = None,
+    serves: bool = False,
 ) -> AsyncIterator[App]:
-    """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all."""
+    """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
+
+    One that serves begins early with what a machine must do once before tools can run.
+    """
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
@@ -292,8 +292,8 @@ async def open_app(
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
-        if isinstance(chosen, LazySandbox):
-            tasks.start_soon(app.announce_choice, chosen)
+        if serves and isinstance(chosen, LazySandbox):
+            tasks.start_soon(prepare_early, settings, chosen)
         yield app
 
 

@@ -123,7 +123,7 @@ class Calls:
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
-        await self._check_possible(name)
+        self._check_possible(name)
         await self._proving.prove_unproven(name, version, len(chain))
         entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
@@ -141,12 +141,10 @@ class Calls:
             manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
         )
 
-    async def _check_possible(self, name: str) -> None:
+    def _check_possible(self, name: str) -> None:
         """Refuses what could only fail, before a person is asked to approve it or a gate runs."""
         entry = self._library.entry(name)
         if entry.state == "enabled":
-            if entry.approved:
-                await self.runnable.learn_kind(entry.manifest)
             self.runnable.check(entry.manifest)
 
     async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:

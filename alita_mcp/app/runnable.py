@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 from alita_mcp.app.proving import Proving
-from alita_mcp.errors import SandboxError, ToolUnavailable
+from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.choose import PURE_KINDS, UNCHOSEN
 from alita_mcp.values import Grants, Manifest
 
 Lacks = Callable[[Grants], list[str]]
@@ -16,7 +14,7 @@ Lacks = Callable[[Grants], list[str]]
 
 
 class Runnable:
-    """Knows what the sandbox, the settings and the tools that a version calls leave possible. Starts no sandbox."""
+    """Knows what the settings, the gates and the tools that a version calls leave possible. Starts no sandbox."""
 
     def __init__(self, library: Library, proving: Proving, lacks: Lacks | None = None) -> None:
         self._library = library
@@ -28,34 +26,21 @@ class Runnable:
 
         What a person did not approve is no reason: ask for that apart.
         """
-        reasons = [*self._missing(manifest), *self._uncallable(manifest, (manifest.name,))]
+        reasons = [*self._lacks(manifest.grants), *self._uncallable(manifest, (manifest.name,))]
         return "; ".join(reasons) or self._proving.failed_here(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.
 
         Raises:
-            ToolUnavailable: the sandbox or the settings do not give what the version needs.
+            ToolUnavailable: the settings do not give what the version needs.
         """
-        missing = "; ".join(self._missing(manifest))
+        missing = "; ".join(self._lacks(manifest.grants))
         if missing:
             raise ToolUnavailable(
                 f"{manifest.name} cannot run here: it {missing}.",
                 hint="A person can change that; until then use another tool, or make one that does without.",
             )
-
-    async def learn_kind(self, manifest: Manifest) -> None:
-        """Has the sandbox chosen where what a version asks for depends on its kind, and that is not known yet."""
-        if _asks(manifest) and self._proving.expected_kind == UNCHOSEN:
-            with suppress(SandboxError):  # the call says it
-                await self._proving.kind()
-
-    def _missing(self, manifest: Manifest) -> list[str]:
-        lacks = self._lacks(manifest.grants)
-        kind = self._proving.expected_kind
-        if kind in PURE_KINDS and (asks := _asks(manifest)):
-            lacks.append(f"needs Docker or bubblewrap: the {kind} sandbox serves no {' and no '.join(asks)}")
-        return lacks
 
     def _uncallable(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
         """What it is to call and cannot: tools that are gone, that nobody approved, or that cannot run themselves."""
@@ -68,12 +53,6 @@ class Runnable:
                 reasons.append(f"calls {name}, which is not there")
             elif not entry.approved:
                 reasons.append(f"calls {name}, which waits for a person's approval")
-            elif self._missing(entry.manifest) or self._uncallable(entry.manifest, (*chain, name)):
+            elif self._lacks(entry.manifest.grants) or self._uncallable(entry.manifest, (*chain, name)):
                 reasons.append(f"calls {name}, which cannot run here")
         return reasons
-
-
-def _asks(manifest: Manifest) -> list[str]:
-    """What goes beyond pure computation."""
-    asked = {"grants": not manifest.grants.is_pure, "packages": bool(manifest.packages)}
-    return [what for what, is_asked in asked.items() if is_asked]

@@ -10,6 +10,7 @@ from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
+from alita_mcp.sandbox.preparation import Preparable
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 
@@ -45,6 +46,8 @@ async def _examined(name: str, settings: Settings, output: Output, *, offline: b
                 detail = f" ({verdict.outcome})" if verdict.outcome != "passed" else ""
                 await on_stage(f"{verdict.chapter}: {verdict.claim}{detail}")
 
+            if isinstance(sandbox, Preparable):
+                await sandbox.ready(on_stage)
             return await conform(sandbox, skip=("environments",) if offline else (), on_verdict=tell)
     finally:
         await sandbox.aclose()

@@ -23,6 +23,7 @@ from alita_mcp.cli import (
     installing,
     keeping,
     making,
+    preparing,
     reviewing,
     running,
     serving,
@@ -86,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
-        demo, serving, installing, finding, running, making, keeping, approving,
+        demo, serving, installing, preparing, finding, running, making, keeping, approving,
         reviewing, caching, environments, solving, benching,
     )  # fmt: skip
     for room in rooms:

@@ -42,7 +42,8 @@ async def run(options: argparse.Namespace, output: Output) -> int:
         arguments = read_arguments(options.words, stored.manifest.input_schema)
         with output.progress(options.name) as on_stage:
             await on_stage("runs")
-            answer = await app.run(options.name, arguments, options.version)
+            async with app.told_of_preparation(on_stage):
+                answer = await app.run(options.name, arguments, options.version)
     return _tell(answer, output)
 
 

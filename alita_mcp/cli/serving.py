@@ -11,6 +11,7 @@ from alita_mcp import __version__
 from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
+from alita_mcp.cli.preparing import embedded, embedded_line
 from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
 from alita_mcp.settings import Settings, read_settings
 
@@ -40,7 +41,7 @@ def add_commands(family: Family) -> None:
         nargs="?",
         const="",
         metavar="KIND",
-        help="try every claim about a sandbox: docker, bubblewrap, monty, module:Class or all;"
+        help="try every claim about a sandbox: docker, bubblewrap, wasm, module:Class or all;"
         " without a KIND the one that is set",
     )
     doctor_parser.add_argument(
@@ -100,7 +101,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         async with background() as tasks:
             tasks.start_soon(lag.watch, 0.02)
             await on_stage("sandboxes")
-            reports = await probe_all(settings)
+            reports = await probe_all(settings, on_stage)
             await on_stage("library")
             library = await _library_findings(settings)
             tasks.cancel_scope.cancel()
@@ -111,6 +112,7 @@ async def doctor(options: argparse.Namespace, output: Output) -> int:
         "platform": platform.platform(),
         "sandbox": {"setting": settings.sandbox, "chosen": chosen},
         "probes": [{**report.model_dump(mode="json"), "isolates": report.isolates} for report in reports],
+        "embedded": await embedded(),
         "library": library,
         "policy": settings.policy,
         "model": settings.model,
@@ -151,6 +153,7 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
         if report.hint and not report.isolates:
             lines.append(f"    → {report.hint}")
     lines.append(f"Tools run in: {chosen or 'nothing that isolates; no tool can be made or called'}")
+    lines.append(embedded_line(findings["embedded"]))
     lines.append("")
     if "problem" in library:
         lines.append(f"✗ library {library['problem']}")

@@ -20,6 +20,7 @@ async def solve(options: argparse.Namespace, output: Output) -> int:
     """Prints the answer; a task that was not solved is exit status 1."""
     async with opened_app() as app:
         with output.progress("solve") as on_step:
-            solution = await app.solve(options.task, on_step)
+            async with app.told_of_preparation(on_step):
+                solution = await app.solve(options.task, on_step)
     output.result(solution, solution.answer)
     return 0 if solution.solved else AlitaError.exit_status

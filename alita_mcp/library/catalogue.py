@@ -32,6 +32,7 @@ from alita_mcp.library.catalogue_schema import (
     TABLES,
     TOUCHED,
     TRIM_CALLS,
+    WITHOUT_MONTY,
 )
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.files import now
@@ -84,7 +85,13 @@ class Catalogue:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
-            for statement in (*ADDED_TABLES, *(() if decisions else DECIDED_BEFORE), *TOUCHED, *LISTING):
+            for statement in (
+                *ADDED_TABLES,
+                *(() if decisions else DECIDED_BEFORE),
+                *TOUCHED,
+                *LISTING,
+                *WITHOUT_MONTY,
+            ):
                 db.execute(statement)
             prepare(db)
 

@@ -249,6 +249,16 @@ DECIDED_BEFORE = (
 )
 """Of a catalogue that does not say who decided: what is disabled, deleted or approved counts as a person's."""
 
+_IN_MONTY = "EXISTS (SELECT 1 FROM evidence e WHERE (e.name, e.version) = (v.name, v.version) AND e.sandbox {} 'monty')"
+WITHOUT_MONTY = (
+    f"""
+    UPDATE version AS v SET manifest = json_set(manifest, '$.trust', 'provisional', '$.deterministic', json('false'))
+    WHERE {_IN_MONTY.format("=")} AND NOT {_IN_MONTY.format("!=")} AND json_valid(manifest)
+    """,  # noqa: S608 - of our own words
+    "DELETE FROM evidence WHERE sandbox = 'monty'",
+)
+"""Of a catalogue of version 0.1.0: what a sandbox proved that is gone counts for nothing, see `trust.unproven`."""
+
 BOUND = "SELECT digest FROM filed WHERE name = :name AND line = :line"
 BIND = """
 INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((

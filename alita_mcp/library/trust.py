@@ -15,10 +15,10 @@ UNPROVEN = Check(
     stage="policy",
     passed=False,
     hard=False,
-    message="The catalogue was missing, so its gates have not run in this library",
+    message="The catalogue was missing, or what ran its gates is gone (monty): they have not run in this library",
     fix="Call it once: they run first, and say what it is worth.",
 )
-"""The one finding about a version whose files came without a catalogue."""
+"""The one finding about a version for which nothing but its own files speaks."""
 _RANK: dict[Trust, int] = {"rejected": 0, "provisional": 1, "verified": 2}
 _ANY_TEST = "three at least, different in kind, one of them an edge or error case"
 

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from alita_mcp.values import Limits, Value
 
 
 class Missing(Value):
-    """One feature of CPython that a sandbox does not have, and how code shows that it needs it.
-
-    The last three fields are read together: any one of them that the draft matches is a need.
-    """
+    """One feature of CPython that a sandbox does not have, and how code shows that it needs it."""
 
     feature: str
     instead: str
     """What to write instead."""
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
     """Modules, or names in modules: `ssl`, `concurrent.futures`, `os.fork`; each stands for all below it."""
-    syntax: tuple[str, ...] = ()
-    """Kinds of syntax node as `ast` calls them, or fields of theirs that are not empty: `Yield`, `ClassDef.bases`."""
-    asks: Literal["", "packages", "grants"] = ""
-    """What a draft asks for besides its code."""
 
 
 class Abilities(Value):

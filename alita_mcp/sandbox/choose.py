@@ -10,6 +10,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.sandbox.preparation import Preparable, Preparation
 from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
@@ -18,11 +19,8 @@ BACK_ENDS = {
     "docker": "alita_mcp.sandbox.docker:DockerSandbox",
     "bubblewrap": "alita_mcp.sandbox.bubblewrap:BubblewrapSandbox",
     "wasm": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox",
-    "monty": "alita_mcp.sandbox.monty:MontySandbox",
 }
 """Import strings of the back ends, best first; the order in which `auto` tries them."""
-PURE_KINDS = frozenset({"monty"})
-"""Kinds that offer pure computation only: no grants and no packages."""
 UNCHOSEN = "unchosen"
 
 
@@ -31,15 +29,19 @@ def expected_kind(sandbox: Sandbox) -> str:
     return sandbox.expected_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
 
 
-async def open_sandbox(settings: Settings) -> Sandbox:
-    """The back end that the settings name, or for `auto` the first whose probe isolates.
+async def silent(_line: str) -> None:
+    """Tells nobody."""
+
+
+async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandbox:
+    """The back end that the settings name, or for `auto` the first whose probe isolates; tells what takes long.
 
     Raises:
         SandboxUnavailable: none isolates here; the message says why, the hint what to install.
     """
     reports = []
     for name in _candidates(settings.sandbox):
-        sandbox, report = await _proved(name, settings)
+        sandbox, report = await _proved(name, settings, progress)
         if sandbox is not None:
             return sandbox
         reports.append(report)
@@ -54,7 +56,7 @@ async def open_sandbox(settings: Settings) -> Sandbox:
     )
 
 
-async def probe_all(settings: Settings) -> tuple[ProbeReport, ...]:
+async def probe_all(settings: Settings, progress: Progress = silent) -> tuple[ProbeReport, ...]:
     """What each back end proves about itself, whichever one is set; for `doctor`."""
     names = list(BACK_ENDS)
     if settings.sandbox not in {"auto", *names}:
@@ -62,7 +64,7 @@ async def probe_all(settings: Settings) -> tuple[ProbeReport, ...]:
     reports: dict[str, ProbeReport] = {}
 
     async def probe(name: str) -> None:
-        sandbox, reports[name] = await _proved(name, settings)
+        sandbox, reports[name] = await _proved(name, settings, progress)
         if sandbox is not None:
             await sandbox.aclose()
 
@@ -91,6 +93,8 @@ class LazySandbox:
         self._settings = settings
         self._chosen: Sandbox | None = None
         self._closed = False
+        self.preparation = Preparation()
+        """How far the preparation is that the first callers wait for."""
         self._choosing = anyio.Lock()
         self._is_chosen = anyio.Event()
 
@@ -116,7 +120,8 @@ class LazySandbox:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
             if self._chosen is None:
-                self._chosen = await open_sandbox(self._settings)
+                with self.preparation:
+                    self._chosen = await open_sandbox(self._settings, self.preparation.tell)
                 self._is_chosen.set()
             return self._chosen
 
@@ -162,7 +167,7 @@ def _candidates(setting: str) -> tuple[str, ...]:
     return tuple(BACK_ENDS) if setting == "auto" else (setting,)
 
 
-async def _proved(name: str, settings: Settings) -> tuple[Sandbox | None, ProbeReport]:
+async def _proved(name: str, settings: Settings, progress: Progress) -> tuple[Sandbox | None, ProbeReport]:
     """The opened back end and its report; None, and nothing left open, when it does not isolate."""
     try:
         sandbox = _load(name)(settings)
@@ -170,6 +175,8 @@ async def _proved(name: str, settings: Settings) -> tuple[Sandbox | None, ProbeR
         return None, _failed(name, problem)
     isolates = False
     try:
+        if isinstance(sandbox, Preparable):
+            await sandbox.ready(progress)
         report = await sandbox.probe()
         isolates = report.isolates
     except SandboxError as problem:
@@ -188,7 +195,7 @@ def _load(name: str) -> Callable[[Settings], Sandbox]:
     except (ImportError, AttributeError, ValueError) as problem:
         raise SandboxUnavailable(
             f"{BACK_ENDS.get(name, name)} cannot be loaded: {problem}",
-            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, monty or the import string module:Class.",
+            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, wasm or the import string module:Class.",
         ) from problem
 
 

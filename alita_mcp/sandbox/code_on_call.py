@@ -60,7 +60,7 @@ def run_variant(code, function, arguments):
     return called(**to_parameters(called, arguments))
 """
 
-_MANY = "call_on_many"  # for sandboxes that compile no text; monty's classes have no `__mro__`
+_MANY = "call_on_many"
 _CALLED_ON_MANY = f"""
 
 def {_MANY}(many):
@@ -69,7 +69,7 @@ def {_MANY}(many):
         try:
             outcomes.append([{{}}(**each)])
         except Exception as problem:
-            outcomes.append({{{{"raised": [type(problem).__name__]}}}})
+            outcomes.append({{{{"raised": [kind.__name__ for kind in type(problem).__mro__]}}}})
     return outcomes
 """
 

@@ -153,7 +153,7 @@ class Sandbox(Protocol):
 
     @property
     def kind(self) -> str:
-        """`docker`, `bubblewrap`, `monty` or another back end's own word."""
+        """`docker`, `bubblewrap`, `wasm` or another back end's own word."""
         ...
 
     async def probe(self) -> ProbeReport:

@@ -170,7 +170,7 @@ async def _open_app(settings: Settings, late: _LateParts) -> AsyncIterator[App]:
     from alita_mcp.app import open_app
     from alita_mcp.server.admission import admit
 
-    async with open_app(settings, admit=admit) as app:
+    async with open_app(settings, admit=admit, serves=True) as app:
         yield app
 
 

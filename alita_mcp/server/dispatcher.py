@@ -17,7 +17,7 @@ from alita_mcp.library.naming import nearest_names
 from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.failures import answered
 from alita_mcp.server.listing import page_of
-from alita_mcp.server.meta_tools import repaired
+from alita_mcp.server.meta_tools import progress_of, repaired
 from alita_mcp.server.results import checked, with_signature
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.unreviewed import shown
@@ -105,12 +105,12 @@ class Dispatcher:
             arguments = await off_loop(checking, large=is_large(given))
         except InvalidArguments as wrong:
             raise _with_signature(wrong, tool, app) from None
-        result = await source.call(
-            ToolCall(
-                name=tool.name, arguments=arguments, ctx=ctx, params=params,
-                app=app, tasks=self._tasks, announcer=self._announcer,
-            )
+        call = ToolCall(
+            name=tool.name, arguments=arguments, ctx=ctx, params=params, app=app, tasks=self._tasks,
+            announcer=self._announcer, on_stage=progress_of(ctx),
         )  # fmt: skip
+        async with app.told_of_preparation(call.on_stage):
+            result = await source.call(call)
         if isinstance(result, types.CallToolResult):
             return await checked(result, app, tool)
         return result

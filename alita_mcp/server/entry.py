@@ -15,6 +15,8 @@ from alita_mcp.server.wire import Wire, claim_standard_streams
 if TYPE_CHECKING:
     from types import FrameType
 
+    from alita_mcp.server.greeting import Greeting
+
 USAGE = """usage: alita-mcp-server [--help] [--version]
 
 Serves the Model Context Protocol over stdin and stdout; MCP clients start it.
@@ -38,11 +40,14 @@ def main() -> NoReturn:
 
 def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     """Reads the settings, serves, and ends the process; a start that fails says why on stderr."""
+    from alita_mcp.server.greeting import greet
+
+    greeting = greet(*wire)
     from alita_mcp.errors import AlitaError
     from alita_mcp.server.ending import leave
 
     try:
-        leave(_serve(wire, parent))
+        leave(_serve(wire, parent, greeting))
     except KeyboardInterrupt:
         leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
@@ -54,7 +59,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
         leave(first.exit_status)
 
 
-def _serve(wire: Wire, parent: int) -> int:
+def _serve(wire: Wire, parent: int, greeting: Greeting) -> int:
     import gc
 
     gc.disable()  # imports make much and leave nothing behind: a tenth of the start would go into looking for it
@@ -77,7 +82,7 @@ def _serve(wire: Wire, parent: int) -> int:
     async def serve() -> NoReturn:
         gc.freeze()
         gc.enable()
-        leave(await serve_stdio(build_server(settings), wire, parent=parent))
+        leave(await serve_stdio(build_server(settings), wire, greeting, parent=parent))
 
     anyio.run(serve)
 

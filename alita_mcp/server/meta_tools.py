@@ -176,12 +176,11 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         if isinstance(request, Rejected):
             return await _outcome_answer(call, request)
         job, rounds = call.app.begin(request, desk_for(call)), 0
-    on_stage = progress_of(call.ctx)
-    outcome = await answered_in_call(call, job, on_stage, rounds)
+    outcome = await answered_in_call(call, job, call.on_stage, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:
         job, spent_s = asking, anyio.current_time() - started
-        outcome = await answered_in_call(call, job, on_stage, rounds, spent_s)
+        outcome = await answered_in_call(call, job, call.on_stage, rounds, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):

@@ -18,9 +18,10 @@ CHUNK_BYTES = 65_536
 class PromptReader:
     """Lines of a pipe or a socket."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, read: bytes = b"") -> None:
+        """`read` came from the descriptor before."""
         self._descriptor = descriptor
-        self._unread = bytearray()
+        self._unread = bytearray(read)
 
     @staticmethod
     def can_read(descriptor: int) -> bool:

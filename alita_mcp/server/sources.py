@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.announce import Announcer
     from alita_mcp.server.tasks import Tasks
+    from alita_mcp.synthesis.jobs import OnStage
 
 Context = ServerRequestContext[Any, Any]
 ToolAnswer = types.CallToolResult | types.InputRequiredResult | dict[str, Any]
@@ -30,6 +31,8 @@ class ToolCall:
     app: App
     tasks: Tasks
     announcer: Announcer
+    on_stage: OnStage
+    """Tells the caller one short line about long work."""
 
 
 class ToolSource(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import anyio
@@ -11,6 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.ending import ending_signal, leaving_at_latest, orphaned
+from alita_mcp.server.greeting import NO_GREETING, Greeting
 from alita_mcp.server.prompt import PromptReader, PromptWriter
 from alita_mcp.server.wire import Wire
 
@@ -22,11 +24,11 @@ class _FromClient(anyio.AsyncFile[str]):
     its clean-up uncancelled. Where a thread has to block in `read`, it is left behind.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, read: bytes) -> None:
         raw = io.FileIO(descriptor, "rb", closefd=False)
         text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
-        self._promptly = PromptReader(descriptor) if PromptReader.can_read(descriptor) else None
+        self._promptly = PromptReader(descriptor, read) if PromptReader.can_read(descriptor) else None
         self._reading = anyio.CancelScope()
         self.ended = anyio.Event()
 
@@ -54,15 +56,18 @@ class _FromClient(anyio.AsyncFile[str]):
 class _ToClient(anyio.AsyncFile[str]):
     """Lines to the client; a client that no longer reads ends the input."""
 
-    def __init__(self, descriptor: int, input_: _FromClient) -> None:
+    def __init__(self, descriptor: int, input_: _FromClient, answered: int | str | None) -> None:
         raw = io.FileIO(descriptor, "wb", closefd=False)
         text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
         self._promptly = PromptWriter(descriptor)
         self._input = input_
+        self._answered = answered
 
     async def write(self, text: str) -> int:
         """Writes and flushes in one go; returns the number of characters taken."""
+        if self._answered is not None and self._is_told(text):
+            return len(text)
         try:
             if not self._promptly.write(text):
                 await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
@@ -70,6 +75,14 @@ class _ToClient(anyio.AsyncFile[str]):
             self._input.end()
             return 0
         return len(text)
+
+    def _is_told(self, text: str) -> bool:
+        """Whether the client has this answer already, from the greeting."""
+        message = json.loads(text)
+        if message.get("id") != self._answered or "method" in message:
+            return False
+        self._answered = None
+        return True
 
     async def flush(self) -> None:
         """Nothing to do: `write` has flushed."""
@@ -79,13 +92,15 @@ class _ToClient(anyio.AsyncFile[str]):
         self.wrapped.flush()
 
 
-async def serve_stdio(server: Server[Any], wire: Wire, *, parent: int) -> int:
+async def serve_stdio(
+    server: Server[Any], wire: Wire, greeting: Greeting = NO_GREETING, *, parent: int
+) -> int:
     """Serves until end of input, a signal, or the death of `parent`; returns the exit status.
 
     The server's lifespan closes what it opened. From the moment that the end is known, the process has
     `ending.END_WITHIN_S` seconds left.
     """
-    lines = _FromClient(wire.reads)
+    lines = _FromClient(wire.reads, greeting.read)
     status = 0
 
     async def on_signal() -> None:
@@ -106,7 +121,10 @@ async def serve_stdio(server: Server[Any], wire: Wire, *, parent: int) -> int:
         watchers.start_soon(on_signal)
         watchers.start_soon(on_orphaned)
         watchers.start_soon(on_end)
-        async with stdio_server(stdin=lines, stdout=_ToClient(wire.writes, lines)) as (incoming, outgoing):
+        async with stdio_server(stdin=lines, stdout=_ToClient(wire.writes, lines, greeting.answered)) as (
+            incoming,
+            outgoing,
+        ):
             await server.run(incoming, outgoing, server.create_initialization_options())
         watchers.cancel_scope.cancel()
     return status

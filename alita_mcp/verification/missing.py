@@ -1,12 +1,12 @@
-"""What a draft needs and the sandbox lacks, all of it at once: a draft and a sandbox's abilities in, a check out."""
+"""What code needs and the sandbox lacks, all of it at once: a syntax tree and the abilities in, a check out."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
 
-from alita_mcp.sandbox.abilities import Abilities, Missing
-from alita_mcp.values import Check, Draft
+from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.values import Check
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.names import Names, names_of
 
@@ -18,35 +18,24 @@ _DEEPEST = 4
 """No module has a name that is lacked further down than this: `os.path.x.y`."""
 
 
-def missing_checks(draft: Draft, tree: ast.Module, abilities: Abilities) -> list[Check]:
-    """At most one check: each feature that the draft needs and the sandbox lacks, and what to write instead."""
-    names = names_of(tree)
-    modules, syntax = _modules_used(tree, names), _syntax_used(tree, names)
+def missing_checks(tree: ast.Module, abilities: Abilities) -> list[Check]:
+    """At most one check: each feature that the code needs and the sandbox lacks, and what to write instead."""
+    modules = _modules_used(tree, names_of(tree))
     needed = {}
     for lack in abilities.lacks:
-        uses = _matching(lack.names, modules) | {kind: syntax[kind] for kind in lack.syntax if kind in syntax}
-        if uses or _is_asked(lack, draft):
-            needed[_in_words(lack, uses)] = f"{_subject(lack, uses)}: {lack.instead}"
+        if uses := _matching(lack.names, modules):
+            subject = _subject(uses)
+            needed[f"{subject} (line {min(uses.values())})"] = f"{subject}: {lack.instead}"
     if not needed:
         return []
     fix = " ".join((f"Instead of {'; '.join(needed.values())}.", abilities.elsewhere, *abilities.offers))
     return [failed("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
 
 
-def _is_asked(lack: Missing, draft: Draft) -> bool:
-    asked = {"packages": bool(draft.packages), "grants": not draft.grants.is_pure}
-    return asked.get(lack.asks, False)
-
-
-def _in_words(lack: Missing, uses: Uses) -> str:
-    line = min(uses.values(), default=0)
-    return _subject(lack, uses) + (f" (line {line})" if line else "")
-
-
-def _subject(lack: Missing, uses: Uses) -> str:
-    named = sorted(uses.keys() - set(lack.syntax))
+def _subject(uses: Uses) -> str:
+    named = sorted(uses)
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(named[:_MOST_NAMED]) + more if named else lack.feature
+    return ", ".join(named[:_MOST_NAMED]) + more
 
 
 def _matching(lacked: Iterable[str], used: Uses) -> Uses:
@@ -121,23 +110,3 @@ def _shortened(name: str) -> str:
 def _catches(handler: ast.ExceptHandler, names: Names) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(kind is None or names.dotted(kind) in _CAUGHT for kind in kinds)
-
-
-def _syntax_used(tree: ast.Module, names: Names) -> Uses:
-    """Kinds of node, and fields of them that are not empty; what only declares a type is no class with bases."""
-    used: Uses = {}
-    line, types = 1, {"typing.TypedDict"}
-    for node in ast.walk(tree):
-        line = getattr(node, "lineno", line)
-        kind = type(node).__name__
-        fields = [name for name, value in ast.iter_fields(node) if value]
-        if (
-            isinstance(node, ast.ClassDef)
-            and node.bases
-            and {names.dotted(base) for base in node.bases} <= types
-        ):
-            types.add(node.name)
-            fields = []
-        for what in (kind, *(f"{kind}.{name}" for name in fields)):
-            used[what] = min(used.get(what, line), line)
-    return used

@@ -128,10 +128,7 @@ async def _run(way: Way, rehearsal: Rehearsal, code: str, trial: Trial) -> RunRe
 
 
 def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[Way]:
-    """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep.
-
-    The embedded interpreter has no `exec`, and needs none: a call there loads its code anyway.
-    """
+    """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep."""
 
     def plain(code: str, example: Example) -> Job:
         job = job_of(draft, example, environment)

@@ -52,7 +52,7 @@ async def _lacking(draft: Draft, sandbox: Sandbox) -> list[Check]:
         abilities = await sandbox.abilities()
     except (ContractError, SandboxError):
         return []  # said already, or said by the gate that runs the code
-    return await anyio.to_thread.run_sync(missing_checks, draft, tree, abilities)
+    return await anyio.to_thread.run_sync(missing_checks, tree, abilities)
 
 
 def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:

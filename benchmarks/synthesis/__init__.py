@@ -28,7 +28,7 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     delivery = importlib.import_module(f"{__package__}.delivery")
     tally = importlib.import_module(f"{__package__}.tally")
 
-DISTRIBUTIONS = ("alita-mcp-server", "mcp", "pydantic-monty", "docker")
+DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Tools whose catalogue is missing: what their files say of themselves counts for nothing until the gates have run."""
+"""Tools that no sandbox of ours speaks for: what their files say counts for nothing until the gates have run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_mcp.library.trust import what_would_raise
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Job, RunResult
 from alita_mcp.settings import Settings
-from alita_mcp.values import Example, Grants
+from alita_mcp.values import Example, Grants, Lock
 from alita_mcp.verification.static import static_gate
 from tests.library.factory import accepted, forge, no_starters
 
@@ -91,6 +91,61 @@ async def test_a_tool_whose_catalogue_is_missing_is_proved_before_its_first_call
         assert (await app.library.read("double")).report.checks[0].stage == "static"
     async with open_library(settings, starters=no_starters) as library:
         assert library.entry("double").manifest == proved.manifest
+
+
+async def home_of_version_0_1_0(settings: Settings, *further_kinds: str) -> None:
+    """A home with one verified tool whose gates ran in monty, and in further kinds of sandbox."""
+    made = accepted("double", "Doubles a number.", code=DOUBLE, examples=EXAMPLES, sandbox="monty")
+    _, contract = await static_gate(made.draft)
+    async with open_library(settings, starters=no_starters) as library:
+        await library.publish(made.model_copy(update={"contract": contract}), expected_version=0)
+        for kind in further_kinds:
+            await library.raise_evidence("double", 1, kind, Lock())
+        assert library.tools.proved_in("double", 1) == (*further_kinds, "monty")
+        assert library.entry("double").manifest.trust == "verified"
+
+
+async def test_a_tool_that_was_proved_in_monty_alone_is_proved_once_before_its_first_call(
+    settings: Settings,
+) -> None:
+    await home_of_version_0_1_0(settings)
+    sandbox = ScriptedSandbox(answer, kind="wasm")
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
+        assert unproven(app.library)
+        assert "double" in {entry.name for entry in app.listed()}
+        assert "monty" in what_would_raise((await app.library.read("double")).report)
+        assert (await app.run("double", {"number": 77})).structured == {"result": 154}
+        calls = len(sandbox.jobs)
+        assert calls > len(EXAMPLES)
+        await app.run("double", {"number": 78})
+        assert len(sandbox.jobs) == calls + 1
+    async with open_library(settings, starters=no_starters) as library:
+        entry, stored = library.entry("double"), await library.read("double")
+        assert (entry.manifest.trust, entry.sandboxes, stored.report.sandbox) == (
+            "verified",
+            ("wasm",),
+            "wasm",
+        )
+
+
+async def test_what_another_sandbox_proved_besides_monty_still_counts(settings: Settings) -> None:
+    await home_of_version_0_1_0(settings, "bubblewrap")
+    sandbox = ScriptedSandbox(answer, kind="bubblewrap")
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
+        entry = app.library.entry("double")
+        assert (entry.manifest.trust, entry.sandboxes) == ("verified", ("bubblewrap",))
+        await app.run("double", {"number": 77})
+        assert len(sandbox.jobs) == 1
+
+
+async def test_a_tool_of_monty_that_fails_its_gates_is_never_called(settings: Settings) -> None:
+    await home_of_version_0_1_0(settings)
+    sandbox = ScriptedSandbox(wrong, kind="wasm")
+    async with open_app(settings, admit=lambda _manifest: (), sandbox=sandbox) as app:
+        with pytest.raises(ToolUnavailable, match="fails its gates"):
+            await app.run("double", {"number": 77})
+        assert {"number": 77} not in [job.arguments for job in sandbox.jobs]
+        assert "double" not in {entry.name for entry in app.listed()}
 
 
 async def test_what_the_gates_find_decides_and_no_claim_is_exceeded(settings: Settings) -> None:

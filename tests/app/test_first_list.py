@@ -16,8 +16,8 @@ def listed(app: App) -> set[str]:
 
 
 async def test_heavy_starter_tools_are_listed_once_they_are_used_or_pinned(settings: Settings) -> None:
-    monty = settings.model_copy(update={"sandbox": "monty"})
-    async with open_app(monty, admit=lambda _manifest: ()) as app:
+    wasm = settings.model_copy(update={"sandbox": "wasm"})
+    async with open_app(wasm, admit=lambda _manifest: ()) as app:
         assert listed(app) == {"calculate", "convert_units", "text_statistics"}
         await app.manage("pin", "csv_query")
         await app.run("csv_to_records", {"text": "a\n1\n"})
@@ -28,7 +28,7 @@ async def test_heavy_starter_tools_are_listed_once_they_are_used_or_pinned(setti
 
 
 async def test_a_tool_of_ones_own_is_listed_at_once_whatever_its_name(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "empty", sandbox="monty")
+    settings = Settings(home=tmp_path / "empty", sandbox="wasm")
     async with open_library(settings, starters=lambda: None) as library:
         for name in FOUND_BY_SEARCH:
             await library.publish(simple(name), expected_version=0)

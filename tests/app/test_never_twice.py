@@ -12,7 +12,7 @@ from alita_mcp.app import App, open_app
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
@@ -30,12 +30,12 @@ async def silent(_stage: str) -> None:
     return None
 
 
-@pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.fixture(params=["wasm", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Opens an App in a sandbox of each kind, with models that answer from a script."""
     if request.param == "bubblewrap":
         request.getfixturevalue("bubblewrap")
-    kind = {"monty": MontySandbox, "bubblewrap": BubblewrapSandbox}[request.param]
+    kind = {"wasm": WasmSandbox, "bubblewrap": BubblewrapSandbox}[request.param]
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
 
     @asynccontextmanager

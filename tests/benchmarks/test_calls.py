@@ -84,7 +84,7 @@ def test_the_options_become_a_plan() -> None:
     assert chosen.memory_within_s > 60 >= plain.memory_within_s
 
 
-@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "x"], ["--sandbox", "monty"], ["--only", "peers"]])
+@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "x"], ["--sandbox", "wasm"], ["--only", "peers"]])
 def test_options_that_make_no_sense_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         options(*words)
@@ -246,11 +246,11 @@ async def test_where_no_worker_is_kept_its_memory_is_said_to_be_missing(settings
 async def test_whole_calls_over_stdio_are_measured_against_a_server_that_does_nothing(tmp_path: Path) -> None:
     extent = over_stdio.Extent(rounds=1, memory_calls=3, memory_within_s=60)
     with anyio.fail_after(300):
-        found = await over_stdio.measure(("monty", "cellar"), tmp_path, extent, silent)
-    assert found["monty"]["spaced"]["n"] == timing.SPACED_CALLS
+        found = await over_stdio.measure(("wasm", "cellar"), tmp_path, extent, silent)
+    assert found["wasm"]["spaced"]["n"] == timing.SPACED_CALLS
     assert found["noop"]["back_to_back"]["n"] == timing.BURST_CALLS
-    assert found["monty"]["ratio_to_noop"] > 0
-    grown = found["monty"]["server_memory"]
+    assert found["wasm"]["ratio_to_noop"] > 0
+    grown = found["wasm"]["server_memory"]
     assert (grown["calls"], grown["asked_calls"]) == (3, 3)
     assert grown["start_bytes"] > 10_000_000
     assert "cellar" in found["cellar"]["spaced"]["missing"]

@@ -20,7 +20,7 @@ DOUBLES = Example(arguments={"x": 4}, expected=8)
 @pytest.fixture
 def server(tmp_path: Path) -> ServerUnderTest:
     return ServerUnderTest(
-        sandbox="monty",
+        sandbox="wasm",
         home=tmp_path / "home",
         log=tmp_path / "log",
         command=(sys.executable, str(SERVER)),

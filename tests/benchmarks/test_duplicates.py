@@ -59,7 +59,7 @@ def test_pairs_are_told_apart_by_running_them(
         "--scores",
         str(scores),
         "--sandbox",
-        "monty",
+        "wasm",
     ]
     result = run(options(*words, *(["--quick"] if quick else [])))
     assert (result["auroc"], result["met"], result["precision"], result["recall"]) == (1.0, True, 1.0, 1.0)
@@ -74,7 +74,7 @@ def test_what_parameters_are_is_found_out_where_nothing_says_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "home"))
-    result = run(options("--pairs", str(lines(tmp_path / "pairs", pair(SUM, LOOP, 1))), "--sandbox", "monty"))
+    result = run(options("--pairs", str(lines(tmp_path / "pairs", pair(SUM, LOOP, 1))), "--sandbox", "wasm"))
     assert (result["called_same"], result["failed"]) == (1, 0)
 
 
@@ -83,7 +83,7 @@ def test_a_pair_that_the_sandbox_refuses_counts_as_different(
 ) -> None:
     monkeypatch.setenv("ALITA_HOME", str(tmp_path / "home"))
     odd = "class A:\n    pass\n\ndef add(xs: list[int]) -> int:\n    match xs:\n        case _:\n            return 1\n"
-    result = run(options("--pairs", str(lines(tmp_path / "pairs", pair(odd, odd, 1))), "--sandbox", "monty"))
+    result = run(options("--pairs", str(lines(tmp_path / "pairs", pair(odd, odd, 1))), "--sandbox", "wasm"))
     assert result["called_same"] == 0
 
 
@@ -148,7 +148,7 @@ def test_a_score_that_is_wrong_about_every_pair_is_not_met() -> None:
     ]
     found = figures(scored)
     assert (found["auroc"], found["precision"], found["recall"], found["met"]) == (0.0, 0.0, 0.0, False)
-    assert "NOT met" in table(found | {"pairs_per_second": 1.0, "sandbox": "monty"})
+    assert "NOT met" in table(found | {"pairs_per_second": 1.0, "sandbox": "wasm"})
 
 
 def test_programs_keep_their_annotations() -> None:

@@ -52,21 +52,21 @@ async def measured(*words: str) -> dict[str, Any]:
 async def test_right_code_is_published_and_wrong_code_is_not(
     requests_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    result = await measured("--requests", str(requests_file), "--sandbox", "monty")
-    figures = result["monty"]
+    result = await measured("--requests", str(requests_file), "--sandbox", "wasm")
+    figures = result["wasm"]
     assert (figures["requests"], figures["published"], figures["rejected"]) == (2, 1, 1)
     assert (figures["hidden_right"], figures["hidden_total"]) == (2, 2)
     assert figures["listed_at_once"] == 1
     assert figures["rejections"][0]["task_id"] == "T/2"
     assert figures["rejections"][0]["stage"] == "examples"
-    assert set(result) == {"monty", "versions", "date"}
+    assert set(result) == {"wasm", "versions", "date"}
     assert json.loads(json.dumps(result)) == result
     text = synthesis.table(result)
     assert "| published | 1 (50.0%) |" in text
     assert "T/2 triple_it: examples" in text
     streams = capsys.readouterr()
     assert streams.out == ""
-    assert "monty: 2/2 triple_it: rejected" in streams.err
+    assert "wasm: 2/2 triple_it: rejected" in streams.err
 
 
 @pytest.mark.process
@@ -74,9 +74,9 @@ async def test_a_solution_that_was_broken_where_its_tests_look_is_never_publishe
     requests_file: Path,
 ) -> None:
     result = await measured(
-        "--requests", str(requests_file), "--sandbox", "monty", "--break", "3", "--limit", "1"
+        "--requests", str(requests_file), "--sandbox", "wasm", "--break", "3", "--limit", "1"
     )
-    figures = result["monty"]["broken"]
+    figures = result["wasm"]["broken"]
     assert (figures["seed"], figures["broken"], figures["published"]) == (3, 1, 0)
     assert figures["noticed_by_tests"] == {"broken": 1, "published": 0}
     assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
@@ -90,8 +90,8 @@ async def test_a_solution_that_the_sandbox_cannot_run_is_reported_as_not_broken(
     )
     lazy = DOUBLE | {"code": code}
     path.write_text(json.dumps(lazy), encoding="utf-8")
-    result = await measured("--requests", str(path), "--sandbox", "monty", "--break", "1")
-    figures = result["monty"]["broken"]
+    result = await measured("--requests", str(path), "--sandbox", "wasm", "--break", "1")
+    figures = result["wasm"]["broken"]
     assert figures["broken"] == 0
     assert "refuses the unbroken code" in figures["not_broken"][0]["why"]
     assert "not broken" in synthesis.table(result)

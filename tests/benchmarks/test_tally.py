@@ -72,7 +72,7 @@ def test_seconds_are_told_for_each_gate_that_published_tools_went_through() -> N
         "static": {"median": 0.2, "p90": 0.3, "max": 0.3},
         "mutation": {"median": 0.5, "p90": 0.5, "max": 0.5},
     }
-    table = as_table({"monty": figures, "docker": tally([REJECTED])})
+    table = as_table({"wasm": figures, "docker": tally([REJECTED])})
     assert "| … static | 0.20 / 0.30 / 0.30 | - |" in table
     assert "| … mutation | 0.50 / 0.50 / 0.50 | - |" in table
 
@@ -112,8 +112,8 @@ def test_broken_ones_are_split_by_who_notices_and_by_mistake() -> None:
 
 
 def test_the_table_has_a_column_for_each_sandbox_and_names_each_request_that_was_not_published() -> None:
-    text = as_table({"monty": tally(EVERY), "docker": tally([CREATED])})
-    assert text.startswith("| | monty | docker |\n|---|---:|---:|\n| requests | 5 | 1 |\n")
+    text = as_table({"wasm": tally(EVERY), "docker": tally([CREATED])})
+    assert text.startswith("| | wasm | docker |\n|---|---:|---:|\n| requests | 5 | 1 |\n")
     assert "| published | 2 (40.0%) | 1 (100.0%) |" in text
     assert "| seconds a tool: median / p90 / max | 1.50 / 3.00 / 3.00 | 1.00 / 1.00 / 1.00 |" in text
     for line in (
@@ -128,7 +128,7 @@ def test_the_table_has_a_column_for_each_sandbox_and_names_each_request_that_was
 
 def test_the_table_of_broken_ones_says_what_was_let_in_and_not_what_was_rightly_refused() -> None:
     trials = (CREATED, REJECTED, HALF_RIGHT)
-    text = as_table({"monty": tally(trials) | {"broken": tally_broken(BROKEN, UNBROKEN, trials, 7)}})
+    text = as_table({"wasm": tally(trials) | {"broken": tally_broken(BROKEN, UNBROKEN, trials, 7)}})
     assert "| **broken and published** | 2 (66.7%) |" in text
     assert "| … by trust | provisional 1, verified 1 |" in text
     assert "| … noticed by hidden examples only | 1 of 1 |" in text

@@ -44,7 +44,7 @@ def home(tmp_path: Path, stocked: Path) -> Path:
 def alita(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Alita:
     """Runs a command on this test's own library, in the embedded sandbox."""
     monkeypatch.setenv("ALITA_HOME", str(home))
-    monkeypatch.setenv("ALITA_SANDBOX", "monty")
+    monkeypatch.setenv("ALITA_SANDBOX", "wasm")
 
     def run(*words: str) -> Said:
         capsys.readouterr()
@@ -61,7 +61,7 @@ def alita(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 @pytest.fixture
 def environment(home: Path) -> dict[str, str]:
     """The environment of a process of its own."""
-    return {**os.environ, "ALITA_HOME": str(home), "ALITA_SANDBOX": "monty"}
+    return {**os.environ, "ALITA_HOME": str(home), "ALITA_SANDBOX": "wasm"}
 
 
 @pytest.fixture

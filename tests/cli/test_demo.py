@@ -18,6 +18,7 @@ from alita_mcp.cli.demo_scene import DemoFailed, Scene, expect
 from alita_mcp.cli.demo_steps import STEPS, play
 from alita_mcp.settings import Settings
 from tests.cli.conftest import PATIENCE_S
+from tests.conftest import CACHE
 
 DEMO = [sys.executable, "-m", "alita_mcp.cli.main", "demo"]
 
@@ -32,6 +33,7 @@ def bare(tmp_path: Path) -> dict[str, str]:
     return {
         "PATH": str(empty),
         "HOME": str(tmp_path / "nobody"),
+        **CACHE,
         "TMPDIR": str(temporary),
         "DOCKER_HOST": "tcp://127.0.0.1:9",
         "http_proxy": nowhere,
@@ -80,7 +82,7 @@ def test_the_demo_as_json_gives_the_steps_and_tells_the_story_on_stderr(bare: di
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["ok"] is True
-    assert result["sandbox"] == "monty"
+    assert result["sandbox"] == "wasm"
     assert [step["ok"] for step in result["steps"]] == [True] * STEPS
     assert "steps held" in done.stderr
 
@@ -128,7 +130,7 @@ async def test_the_demo_fails_where_a_step_does_not_do_what_it_says(
     broken = {**demo_tools.GOOD, "code": demo_tools.GOOD["code"].replace("== 1", "== 2")}
     scene = Scene(steps=STEPS)
     with pytest.raises(DemoFailed, match="rejected"):
-        await play(tmp_path, Settings(home=tmp_path), "monty", scene, good=broken)
+        await play(tmp_path, Settings(home=tmp_path), "wasm", scene, good=broken)
     assert [step["ok"] for step in scene.steps] == [True, True, False]
 
 

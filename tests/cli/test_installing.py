@@ -158,8 +158,8 @@ def test_what_a_client_needs_beyond_its_file_is_printed(
 
 def test_settings_that_a_person_made_go_along_and_secrets_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ALITA_DOCKER_IMAGE", raising=False)
-    launch = launch_of(Settings(home=Path("/data"), sandbox="monty", token="s3cret"))  # type: ignore[arg-type]
-    assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "monty"}
+    launch = launch_of(Settings(home=Path("/data"), sandbox="wasm", token="s3cret"))  # type: ignore[arg-type]
+    assert launch.env == {"ALITA_HOME": str(Path("/data")), "ALITA_SANDBOX": "wasm"}
     assert launch_of(Settings()).env == {}
 
 

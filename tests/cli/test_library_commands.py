@@ -58,7 +58,7 @@ def doubled(stocked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pa
     out, err = StringIO(), StringIO()
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
         patched.setenv("ALITA_HOME", str(home))
-        patched.setenv("ALITA_SANDBOX", "monty")
+        patched.setenv("ALITA_SANDBOX", "wasm")
         status = main(["synthesize", str(file), "--json"])
     said = Said(status, out.getvalue(), err.getvalue())
     assert said.status == 0, said
@@ -264,7 +264,7 @@ def test_show_is_an_evidence_card(made: Said, alita: Alita) -> None:
         "number: integer",
         "times: integer = 1",
         "3 of 3 examples",
-        "monty",
+        "wasm",
         "def double",
     ):
         assert piece in card
@@ -426,9 +426,9 @@ def test_init_makes_a_library_and_says_what_is_next(alita: Alita, home: Path) ->
 def test_doctor_finds_the_embedded_sandbox_and_the_library(alita: Alita, home: Path) -> None:
     said = alita("doctor", "--json")
     assert said.status == 0
-    assert said.json["sandbox"] == {"setting": "monty", "chosen": "monty"}
+    assert said.json["sandbox"] == {"setting": "wasm", "chosen": "wasm"}
     assert said.json["library"]["home"] == str(home)
-    assert "Tools run in: monty" in alita("doctor").out
+    assert "Tools run in: wasm" in alita("doctor").out
 
 
 def test_doctor_says_what_is_wrong_with_the_library(alita: Alita, home: Path) -> None:

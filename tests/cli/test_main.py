@@ -135,7 +135,7 @@ def test_a_terminal_gets_a_moving_sign_and_a_pipe_gets_lines(
 ) -> None:
     assert process("doctor").err.startswith("doctor: sandboxes\n")
     shown = on_terminal(["doctor"], environment)
-    assert "Tools run in: monty" in shown
+    assert "Tools run in: wasm" in shown
     assert "\x1b[" in shown
     assert "doctor: sandboxes\r\n" not in shown
 

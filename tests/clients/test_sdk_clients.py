@@ -24,7 +24,7 @@ pytestmark = pytest.mark.process
 async def test_the_very_next_request_holds_what_the_answer_promised(
     tmp_path: Path, kind: str, transport: str, era: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty")
+    env = environment(home=tmp_path / "home", sandbox="wasm")
     async with AsyncExitStack() as stack:
         url, asked = stack.enter_context(model_server(shouting))
         if transport == "stdio":

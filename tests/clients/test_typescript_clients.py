@@ -38,7 +38,7 @@ async def answers(
 async def test_the_very_next_request_holds_what_the_answer_promised(
     tmp_path: Path, node_tools: NodeTools, script: str, era: str, follows: bool, transport: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty")
+    env = environment(home=tmp_path / "home", sandbox="wasm")
     with model_server(shouting) as (url, asked):
         task: dict[str, Any] = {"model": url, "prompt": PROMPT, "follows": follows}
         if transport == "stdio":

@@ -18,7 +18,7 @@ from tests.library.factory import accepted, opened
 
 def record(library: Library, *, ok: bool = True, name: str = "slugify", **more: object) -> None:
     status = "ok" if ok else "timeout"
-    library.calls.record(name, 1, ok=ok, status=status, seconds=0.5, sandbox="monty", **more)
+    library.calls.record(name, 1, ok=ok, status=status, seconds=0.5, sandbox="wasm", **more)
 
 
 async def test_calls_are_counted_and_journalled(home: Path) -> None:
@@ -36,7 +36,7 @@ async def test_calls_are_counted_and_journalled(home: Path) -> None:
         assert library.generation == before
         unknown, cached, timeout, fine = library.journal(4)
         assert (fine.event, fine.name, fine.version) == ("called", "slugify", 1)
-        assert timeout.detail == {"status": "timeout", "seconds": 0.5, "sandbox": "monty"}
+        assert timeout.detail == {"status": "timeout", "seconds": 0.5, "sandbox": "wasm"}
         assert cached.detail["cached"] is True
         assert unknown.name == "unknown"
         assert fine.time <= timeout.time <= cached.time
@@ -46,7 +46,7 @@ async def test_a_sandbox_that_fails_is_journalled_and_no_use_of_the_tool(home: P
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
         library.calls.record_sandbox_failure(
-            "slugify", 1, error="SandboxBusy", message="full", sandbox="monty"
+            "slugify", 1, error="SandboxBusy", message="full", sandbox="wasm"
         )
         await library.settle()
         assert (library.entry("slugify").calls, library.entry("slugify").failures) == (0, 0)
@@ -81,7 +81,7 @@ def test_calls_that_cannot_be_written_are_kept_for_the_next_time(tmp_path: Path)
     assert not journal.write()
     catalogue.close()
     for status in ("first", "second"):
-        journal.record("slugify", 1, ok=True, status=status, seconds=0.0, sandbox="monty")
+        journal.record("slugify", 1, ok=True, status=status, seconds=0.0, sandbox="wasm")
         with pytest.raises(LibraryError):
             journal.write()
         assert journal.waiting
@@ -102,7 +102,7 @@ def test_only_the_newest_calls_stay_in_the_journal_and_every_other_event_does(tm
         catalogue.record("created", None, None, {})
         for _ in range(3):
             for _ in range(CALLS_KEPT // 2):
-                journal.record("slugify", 1, ok=True, status="ok", seconds=0.0, sandbox="monty")
+                journal.record("slugify", 1, ok=True, status="ok", seconds=0.0, sandbox="wasm")
                 journal.record_sandbox_failure("slugify", 1)
             journal.write()
         rows = catalogue.journal(100_000)
@@ -117,7 +117,7 @@ def test_what_waits_is_bounded_and_the_count_is_not(tmp_path: Path) -> None:
     journal = CallJournal(catalogue)
     try:
         for _ in range(CALLS_KEPT + 10):
-            journal.record("slugify", 1, ok=False, status="error", seconds=0.0, sandbox="monty")
+            journal.record("slugify", 1, ok=False, status="error", seconds=0.0, sandbox="wasm")
         assert len(journal._rows) == CALLS_KEPT
         assert journal._uses["slugify"].failures == CALLS_KEPT + 10
     finally:

@@ -93,7 +93,7 @@ STEPS: dict[str, Callable[[Catalogue, str], None]] = {
     "delete": change("deleted"),
     "rollback": change("rolled back"),
     "quarantine": change("quarantined", reason="changed"),
-    "evidence": change("passed elsewhere", sandbox="monty", lock=""),
+    "evidence": change("passed elsewhere", sandbox="wasm", lock=""),
     "approve": approve,
     "revoke": change("revoked"),
     "word": change("worded", text="in other words"),

@@ -27,7 +27,7 @@ FULL = VerificationReport(
         Check(stage="examples", passed=True, message="example 2", seconds=0.5),
         Check(stage="mutation", passed=False, hard=False, message="the examples notice 41 of 50", fix="Add."),
     ),
-    sandbox="monty",
+    sandbox="wasm",
     examples_passed=2,
     examples_total=2,
     deterministic=True,
@@ -43,7 +43,7 @@ FULL = VerificationReport(
     seconds=3.25,
     seconds_by_gate={"static": 0.125},
     created_at="2026-05-01T10:00:00+00:00",
-    software={"alita": "0.1.0", "sandbox": "monty"},
+    software={"alita": "0.1.0", "sandbox": "wasm"},
     agreement=Agreement(
         candidates=5,
         suites=3,
@@ -59,7 +59,7 @@ FULL = VerificationReport(
 
 
 def test_every_piece_of_evidence_has_its_line() -> None:
-    rows = evidence_rows(FULL, ("docker", "monty"))
+    rows = evidence_rows(FULL, ("docker", "wasm"))
     text = "\n".join(f"{label}: {said}" for label, said in rows)
     for piece in (
         "trust: provisional",
@@ -75,7 +75,7 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "tests: 3 kept, 1 dropped",
         'dropped: {"arguments": {"n": 1}, "expected": 2}, but the chosen one gives 3',
         "models: 8 calls, 2 answers kept from before, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",
-        "sandbox: monty; gates passed in docker, monty",
+        "sandbox: wasm; gates passed in docker, wasm",
         "environment: sha256:abc",
         "seeds: 0, 20011",
         "took: 3.25 s, 2026-05-01T10:00:00; alita 0.1.0",
@@ -103,7 +103,7 @@ def test_a_report_of_before_the_newer_gates_is_read_and_shown(path: Path) -> Non
 
 
 def test_the_report_for_programs_is_whole_and_holds_the_card() -> None:
-    document = json.loads(json.dumps(report_with_evidence(FULL, ("monty",))))
+    document = json.loads(json.dumps(report_with_evidence(FULL, ("wasm",))))
     card = document.pop("evidence")
     assert VerificationReport.model_validate(document) == FULL
     assert card["mutants"] == "41/50"

@@ -18,7 +18,7 @@ def entry(name: str, trust: Trust, calls: int = 0) -> CatalogueEntry:
         manifest=manifest_of(simple(name, trust=trust), 1),
         state="enabled",
         versions=(1,),
-        sandboxes=("monty",),
+        sandboxes=("wasm",),
         calls=calls,
         created_at="2026-01-01",
     )

@@ -25,7 +25,7 @@ def starters(tmp_path: Path) -> Path:
     root = tmp_path / "starters"
     write_version_folder(root / "slugify" / "v1", accepted())
     write_version_folder(root / "slugify" / "v2", accepted(description="Better slugs."), 2)
-    write_version_folder(root / "word_count" / "v1", simple("word_count", sandbox="monty"))
+    write_version_folder(root / "word_count" / "v1", simple("word_count", sandbox="wasm"))
     return root
 
 
@@ -35,7 +35,7 @@ async def test_a_new_home_gets_the_starter_tools_once(home: Path, starters: Path
             assert [entry.name for entry in library.tools.entries()] == ["slugify", "word_count"]
             assert library.entry("slugify").versions == (1, 2)
             assert library.entry("slugify").manifest.version == 2
-            assert library.entry("word_count").sandboxes == ("monty",)
+            assert library.entry("word_count").sandboxes == ("wasm",)
             assert (await library.read("slugify")).manifest.description == "Better slugs."
             assert events(library).count("starter installed") == 3
 
@@ -300,7 +300,7 @@ async def test_every_change_of_the_listing_is_announced_once_and_use_never(home:
         await library.rollback("slugify")
         await library.pin("slugify")
         await library.pin("slugify")
-        library.calls.record("slugify", 1, ok=True, status="ok", seconds=0.1, sandbox="monty")
+        library.calls.record("slugify", 1, ok=True, status="ok", seconds=0.1, sandbox="wasm")
         await library.settle()
         await library.raise_evidence("slugify", 1, "docker", Lock())
         await library.disable("slugify")

@@ -27,7 +27,7 @@ def entry(name: str, *, day: int = 1, trust: Trust = "verified", **standing: obj
         name=name, version=1, description="x", summary="x", input_schema={}, output_schema={}, wraps_result=True,
         trust=trust, deterministic=True, created_at=moment, digest="sha256:0",
     )  # fmt: skip
-    known = {"state": "enabled", "versions": (1,), "sandboxes": ("monty",), "created_at": moment, **standing}
+    known = {"state": "enabled", "versions": (1,), "sandboxes": ("wasm",), "created_at": moment, **standing}
     return CatalogueEntry.model_validate({"manifest": manifest, **known})
 
 

@@ -122,7 +122,7 @@ def test_use_and_evidence_leave_the_tables_alone(catalogue: Catalogue) -> None:
         with reader.moment() as before:
             pass
         catalogue.record_calls([CallRow("now", "called", "alpha", 1, {})], {"alpha": Use(1, 0, "now")})
-        catalogue.change("passed elsewhere", "alpha", 1, sandbox="monty", lock="")
+        catalogue.change("passed elsewhere", "alpha", 1, sandbox="wasm", lock="")
         catalogue.change("pinned", "alpha")
         with reader.moment() as after:
             assert after is before

@@ -16,9 +16,9 @@ import anyio
 from anyio.abc import Process
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 
@@ -116,14 +116,14 @@ async def _asked(process: Process, job: Job) -> RunResult:
     return RunResult.model_validate(json.loads(answer))
 
 
-class Boundless(MontySandbox):
+class Boundless(WasmSandbox):
     """Isolates, but takes no notice of the limits that were asked for."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         return await super().run(job.model_copy(update={"limits": Limits()}), broker)
 
 
-class Swallowing(MontySandbox):
+class Swallowing(WasmSandbox):
     """Says that all went well, whatever happened."""
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
@@ -151,7 +151,7 @@ class Stumbling(ScriptedSandbox):
         raise LookupError("Where am I?")
 
 
-class Confusing(MontySandbox):
+class Confusing(WasmSandbox):
     """Gives the next caller what was meant for the last one, once in a while."""
 
     def __init__(self, settings: Settings) -> None:

@@ -166,7 +166,6 @@ def f():
         ends("timeout"),
         {},
         SHORT,
-        embedded=gives(lambda v: v is None),  # its expressions do not backtrack
     ),
     Hostile(
         "cpu_limit",

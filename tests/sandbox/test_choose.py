@@ -14,6 +14,7 @@ from alita_mcp.sandbox.choose import BACK_ENDS, LazySandbox, open_sandbox, probe
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
+from tests.conftest import CACHE
 from tests.sandbox.other_back_ends import Isolating
 
 HERE = "tests.sandbox.other_back_ends"
@@ -62,10 +63,10 @@ async def test_a_named_one_that_does_not_isolate_is_refused_with_the_reason(
     assert all(made.closed for made in Isolating.made)
 
 
-async def test_monty_by_name_runs_code(settings: Settings) -> None:
+async def test_the_embedded_one_by_name_runs_code(settings: Settings) -> None:
     with anyio.fail_after(60):
-        sandbox = await open_sandbox(with_sandbox(settings, "monty"))
-        assert sandbox.kind == "monty"
+        sandbox = await open_sandbox(with_sandbox(settings, "wasm"))
+        assert sandbox.kind == "wasm"
         assert (await sandbox.run(JOB)).value == 7
         await sandbox.aclose()
 
@@ -90,13 +91,13 @@ anyio.run(main)
 
 @pytest.mark.process
 async def test_auto_ends_with_the_embedded_one_where_nothing_is_installed() -> None:
-    bare = {"PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:1", "HOME": "/nowhere"}
+    bare = {"PATH": "/nowhere", "DOCKER_HOST": "tcp://127.0.0.1:1", "HOME": "/nowhere", **CACHE}
     with anyio.fail_after(120):
         result = await anyio.run_process(
             [sys.executable, "-c", NO_ENGINE], env=bare, stderr=subprocess.STDOUT
         )
 
-    assert result.stdout.decode().splitlines() == ["monty ['monty']", "True"]
+    assert result.stdout.decode().splitlines() == ["wasm ['wasm']", "True"]
 
 
 @pytest.mark.docker

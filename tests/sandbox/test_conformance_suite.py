@@ -13,9 +13,9 @@ from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
 from alita_mcp.sandbox.conformance.suite import CLAIMS
 from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Environment, Progress, RunResult, Sandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.sandbox.bad_back_ends import (
@@ -50,7 +50,7 @@ async def examined(make: Make, settings: Settings, chapters: Collection[str]) ->
     [
         pytest.param(DockerSandbox, "docker_engine", marks=pytest.mark.docker),
         pytest.param(BubblewrapSandbox, "bubblewrap", marks=pytest.mark.bubblewrap),
-        (MontySandbox, "home"),
+        (WasmSandbox, "home"),
     ],
 )
 async def test_our_own_back_ends_conform(
@@ -61,8 +61,7 @@ async def test_our_own_back_ends_conform(
     assert report.failures == ()
     assert report.conforms
     assert report.count("skipped") == 5
-    if report.kind != "monty":
-        assert report.count("refused") == 0
+    assert report.count("refused") == 0
 
 
 @pytest.mark.slow
@@ -108,7 +107,7 @@ async def test_a_back_end_that_does_not_work_here_is_no_finding() -> None:
         await conform(Absent(lambda job: RunResult(status="ok"), "absent"))
 
 
-class Packaged(MontySandbox):
+class Packaged(WasmSandbox):
     """Pretends to build environments; what it does wrong is told by `flaw`."""
 
     def __init__(self, settings: Settings, flaw: str = "") -> None:

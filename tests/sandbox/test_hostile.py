@@ -17,12 +17,10 @@ import psutil
 import pytest
 from _pytest.mark import ParameterSet
 
-from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.bubblewrap_command import USER
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.frames import TOKEN_BYTES
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
@@ -205,34 +203,3 @@ def test_two_servers_on_one_host_leave_each_other_alone(arena: Arena, tmp_path: 
             await nothing_left(LEFT[kind], host.pid)
 
     arena.call(beside)
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    with opened_arena(MontySandbox, tmp_path_factory.mktemp("monty"), looks=False) as opened:
-        yield opened
-
-
-class TestEmbedded:
-    """The interpreter without authority: what it cannot do, it refuses; nothing forbidden ever succeeds."""
-
-    @pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
-    def test_a_hostile_program_harms_nobody(self, embedded: Arena, program: Hostile) -> None:
-        try:
-            result = embedded.run(embedded.job(program, bare=True))
-        except SandboxRefused as refused:
-            assert "monty" in str(refused)  # noqa: PT017 - a result is as good
-        else:
-            expected = program.embedded or program.expected
-            assert not result.ok or expected(result), result
-            embedded.canaries.assert_untouched(result)
-        assert embedded.add() == 42
-
-    def test_most_of_the_programs_that_it_can_parse_really_run(self, embedded: Arena) -> None:
-        statuses = []
-        for program in HOSTILE:
-            try:
-                statuses.append(embedded.run(embedded.job(program, bare=True)).status)
-            except SandboxRefused:
-                statuses.append("refused")
-        assert len(statuses) - statuses.count("refused") - statuses.count("load_failed") >= 60, statuses

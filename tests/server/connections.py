@@ -126,14 +126,14 @@ async def http_process(home: Path, **settings: str | Path) -> AsyncIterator[tupl
     """`alita serve --http` as a process of its own; gives its URL and the process."""
     folder = await anyio.Path(home.parent / "http").absolute()
     await folder.mkdir(parents=True, exist_ok=True)
-    env = environment(home=home, sandbox="monty", **settings)
+    env = environment(home=home, sandbox="wasm", **settings)
     async with started(SERVE_HTTP, env, Path(folder)) as peer:
         yield (await peer.says("serving MCP at")).split()[-1], peer
 
 
 def stdio_server(home: Path, **settings: str | Path) -> StdioServerParameters:
     """How a host starts `alita-mcp-server`."""
-    env = environment(home=home, sandbox="monty", **settings)
+    env = environment(home=home, sandbox="wasm", **settings)
     return StdioServerParameters(command=ENTRY[0], args=list(ENTRY[1:]), env=env)
 
 
@@ -144,7 +144,7 @@ async def connected(kind: str, home: Path, **settings: str | Path) -> AsyncItera
     async with AsyncExitStack() as stack:
         target: Any
         if transport == "memory":
-            target = build_server(Settings(home=home, sandbox="monty", **settings))  # type: ignore[arg-type]
+            target = build_server(Settings(home=home, sandbox="wasm", **settings))  # type: ignore[arg-type]
         elif transport == "stdio":
             target = stdio_server(home, **settings)
         else:

@@ -28,13 +28,13 @@ Build = Callable[..., "DualEraServer"]
 def builder(settings: Settings) -> Build:
     """Builds servers over one home, with the embedded sandbox unless told otherwise."""
     from alita_mcp.app import open_app
-    from alita_mcp.sandbox.monty import MontySandbox
+    from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
     from alita_mcp.server.admission import admit
     from alita_mcp.server.build import build_server
 
     def built(**options: Any) -> DualEraServer:
         changed = settings.model_copy(update=options.pop("settings", {}))
-        sandbox = options.pop("sandbox", None) or MontySandbox(changed)
+        sandbox = options.pop("sandbox", None) or WasmSandbox(changed)
         opener = partial(open_app, changed, admit=admit, sandbox=sandbox)
         return build_server(changed, open_app=opener, **options)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 from filelock import FileLock
 
+from tests.conftest import CACHE
 from tests.server.processes import ROOT
 
 SOURCES = ROOT / "tests" / "node"
@@ -64,7 +65,7 @@ class NodeTools:
             done = await anyio.run_process(
                 [str(self.node), *arguments],
                 cwd=folder,
-                env={**os.environ, **(env or {}), "PATH": path, "HOME": str(folder)},
+                env={**os.environ, **(env or {}), "PATH": path, "HOME": str(folder), **CACHE},
                 stdin=subprocess.DEVNULL,
                 check=False,
             )

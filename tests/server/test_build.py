@@ -27,7 +27,7 @@ HEAVY = (
     "pyarrow",
     "docker",
     "litellm",
-    "pydantic_monty",
+    "wasmtime",
     "trafilatura",
     "hypothesis",
     "httpx",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import SandboxBusy, SandboxError
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 
 
-class Failing(MontySandbox):
+class Failing(WasmSandbox):
     """Works until it is told how to fail."""
 
     failure: SandboxError | None = None

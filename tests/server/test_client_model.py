@@ -352,7 +352,7 @@ NONSENSE = [
 async def test_a_client_by_hand_that_answers_nonsense_and_answers_twice_gets_an_error(
     tmp_path: Path, nonsense: dict[str, Any]
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty", client_model="true")
+    env = environment(home=tmp_path / "home", sandbox="wasm", client_model="true")
     async with started(ENTRY, env, tmp_path) as peer:
         await lending_by_hand(peer)
         question = await question_of(peer)
@@ -369,7 +369,7 @@ async def test_a_client_by_hand_that_answers_nonsense_and_answers_twice_gets_an_
 
 @pytest.mark.process
 async def test_a_client_that_hangs_up_on_a_question_lets_the_server_end(tmp_path: Path) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty", client_model="true")
+    env = environment(home=tmp_path / "home", sandbox="wasm", client_model="true")
     async with started(ENTRY, env, tmp_path) as peer:
         await lending_by_hand(peer)
         await question_of(peer)

@@ -18,7 +18,7 @@ from tests.server.processes import PATIENCE_S, environment
 pytestmark = pytest.mark.process
 
 HEAVY = {
-    "docker", "hypothesis", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "pydantic_monty",
+    "docker", "hypothesis", "lancedb", "litellm", "numpy", "openai", "pandas", "pyarrow", "wasmtime",
     "pytest", "requests", "rich", "tiktoken", "trafilatura",
 }  # fmt: skip
 """What takes long to import and no first answer needs; starlette and uvicorn come with the SDK."""
@@ -95,7 +95,7 @@ def test_the_benchmark_times_both_servers_and_both_protocols() -> None:
     assert set(answers) == {"initialize", "server/discover"}
     for answer in answers.values():
         assert answer["slowest_s"] == answer["alita_s"] > 0
-        assert answer["ratio"] == pytest.approx(answer["alita_s"] / answer["minimal_s"], rel=0.01)
+        assert answer["ratio"] == pytest.approx(answer["alita_s"] / answer["minimal_s"], abs=0.006)
     assert "server/discover" in start.table(result)
     assert json.loads(json.dumps(result)) == result
 

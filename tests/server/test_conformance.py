@@ -20,7 +20,7 @@ SERVER = (sys.executable, "-m", "tests.conformance.server")
 @asynccontextmanager
 async def fixture_server(folder: Path) -> AsyncIterator[str]:
     """A server process with the suites' fixtures; gives its URL."""
-    env = environment(home=folder / "home", sandbox="monty")
+    env = environment(home=folder / "home", sandbox="wasm")
     async with started(SERVER, env, folder) as peer:
         yield (await peer.says("serving MCP at")).split()[-1]
 

@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.fixture(params=["wasm", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def sandbox(request: pytest.FixtureRequest) -> str:
     """A kind of sandbox that works here."""
     if request.param == "bubblewrap":
@@ -77,7 +77,7 @@ async def test_no_process_survives_the_server(
         assert "Traceback" not in peer.stderr
 
 
-@pytest.mark.parametrize("sandbox", ["monty"])
+@pytest.mark.parametrize("sandbox", ["wasm"])
 async def test_no_process_survives_an_orphaned_server_whose_input_is_held_open(
     tmp_path: Path, sandbox: str
 ) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.node
 @asynccontextmanager
 async def target(transport: str, folder: Path) -> AsyncIterator[list[str]]:
     """The Inspector's words for a server of ours."""
-    env = environment(home=folder / "home", sandbox="monty")
+    env = environment(home=folder / "home", sandbox="wasm")
     if transport == "stdio":
         settings = [
             f"{name}={value}" for name, value in env.items() if name.startswith(("ALITA_", "PYTHONPATH"))

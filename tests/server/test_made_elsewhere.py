@@ -23,7 +23,7 @@ async def publish(home: Path) -> None:
     async with open_library(Settings(home=home)) as library:
         for line in sys.stdin:
             made = adder(line.strip())
-            report = made.report.model_copy(update={"sandbox": "monty"})
+            report = made.report.model_copy(update={"sandbox": "wasm"})
             await library.publish(made.model_copy(update={"report": report}), expected_version=0)
             print('{"jsonrpc": "2.0", "method": "published"}', flush=True)
 
@@ -52,7 +52,7 @@ async def test_a_tool_made_elsewhere_is_found_by_the_next_call(
     tmp_path: Path, stocked: Path, rounds: int
 ) -> None:
     home = shutil.copytree(stocked, tmp_path / "home")
-    async with started(ENTRY, environment(home=home, sandbox="monty"), tmp_path) as peer:
+    async with started(ENTRY, environment(home=home, sandbox="wasm"), tmp_path) as peer:
         await peer.initialize()
         await peer.request("tools/list")
         assert await missed(peer, home, rounds) == []

@@ -22,7 +22,6 @@ from tests.server.in_memory import Build, connected, names_of, refused, succeede
 
 NO_MODEL = "needs a model: set ALITA_MODEL"
 NO_FOLDER = "needs a folder: set ALITA_WORKSPACE"
-PURE = "needs Docker or bubblewrap: the monty sandbox serves no grants"
 
 
 @pytest.fixture
@@ -69,15 +68,9 @@ async def test_a_tool_that_needs_a_model_is_no_next_step_without_one(build: Buil
         assert f"summarize_text (cannot run here: it {NO_MODEL})" in text
 
 
-async def test_an_approved_tool_that_the_sandbox_cannot_serve_is_not_listed(
+async def test_an_approved_tool_with_grants_is_listed_and_comes_next(
     build: Build, era: str, granted: dict[str, Any]
 ) -> None:
-    async with connected(build(settings=granted), era) as client:
-        hit, then = await row(client, "read a text file from the workspace", "read_text_file")
-        assert (hit["call"], hit["reason"]) == ("not here", PURE)
-        assert "call read_text_file" not in then
-        assert "read_text_file" not in await names_of(client)
-        assert PURE in await refused(client, "read_text_file", path="a.txt")
     async with connected(build(sandbox=able(), settings=granted), era) as client:
         assert "read_text_file" in await names_of(client)
         hit, then = await row(client, "read a text file from the workspace", "read_text_file")
@@ -131,32 +124,16 @@ async def test_places_of_the_list_go_to_tools_that_can_run(
         assert {"summarize_text", "read_text_file"} <= {entry.name for entry in app.listed()}
 
 
-async def test_the_list_starts_no_sandbox_and_changes_when_one_is_chosen(
+async def test_neither_the_list_nor_a_search_starts_a_sandbox(
     settings: Settings, granted: dict[str, Any]
 ) -> None:
-    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
-    lazy = LazySandbox(by_import)
-    async with opened(by_import, lazy) as app:
-        told = anyio.Event()
-        app.library.on_change(told.set)
+    auto = settings.model_copy(update=granted)
+    lazy = LazySandbox(auto)
+    async with opened(auto, lazy) as app:
         assert "read_text_file" in {entry.name for entry in app.listed()}
-        assert lazy.kind == "unchosen"
-        await app.run("calculate", {"expression": "1 + 1"})
-        with anyio.fail_after(60):
-            await told.wait()
-        assert "read_text_file" not in {entry.name for entry in app.listed()}
-
-
-async def test_a_search_knows_the_sandbox_before_it_promises_a_tool_that_depends_on_it(
-    settings: Settings, granted: dict[str, Any]
-) -> None:
-    by_import = settings.model_copy(update=granted | {"sandbox": "alita_mcp.sandbox.monty:MontySandbox"})
-    lazy = LazySandbox(by_import)
-    async with opened(by_import, lazy) as app:
-        await app.search("business days between two dates", 1)
-        assert lazy.kind == "unchosen"
         await app.search("read a text file from the workspace", 1)
-        assert app.why_not(app.library.entry("read_text_file").manifest) == PURE
+        assert app.why_not(app.library.entry("read_text_file").manifest) == ""
+        assert lazy.kind == "unchosen"
 
 
 async def test_a_tool_that_failed_its_gates_here_is_listed_no_more(settings: Settings) -> None:

@@ -108,7 +108,7 @@ async def test_a_cancelled_call_leaves_no_sandbox_running(tmp_path: Path, kind: 
 async def test_pages_together_hold_every_tool_once_with_the_fixed_ones_first(
     tmp_path: Path, era: str
 ) -> None:
-    settings = Settings(home=tmp_path / "home", sandbox="monty")
+    settings = Settings(home=tmp_path / "home", sandbox="wasm")
     async with client_of(build_server(settings, page_size=3), era) as connection:
         await connection.client.call_tool("search_capabilities", {"query": "anything"})
         first = await connection.client.list_tools(cache_mode="bypass")

@@ -118,7 +118,7 @@ async def test_search_and_inspect_say_it_and_what_would_raise_it(client: Client)
     evidence = card.structured_content["evidence"]
     assert evidence["trust"] == "provisional"
     assert {"static", "examples", "determinism"} <= {stage["stage"] for stage in evidence["stages"]}
-    assert evidence["sandboxes"] == ["monty"]
+    assert evidence["sandboxes"] == ["wasm"]
     assert f"- to raise: {evidence['to_raise_trust']}" in text_of(card)
     assert "- seeds: " in text_of(card)
 

@@ -42,7 +42,7 @@ async def conversation(
 async def test_a_typescript_client_hears_of_a_new_tool_and_calls_it(
     tmp_path: Path, node_tools: NodeTools, script: str, era: str, protocol: str, transport: str
 ) -> None:
-    env = environment(home=tmp_path / "home", sandbox="monty", max_result_bytes=str(LIMIT))
+    env = environment(home=tmp_path / "home", sandbox="wasm", max_result_bytes=str(LIMIT))
     if transport == "stdio":
         server: dict[str, Any] = {"server": {"command": sys.executable, "args": list(ENTRY[1:]), "env": env}}
         answer = await conversation(node_tools, script, tmp_path, server, era)

@@ -215,7 +215,7 @@ async def test_over_stdio_all_of_it_is_shown_unless_the_setting_says_otherwise(b
 async def test_over_http_little_is_shown_unless_the_setting_says_otherwise(
     settings: Settings, said: str | None, shown: bool
 ) -> None:
-    server = _built(settings.model_copy(update={"review": said, "sandbox": "monty"}), "127.0.0.1")
+    server = _built(settings.model_copy(update={"review": said, "sandbox": "wasm"}), "127.0.0.1")
     async with connected(server, "modern") as client:
         await succeeded(client, "synthesize_tool", **HOSTILE)
         assert (ORDER in (await listed(client)).description) is shown

@@ -61,7 +61,7 @@ async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) ->
     entry = (
         f"from alita_mcp.server import entry, visibility; visibility.LISTS_WITHIN_S = {waits_s}; entry.main()"
     )
-    env = environment(home=home, sandbox="monty", answer_within_s="600")
+    env = environment(home=home, sandbox="wasm", answer_within_s="600")
     async with started((sys.executable, "-c", entry), env, home.parent) as peer:
         opened = Host(peer, era)
         if era == "legacy":

@@ -12,7 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.models.openai_server import openai_server
@@ -27,15 +27,15 @@ async def library(settings: Settings) -> AsyncIterator[Library]:
 
 
 @pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
-    box = MontySandbox(settings)
+async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    box = WasmSandbox(settings)
     yield box
     await box.aclose()
 
 
 @pytest.fixture
 def bench(
-    library: Library, sandbox: MontySandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    library: Library, sandbox: WasmSandbox, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> OpenBench:
     """Opens a toolsmith in the embedded sandbox for a script of model answers."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")

@@ -21,7 +21,7 @@ from alita_mcp.errors import Cancelled
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Working
 from alita_mcp.synthesis.request import SynthesisRequest, read_request
@@ -43,7 +43,7 @@ def wish(**changes: Any) -> SynthesisRequest:
 
 
 def served(settings: Settings, url: str, **changes: Any) -> Settings:
-    given = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0, "sandbox": "monty"}
+    given = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0, "sandbox": "wasm"}
     return settings.model_copy(update={**given, **changes})
 
 
@@ -58,7 +58,7 @@ async def silent(_stage: str) -> None:
 
 def opened(settings: Settings) -> Any:
     room = ModelRoom(settings, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
-    box = MontySandbox(settings)
+    box = WasmSandbox(settings)
     return open_app(settings, admit=lambda _manifest: (), sandbox=box, models=room)
 
 
@@ -132,7 +132,7 @@ async def test_a_cancelled_job_says_so_to_who_asks_later(settings: Settings) -> 
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("sandbox", ["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.mark.parametrize("sandbox", ["wasm", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 def test_killed_in_the_middle_it_leaves_a_whole_library_and_no_process(
     home: Path, sandbox: str, request: pytest.FixtureRequest
 ) -> None:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
@@ -86,7 +86,7 @@ class Smithy:
 
 
 @pytest.fixture
-async def smithy(library: Library, sandbox: MontySandbox, settings: Settings) -> AsyncIterator[Smithy]:
+async def smithy(library: Library, sandbox: WasmSandbox, settings: Settings) -> AsyncIterator[Smithy]:
     yield Smithy(library, sandbox, settings)
 
 

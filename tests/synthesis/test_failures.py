@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.failures import classify, signature, without_values
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.prompts import INSTRUCTIONS, fenced
@@ -44,7 +44,7 @@ async def silent(_stage: str) -> None:
         (HEAD + "    return number // 2\n\n\nprint(halve(2))\n", "policy"),
     ],
 )
-async def test_what_the_gates_say_is_told_apart(sandbox: MontySandbox, code: str, kind: str) -> None:
+async def test_what_the_gates_say_is_told_apart(sandbox: WasmSandbox, code: str, kind: str) -> None:
     draft = Draft(name="halve", description="Halves a number.", code=code, examples=EXAMPLES)
     verdict = await verify(draft, sandbox, silent)
     assert verdict.report.failure is not None

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
 from alita_mcp.synthesis.outcomes import Created
@@ -39,7 +39,7 @@ HOSTILE = {
 def hostile(body: str, name: str = "warming") -> AcceptedVersion:
     made = accepted(
         name, SAYS, code=f"def {name}(celsius: float) -> float:\n    {body}\n",
-        examples=(Example(arguments={"celsius": 10.0}, expected=50.0),), input_schema=SCHEMA, sandbox="monty",
+        examples=(Example(arguments={"celsius": 10.0}, expected=50.0),), input_schema=SCHEMA, sandbox="wasm",
     )  # fmt: skip
     return made.model_copy(
         update={"contract": made.contract.model_copy(update={"output_schema": RESULT, "wraps_result": True})}
@@ -48,7 +48,7 @@ def hostile(body: str, name: str = "warming") -> AcceptedVersion:
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_tool_swallows_no_draft_and_holds_it_up_only_so_long(
-    body: str, library: Library, sandbox: MontySandbox, settings: Settings
+    body: str, library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     await library.publish(hostile(body), expected_version=0)
     outcome = await Smithy(library, sandbox, settings).make(WARMTH, WARMTH_TESTS)
@@ -65,7 +65,7 @@ SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_tool_serves_no_wish_either(
-    body: str, library: Library, sandbox: MontySandbox
+    body: str, library: Library, sandbox: WasmSandbox
 ) -> None:
     await library.publish(hostile(body), expected_version=0)
     rehearsal = Rehearsal(sandbox, library.read)
@@ -77,7 +77,7 @@ async def test_a_hostile_tool_serves_no_wish_either(
             assert await find_serving(OWN, rivals, library, rehearsal) is None
 
 
-async def serving(library: Library, sandbox: MontySandbox, *suites: list[Example], own: bool = True) -> str:
+async def serving(library: Library, sandbox: WasmSandbox, *suites: list[Example], own: bool = True) -> str:
     asked = Asked(SPEC, OWN if own else [], suites)
     with anyio.fail_after(WAIT_S):
         found = await find_passing(asked, ("gone", "warming"), library, Rehearsal(sandbox, library.read))
@@ -85,7 +85,7 @@ async def serving(library: Library, sandbox: MontySandbox, *suites: list[Example
 
 
 async def test_tests_decide_before_code_is_written_and_one_wrong_suite_of_three_does_not_matter(
-    library: Library, sandbox: MontySandbox
+    library: Library, sandbox: WasmSandbox
 ) -> None:
     await library.publish(hostile("return celsius * 9 / 5 + 32"), expected_version=0)
     wrong = Example(arguments={"value": 1.0}, expected=0.0)
@@ -111,7 +111,7 @@ async def test_tests_decide_before_code_is_written_and_one_wrong_suite_of_three_
 
 
 async def test_only_what_could_be_called_in_its_place_is_a_rival(
-    library: Library, sandbox: MontySandbox
+    library: Library, sandbox: WasmSandbox
 ) -> None:
     await library.publish(hostile("return celsius", "good"), expected_version=0)
     other = hostile("return str(celsius)", "texts")

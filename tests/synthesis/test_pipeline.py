@@ -11,9 +11,9 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -195,7 +195,7 @@ async def test_the_same_failure_twice_in_a_row_draws_a_fresh_candidate(bench: Op
 
 
 async def test_an_endless_loop_is_told_apart_and_mended(
-    bench: OpenBench, sandbox: MontySandbox, monkeypatch: pytest.MonkeyPatch
+    bench: OpenBench, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = sandbox.run
 
@@ -232,7 +232,7 @@ async def test_a_candidate_that_this_sandbox_cannot_run_does_not_stop_the_others
         agreement = (await made.library.read("digit_sum")).report.agreement
     assert agreement is not None
     assert (agreement.candidates, agreement.share) == (3, 0.667)
-    assert "monty" in script.texts("repair")[0]
+    assert "wasm" in script.texts("repair")[0]
 
 
 async def test_where_no_candidate_can_run_here_the_answer_names_what_is_missing(bench: OpenBench) -> None:
@@ -256,7 +256,7 @@ async def test_a_sandbox_that_fails_is_an_error_and_not_a_verdict(
     with openai_server(Script(candidates=[PLAIN])) as (url, _asked):
         served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
         smith = Toolsmith(
-            library, ScriptedSandbox(broken, kind="monty"), served, lambda _: (), ModelRoom(served)
+            library, ScriptedSandbox(broken, kind="wasm"), served, lambda _: (), ModelRoom(served)
         )
         with pytest.raises(SandboxError, match="went away"):
             await Bench(library, smith, Script()).make()

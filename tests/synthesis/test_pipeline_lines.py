@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.outcomes import Created, Rejected
@@ -40,7 +40,7 @@ class Admission:
 
 
 async def made_after(
-    refusals: int, script: Script, library: Library, sandbox: MontySandbox, settings: Settings
+    refusals: int, script: Script, library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> object:
     with openai_server(script) as (url, _asked):
         served = settings.model_copy(
@@ -51,7 +51,7 @@ async def made_after(
 
 
 async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
     outcome = await made_after(1, script, library, sandbox, settings)
@@ -65,7 +65,7 @@ async def test_a_choice_that_a_gate_refuses_is_mended_and_at_most_provisional(
 
 
 async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
     outcome = await made_after(2, script, library, sandbox, settings)
@@ -74,7 +74,7 @@ async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
 
 
 async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
     outcome = await made_after(99, script, library, sandbox, settings)
@@ -85,7 +85,7 @@ async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
 
 
 async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gates_reason(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN], repairs=lambda _: "no code")
     outcome = await made_after(99, script, library, sandbox, settings)
@@ -94,7 +94,7 @@ async def test_a_model_that_falls_silent_while_a_choice_is_mended_leaves_the_gat
 
 
 async def test_notes_from_research_are_shown_to_all_writers_as_data_and_cut(
-    library: Library, sandbox: MontySandbox, settings: Settings, tmp_path: Path
+    library: Library, sandbox: WasmSandbox, settings: Settings, tmp_path: Path
 ) -> None:
     async def research(request: str) -> str:
         assert "digits" in request
@@ -116,7 +116,7 @@ async def test_notes_from_research_are_shown_to_all_writers_as_data_and_cut(
 
 
 async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN])
     with openai_server(script) as (url, _asked):
@@ -129,7 +129,7 @@ async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
 
 
 async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     other = PLAIN.replace("number: int", "value: int").replace("number", "value")
 
@@ -148,7 +148,7 @@ async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
 
 
 async def test_any_source_of_models_can_write(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     script = Script(candidates=[PLAIN])
 

@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
@@ -47,8 +47,8 @@ async def library(settings: Settings) -> AsyncIterator[Library]:
 
 
 @pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
-    box = MontySandbox(settings)
+async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    box = WasmSandbox(settings)
     yield box
     await box.aclose()
 
@@ -56,7 +56,7 @@ async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
 class Bench:
     """A toolsmith, and requests for one tool."""
 
-    def __init__(self, library: Library, sandbox: MontySandbox, settings: Settings) -> None:
+    def __init__(self, library: Library, sandbox: WasmSandbox, settings: Settings) -> None:
         self.library = library
         self.stages: list[str] = []
         self.smith = Toolsmith(library, sandbox, settings, lambda _manifest: ())
@@ -77,7 +77,7 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(library: Library, sandbox: MontySandbox, settings: Settings) -> Bench:
+async def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> Bench:
     bench = Bench(library, sandbox, settings)
     outcome = await bench.make()
     assert isinstance(outcome, Created), outcome
@@ -144,7 +144,7 @@ async def test_no_new_example_changes_nothing_runs_nothing_and_says_so(
 
 @pytest.mark.parametrize("first", [FEW, FEW + MORE], ids=["provisional", "verified"])
 async def test_examples_that_fail_are_refused_and_the_version_stays(
-    library: Library, sandbox: MontySandbox, settings: Settings, first: list[dict[str, Any]]
+    library: Library, sandbox: WasmSandbox, settings: Settings, first: list[dict[str, Any]]
 ) -> None:
     bench = Bench(library, sandbox, settings)
     made = await bench.make(tests=first)
@@ -202,9 +202,7 @@ async def test_an_update_that_changes_more_than_the_examples_is_a_new_version(be
     assert outcome.version == 2
 
 
-async def test_a_locked_server_raises_nothing(
-    bench: Bench, sandbox: MontySandbox, settings: Settings
-) -> None:
+async def test_a_locked_server_raises_nothing(bench: Bench, sandbox: WasmSandbox, settings: Settings) -> None:
     locked = Bench(bench.library, sandbox, settings.model_copy(update={"policy": "locked"}))
     assert isinstance(await locked.make(tests=MORE), Rejected)
     assert bench.manifest.trust == "provisional"
@@ -233,7 +231,7 @@ async def test_two_who_raise_at_once_both_hear_how_it_stands(bench: Bench) -> No
 
 
 async def test_how_the_tool_came_to_be_is_not_forgotten(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     thin = await proved(sandbox, tuple(map(Example.model_validate, FEW)))
     agreement = Agreement(candidates=5, suites=3, share=0.6, passed=0.5, alike=2)
@@ -244,7 +242,7 @@ async def test_how_the_tool_came_to_be_is_not_forgotten(
     assert (raised.trust, raised.agreement, raised.usage) == ("verified", agreement, Usage(calls=8))
 
 
-async def proved(sandbox: MontySandbox, examples: tuple[Example, ...]) -> AcceptedVersion:
+async def proved(sandbox: WasmSandbox, examples: tuple[Example, ...]) -> AcceptedVersion:
     async def silent(_stage: str) -> None:
         return None
 

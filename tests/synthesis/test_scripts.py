@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, NeedsCode, Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest, read_request
@@ -83,14 +83,14 @@ def test_a_function_with_tests_is_meant_as_a_tool_whatever_stands_below_it() -> 
     ],
 )
 async def test_scripts_run_with_the_inputs_they_are_given(
-    sandbox: MontySandbox, code: str, run: ScriptRun, printed: str
+    sandbox: WasmSandbox, code: str, run: ScriptRun, printed: str
 ) -> None:
     result = await run_script(code, run, sandbox)
     assert (result.status, result.stdout) == ("ok", printed), result
 
 
 async def test_a_script_that_wants_more_input_than_there_is_ends_with_that_error(
-    sandbox: MontySandbox,
+    sandbox: WasmSandbox,
 ) -> None:
     result = await run_script(ASKS, ScriptRun(), sandbox)
     assert lacks_lines(result)
@@ -221,7 +221,7 @@ async def test_a_script_that_does_not_run_is_refused_before_any_model_is_asked(
     assert script.asked == []
 
 
-async def without_model(library: Library, sandbox: MontySandbox, settings: Settings, **raw: Any) -> Outcome:
+async def without_model(library: Library, sandbox: WasmSandbox, settings: Settings, **raw: Any) -> Outcome:
     async def silent(_stage: str) -> None:
         return None
 
@@ -230,7 +230,7 @@ async def without_model(library: Library, sandbox: MontySandbox, settings: Setti
 
 @pytest.mark.parametrize("code", [ASKS, CONSTANT, FUNCTIONS])
 async def test_without_a_model_a_script_comes_back_as_a_filled_in_template(
-    library: Library, sandbox: MontySandbox, settings: Settings, code: str
+    library: Library, sandbox: WasmSandbox, settings: Settings, code: str
 ) -> None:
     outcome = await without_model(
         library, sandbox, settings, code=code, name="digit_sum", description="Adds up digits."
@@ -244,7 +244,7 @@ async def test_without_a_model_a_script_comes_back_as_a_filled_in_template(
 
 
 async def test_the_template_of_a_script_without_input_passes_with_one_more_example(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     outcome = await without_model(
         library, sandbox, settings, code=CONSTANT, name="digit_sum", description="Sums."

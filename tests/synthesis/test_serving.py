@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.request import read_request
@@ -35,7 +35,7 @@ TESTS: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def repeating(library: Library, sandbox: MontySandbox, settings: Settings) -> Library:
+async def repeating(library: Library, sandbox: WasmSandbox, settings: Settings) -> Library:
     request = read_request(
         {"name": "repeat", "code": REPEAT, "tests": TESTS, "description": "Says it again."}
     )
@@ -50,7 +50,7 @@ async def repeating(library: Library, sandbox: MontySandbox, settings: Settings)
     return library
 
 
-async def served(library: Library, sandbox: MontySandbox, *examples: dict[str, Any]) -> Exists | None:
+async def served(library: Library, sandbox: WasmSandbox, *examples: dict[str, Any]) -> Exists | None:
     read = [Example.model_validate(each) for each in examples]
     with anyio.fail_after(WAIT_S):
         return await find_serving(read, ("no_such_tool", "repeat"), library, Rehearsal(sandbox, library.read))
@@ -61,7 +61,7 @@ def said(expected: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def test_examples_with_other_parameter_names_find_the_tool_by_place(
-    repeating: Library, sandbox: MontySandbox
+    repeating: Library, sandbox: WasmSandbox
 ) -> None:
     refused = {"arguments": {"word": "a", "count": -2}, "raises": "builtins.ValueError"}
     found = await served(repeating, sandbox, said("aaa", word="a", count=3), said("bb", word="b"), refused)
@@ -89,6 +89,6 @@ async def test_examples_with_other_parameter_names_find_the_tool_by_place(
     ],
 )
 async def test_examples_that_it_does_not_fulfil_or_that_prove_nothing_find_no_tool(
-    repeating: Library, sandbox: MontySandbox, examples: list[dict[str, Any]]
+    repeating: Library, sandbox: WasmSandbox, examples: list[dict[str, Any]]
 ) -> None:
     assert await served(repeating, sandbox, *examples) is None

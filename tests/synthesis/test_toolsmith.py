@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.errors import ToolQuarantined
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsCode, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
@@ -51,7 +51,7 @@ async def silent(_stage: str) -> None:
 class Bench:
     """A toolsmith with all it needs."""
 
-    def __init__(self, library: Library, sandbox: MontySandbox, settings: Settings, **options: Any) -> None:
+    def __init__(self, library: Library, sandbox: WasmSandbox, settings: Settings, **options: Any) -> None:
         self.library = library
         self.stages: list[str] = []
         options.setdefault("admit", admit_all)
@@ -68,7 +68,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(library: Library, sandbox: MontySandbox, settings: Settings) -> Bench:
+def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> Bench:
     return Bench(library, sandbox, settings)
 
 
@@ -179,7 +179,7 @@ async def test_without_code_the_agent_is_asked_for_it(bench: Bench) -> None:
 
 
 async def test_a_locked_server_takes_nothing(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     outcome = await Bench(library, sandbox, settings.model_copy(update={"policy": "locked"})).make()
     assert isinstance(outcome, Rejected)
@@ -187,7 +187,7 @@ async def test_a_locked_server_takes_nothing(
 
 
 async def test_what_clients_could_not_list_is_rejected(
-    library: Library, sandbox: MontySandbox, settings: Settings
+    library: Library, sandbox: WasmSandbox, settings: Settings
 ) -> None:
     bench = Bench(library, sandbox, settings, admit=lambda manifest: (f"{manifest.name} is too long",))
     outcome = await bench.make()

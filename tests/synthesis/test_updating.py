@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.request import read_request
@@ -29,7 +29,7 @@ CHANGED = [{"number": 2}, {"number": -5}]
 
 
 @pytest.fixture
-async def bench(library: Library, sandbox: MontySandbox, settings: Settings) -> Bench:
+async def bench(library: Library, sandbox: WasmSandbox, settings: Settings) -> Bench:
     bench = Bench(library, sandbox, settings)
     assert isinstance(await bench.make(), Created)
     return bench

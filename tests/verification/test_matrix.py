@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import accept
@@ -43,13 +43,13 @@ async def silent(_stage: str) -> None:
 
 
 @pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
-    box = MontySandbox(settings)
+async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    box = WasmSandbox(settings)
     yield box
     await box.aclose()
 
 
-async def matrix_of(sandbox: MontySandbox, *codes: str, suites: list[list[Example]]) -> PassMatrix:
+async def matrix_of(sandbox: WasmSandbox, *codes: str, suites: list[list[Example]]) -> PassMatrix:
     rehearsal = Rehearsal(sandbox)
     prepared = [
         await prepare(
@@ -61,7 +61,7 @@ async def matrix_of(sandbox: MontySandbox, *codes: str, suites: list[list[Exampl
 
 
 async def test_each_test_is_run_once_with_each_candidate_and_shared_tests_count_in_both_suites(
-    sandbox: MontySandbox,
+    sandbox: WasmSandbox,
 ) -> None:
     found = await matrix_of(sandbox, RIGHT, WRONG, suites=[EVEN, ODD])
     assert [test.arguments["number"] for test in found.tests] == [4, 0, 3]
@@ -74,7 +74,7 @@ async def test_each_test_is_run_once_with_each_candidate_and_shared_tests_count_
     ]
 
 
-async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: MontySandbox) -> None:
+async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, RIGHT, RAISES, suites=[CHECKS])
     right, raising = found.rows
     assert right is not None
@@ -83,7 +83,7 @@ async def test_errors_and_checks_are_judged_as_later_in_the_gates(sandbox: Monty
     assert raising.outputs == ("error ValueError", "raises ValueError")
 
 
-async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(sandbox: MontySandbox) -> None:
+async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(sandbox: WasmSandbox) -> None:
     refusing = [
         HEAD + f"    if number < 0:\n        {line}\n    return number / 2\n"
         for line in (
@@ -109,7 +109,7 @@ async def test_errors_that_satisfy_the_same_expectation_are_the_same_behaviour(s
     assert words == ["error ValueError", "error JSONDecodeError", "error KeyError"]
 
 
-async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: MontySandbox) -> None:
+async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, RIGHT, BROKEN, suites=[EVEN, ODD])
     assert found.rows[1] is None
     matrix = found.as_matrix([RIGHT, BROKEN])
@@ -117,7 +117,7 @@ async def test_a_candidate_that_cannot_be_read_has_no_row_and_counts_as_one(sand
     assert accept(matrix).share == 0.5
 
 
-async def test_a_barred_candidate_says_nothing_for_itself(sandbox: MontySandbox) -> None:
+async def test_a_barred_candidate_says_nothing_for_itself(sandbox: WasmSandbox) -> None:
     found = await matrix_of(sandbox, WRONG, RIGHT, suites=[EVEN])
     assert accept(found.as_matrix([WRONG, RIGHT])).chosen == 0
     assert accept(found.as_matrix([WRONG, RIGHT], barred={0})).chosen == 1

@@ -12,9 +12,9 @@ import pytest
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.code_on_call import brought_along, loading_program, on_call
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, MutationScore, ToolContract
 from alita_mcp.verification.contract import read_contract
@@ -44,11 +44,11 @@ THOROUGH = (
 WEAK = (({"value": 5}, "inside"), ({"value": 5, "low": 1}, "inside"), ({"value": 100, "low": 2}, "above"))
 
 
-@pytest.fixture(params=["monty", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.fixture(params=["wasm", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
 async def sandbox(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Sandbox]:
     if request.param == "bubblewrap":
         request.getfixturevalue("bubblewrap")
-    kinds = {"monty": MontySandbox, "bubblewrap": BubblewrapSandbox}
+    kinds = {"wasm": WasmSandbox, "bubblewrap": BubblewrapSandbox}
     opened = kinds[request.param](settings)
     yield opened
     await opened.aclose()
@@ -281,7 +281,7 @@ async def test_code_that_works_only_when_imported_as_usual_gets_its_own_processe
 
 async def test_a_tool_in_which_nothing_can_go_wrong_passes(settings: Settings) -> None:
     code = "def band(value: str) -> str:\n    return value\n"
-    box = MontySandbox(settings)
+    box = WasmSandbox(settings)
     try:
         found = await measured(tool(code, [({"value": "a"}, "a"), ({"value": "b"}, "b")]), box)
         assert all(check.passed for check in found.checks)

@@ -11,9 +11,9 @@ import pytest
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, Grants, Limits
 from alita_mcp.verification.arguments import validate_arguments
@@ -28,8 +28,8 @@ from tests.verification.drafts import draft
 
 
 @pytest.fixture
-async def monty(settings: Settings) -> AsyncIterator[MontySandbox]:
-    opened = MontySandbox(settings)
+async def wasm(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    opened = WasmSandbox(settings)
     yield opened
     await opened.aclose()
 
@@ -59,8 +59,8 @@ async def failures(candidate: Draft, sandbox: Sandbox) -> list[Check]:
     return [check for check in (await found_in(candidate, sandbox)).checks if not check.passed]
 
 
-async def test_what_works_for_every_input_passes(monty: MontySandbox) -> None:
-    found = await found_in(tool("(x: list[int]) -> int", "return sum(x)"), monty)
+async def test_what_works_for_every_input_passes(wasm: WasmSandbox) -> None:
+    found = await found_in(tool("(x: list[int]) -> int", "return sum(x)"), wasm)
     assert [check.passed for check in found.checks] == [True]
     assert 30 < found.tried <= INPUTS
 
@@ -76,9 +76,9 @@ async def test_what_works_for_every_input_passes(monty: MontySandbox) -> None:
     ],
 )
 async def test_a_result_that_breaks_the_contract_ends_the_run_with_the_smallest_input(
-    returns: str, line: str, words: str, monty: MontySandbox
+    returns: str, line: str, words: str, wasm: WasmSandbox
 ) -> None:
-    (check,) = await failures(tool(f"(x: int) -> {returns}", line), monty)
+    (check,) = await failures(tool(f"(x: int) -> {returns}", line), wasm)
     assert check.hard
     assert words in check.message
     assert check.stage == ("schema" if "annotation" in words else "properties")
@@ -86,16 +86,16 @@ async def test_a_result_that_breaks_the_contract_ends_the_run_with_the_smallest_
 
 
 async def test_an_error_that_nobody_announced_lowers_the_trust_and_says_which_example_would_settle_it(
-    monty: MontySandbox,
+    wasm: WasmSandbox,
 ) -> None:
-    (check,) = await failures(tool("(x: list[int]) -> int", "return x[0]"), monty)
+    (check,) = await failures(tool("(x: list[int]) -> int", "return x[0]"), wasm)
     assert (check.hard, check.stage, check.case) == (False, "properties", {"x": []})
     assert "IndexError" in check.message
     assert "raises 'IndexError'" in check.fix
     assert check.got == "raised IndexError: list index out of range"
 
 
-async def test_the_smallest_input_is_really_small(monty: MontySandbox) -> None:
+async def test_the_smallest_input_is_really_small(wasm: WasmSandbox) -> None:
     candidate = tool(
         "(x: list[int], y: str) -> int",
         "if len(x) > 2 and max(x) > 20 and 'a' in y:",
@@ -103,7 +103,7 @@ async def test_the_smallest_input_is_really_small(monty: MontySandbox) -> None:
         "return 1",
         examples=(Example(arguments={"x": [1, 2, 30, 4], "y": "banana"}, raises="ValueError"),),
     )
-    (check,) = await failures(candidate, monty)
+    (check,) = await failures(candidate, wasm)
     assert check.case is not None
     assert len(check.case["x"]) == 3
     assert sorted(check.case["x"]) in ([0, 0, 21], [0, 0, 30])
@@ -120,7 +120,7 @@ async def test_the_smallest_input_is_really_small(monty: MontySandbox) -> None:
         ("IndexError", "builtins.LookupError"),
     ],
 )
-async def test_an_announced_error_is_none(error: str, announced: str, monty: MontySandbox) -> None:
+async def test_an_announced_error_is_none(error: str, announced: str, wasm: WasmSandbox) -> None:
     lines = ("if x < 0:", f"    raise {error}", "return x")
     said = tool(
         "(x: int) -> int",
@@ -128,24 +128,23 @@ async def test_an_announced_error_is_none(error: str, announced: str, monty: Mon
         *lines,
     )
     shown = tool("(x: int) -> int", *lines, examples=(Example(arguments={"x": -1}, raises=announced),))
-    if "Unicode" not in error:  # the embedded interpreter has no such class
-        assert await failures(said, monty) == []
-        assert await failures(shown, monty) == []
+    assert await failures(said, wasm) == []
+    assert await failures(shown, wasm) == []
     assert raised(announced, RunResult(status="error", error_type=error.partition("(")[0]))
 
 
 async def test_several_kinds_of_failures_are_told_apart_and_at_most_three_are_told(
-    monty: MontySandbox,
+    wasm: WasmSandbox,
 ) -> None:
     lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError"))]
-    checks = await failures(tool("(x: int) -> int", *lines, "return x"), monty)
+    checks = await failures(tool("(x: int) -> int", *lines, "return x"), wasm)
     assert sorted(next(iter((check.case or {}).values())) for check in checks) == [0, 1]
     lines = [f"if x == {n}: raise {name}" for n, name in enumerate(("KeyError", "TypeError", "E", "OSError"))]
-    assert len(await failures(tool("(x: int) -> int", *lines, "return x"), monty)) == 3
+    assert len(await failures(tool("(x: int) -> int", *lines, "return x"), wasm)) == 3
 
 
 @pytest.mark.slow
-async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: MontySandbox) -> None:
+async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(wasm: WasmSandbox) -> None:
     candidate = tool(
         "(x: int) -> int",
         "while 3 < x < 9: pass",
@@ -153,7 +152,7 @@ async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: Mon
         examples=(Example(arguments={"x": 0}, expected=1), Example(arguments={"x": 40}, expected=1)),
         limits=Limits(wall_seconds=2, cpu_seconds=2),
     )
-    (check,) = await failures(candidate, monty)
+    (check,) = await failures(candidate, wasm)
     assert check.hard
     assert "took more than 2 s" in check.message  # under the limits of the tool itself
     assert check.case is not None
@@ -161,14 +160,14 @@ async def test_a_loop_within_what_the_examples_show_is_a_hard_failure(monty: Mon
 
 
 @pytest.mark.slow
-async def test_a_loop_beyond_what_the_examples_show_caps_the_trust(monty: MontySandbox) -> None:
+async def test_a_loop_beyond_what_the_examples_show_caps_the_trust(wasm: WasmSandbox) -> None:
     candidate = tool(
         "(x: int) -> int",
         "while x < 0: pass",
         "return 1",
         examples=(Example(arguments={"x": 0}, expected=1), Example(arguments={"x": 40}, expected=1)),
     )
-    (check,) = await failures(candidate, monty)
+    (check,) = await failures(candidate, wasm)
     assert not check.hard
     assert "out of time" in check.message
     assert "declared error" in check.fix
@@ -267,8 +266,8 @@ async def test_values_of_the_examples_are_used_and_numbers_stay_near_them() -> N
     assert any(job.arguments["count"] < 0 for job in sandbox.jobs)
 
 
-async def test_a_tool_without_parameters_has_one_input(monty: MontySandbox) -> None:
-    found = await found_in(tool("() -> int", "return 1", examples=(Example(expected=1),)), monty)
+async def test_a_tool_without_parameters_has_one_input(wasm: WasmSandbox) -> None:
+    found = await found_in(tool("() -> int", "return 1", examples=(Example(expected=1),)), wasm)
     assert ([check.passed for check in found.checks], found.tried) == ([True], 0)
 
 
@@ -288,7 +287,7 @@ async def test_inputs_that_the_sandbox_refuses_cap_the_trust() -> None:
     class Refusing(ScriptedSandbox):
         async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
             if job.arguments["x"] < 0:
-                raise SandboxRefused("monty has no re.VERBOSE")
+                raise SandboxRefused("wasm has no re.VERBOSE")
             return await super().run(job)
 
     (check,) = await failures(
@@ -331,7 +330,7 @@ async def test_a_program_that_dies_is_no_failure_of_the_tool_and_proves_nothing(
         assert await source.shrink(fails, {"x": 5}) == {"x": 0}
 
 
-async def test_cancelling_ends_the_calls_and_the_program(monty: MontySandbox) -> None:
+async def test_cancelling_ends_the_calls_and_the_program(wasm: WasmSandbox) -> None:
     class Endless(ScriptedSandbox):
         began, ended = 0, 0
 

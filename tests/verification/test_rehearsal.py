@@ -13,10 +13,8 @@ import pytest
 from alita_mcp.errors import SandboxError, ToolNotFound
 from alita_mcp.library.files import manifest_of
 from alita_mcp.sandbox.host_patterns import read_pattern
-from alita_mcp.sandbox.monty import MontySandbox
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, GateClosed, Job, RunResult
-from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.rehearsal_origin import LARGE, MAX_REQUEST, OriginStream, RehearsalGate
@@ -462,15 +460,3 @@ async def test_a_host_that_was_not_asked_for_is_refused_in_rehearsal_too() -> No
     assert failure is not None
     assert failure.stage == "examples"
     assert "403" in str(failure.got)
-
-
-async def test_a_sandbox_that_knows_no_grants_refuses_at_the_stage_environment(settings: Settings) -> None:
-    box = MontySandbox(settings)
-    try:
-        with anyio.fail_after(WAIT_S):
-            verdict = await verify(fetching(), box, Stages())
-    finally:
-        await box.aclose()
-    failure = verdict.report.failure
-    assert failure is not None
-    assert (failure.stage, "grants need Docker or bubblewrap" in failure.message) == ("environment", True)

@@ -197,13 +197,13 @@ async def test_packages_that_cannot_be_had_are_an_answer(where: str, hint: str) 
 
 @pytest.mark.parametrize("where", ["resolve", "prepare", "run"])
 async def test_what_a_sandbox_refuses_is_an_answer_that_says_what_to_install(where: str) -> None:
-    error = SandboxRefused("monty runs no packages.", hint="Install Docker.")
+    error = SandboxRefused("wasm runs no packages.", hint="Install Docker.")
     verdict = await judged(draft(packages=("six",)), Unwilling(error, where))
     failure = verdict.report.failure
     assert failure is not None
     assert (failure.stage, failure.message, failure.fix) == (
         "environment",
-        "monty runs no packages.",
+        "wasm runs no packages.",
         "Install Docker. Nothing runs here: answers come from a script.",
     )
     assert verdict.report.trust == "rejected"

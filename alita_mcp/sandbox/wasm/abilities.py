@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_mcp.sandbox.abilities import Abilities, Missing, whole_cpython
-from alita_mcp.sandbox.wasm.component import PYTHON
+from alita_mcp.sandbox.wasm.build import PYTHON
 
 ANOTHER_SANDBOX = (
     "Install Docker (https://docs.docker.com/get-docker/) or, on Linux, bubblewrap (`apt install bubblewrap`); "

@@ -1,50 +1,137 @@
-"""Builds the component: the guest and what it uses, staged and handed to `componentize-py`."""
+"""Builds the component: the guest and what it uses, staged and handed to `componentize-py`.
+
+Runs when a package is made, where nothing of ours is installed: it imports the standard library alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
+import time
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from alita_mcp.sandbox.wasm.component import FILE, PYTHON, TOOLS, build_folder, sources
-
+FILE = "python.wasm"
+RECORD = f"{FILE}.json"
+PYTHON = "3.14"
+"""What `componentize-py` brings."""
+TOOLS = ("componentize-py==0.25.1", "tzdata==2026.6")
+"""What it is built with; `pyproject.toml` names the same."""
+_HERE = Path(__file__).parent
+_SOURCES = (
+    "strict_json.py", "runner/__init__.py", "runner/failures.py", "runner/grants.py", "runner/mirror.py",
+    "runner/shapes.py", "runner/workspace.py",
+)  # fmt: skip
+"""What of the sandbox's room goes into it besides `guest/`."""
 _ENTRY = "from alita_mcp.sandbox.wasm.guest.entry import WitWorld\n"
 _PACKAGES = ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")
+_RUN = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from componentize_py import script; sys.exit(script())"
+)
+_UNFINISHED = "unfinished-"
+_ABANDONED_SECONDS = 3600
+_MAX_COMPLAINTS = 4_000
+_NO_TOOL = (
+    "It has wheels for Linux with glibc, for macOS and for Windows on x86-64. Elsewhere install a wheel of "
+    "alita-mcp-server, which holds the component."
+)
+
+
+class BuildFailed(Exception):
+    """The component cannot be built here; the message says why."""
+
+
+def sources() -> dict[str, Path]:
+    """Each file that goes into it, by its name below `alita_mcp/sandbox`."""
+    room = _HERE.parent
+    guest = sorted((_HERE / "guest").glob("*.*"))
+    return {name: room / name for name in _SOURCES} | {f"wasm/guest/{file.name}": file for file in guest}
+
+
+def source_digest() -> str:
+    """Names what is built from the sources as they are, by the tools as they are pinned."""
+    digest = hashlib.sha256(json.dumps(TOOLS).encode())
+    for name, file in sources().items():
+        digest.update(f"{name}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:32]
 
 
 def build(folder: Path) -> Path:
-    """The component in a folder, with a record of its digest beside it; what is there already is left.
+    """The component in a folder of its own, with a record of its digest beside it; a finished one is left.
+
+    The folder appears whole: two builds differ, so the component of one must not stand beside the record of another.
 
     Raises:
-        OSError, subprocess.CalledProcessError: the tool is missing or fails.
+        BuildFailed: a tool is missing, has another version or fails.
+        OSError: the folder cannot be written.
     """
-    target = folder / FILE
-    record = folder / f"{FILE}.json"
-    if record.is_file():
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as work:
-        stage, made = Path(work) / "stage", Path(work) / FILE
-        _stage(stage)
-        subprocess.run(_command(stage, made), check=True, cwd=work, env={})
-        digest = hashlib.sha256(made.read_bytes()).hexdigest()
-        made.replace(target)
-    words = {"sha256": digest, "python": PYTHON, "tools": TOOLS}
-    aside = folder / f"{FILE}.json.new"
-    aside.write_text(json.dumps(words, indent=1) + "\n", "utf-8")
-    aside.replace(record)
-    return target
+    if (folder / RECORD).is_file():
+        return folder / FILE
+    _check_tools()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(folder.parent)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=_UNFINISHED) as work:
+        made = Path(work) / "made"
+        made.mkdir()
+        _componentize(Path(work), made / FILE)
+        digest = hashlib.sha256((made / FILE).read_bytes()).hexdigest()
+        words = {"sha256": digest, "python": PYTHON, "tools": TOOLS, "sources": source_digest()}
+        (made / RECORD).write_text(json.dumps(words, indent=1) + "\n", "utf-8")
+        _publish(made, folder)
+    return folder / FILE
+
+
+def _check_tools() -> None:
+    for tool in TOOLS:
+        name, _, pinned = tool.partition("==")
+        try:
+            found = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            hint = _NO_TOOL if tool is TOOLS[0] else "Install it."
+            raise BuildFailed(
+                f"The embedded sandbox is built with {tool}, which is not installed. {hint}"
+            ) from None
+        if found != pinned:
+            raise BuildFailed(f"The embedded sandbox is built with {tool}; installed is {found}.")
+
+
+def _componentize(work: Path, target: Path) -> None:
+    """Runs the tool in a process that sees the staged files and nothing else of this machine."""
+    stage = work / "stage"
+    _stage(stage)
+    (work / "no-packages" / "lib" / "site-packages").mkdir(parents=True)
+    variables = {
+        # without it, the tool gives the packages of some Python of this machine to the guest
+        "VIRTUAL_ENV": str(work / "no-packages"),
+        **dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(work)),
+        **{name: value for name, value in os.environ.items() if name.upper() == "SYSTEMROOT"},  # noqa: TID251 - Windows
+    }
+    done = subprocess.run(
+        _command(stage, target), check=False, cwd=work, env=variables,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if done.returncode or not target.is_file():
+        said = done.stdout.decode("utf-8", "replace").strip()[-_MAX_COMPLAINTS:]
+        raise BuildFailed(f"{TOOLS[0]} ended with status {done.returncode} and made no component:\n{said}")
+
+
+def _command(stage: Path, target: Path) -> list[str]:
+    wit = stage / "alita_mcp" / "sandbox" / "wasm" / "guest" / "alita.wit"
+    return [
+        sys.executable, "-I", "-S", "-c", _RUN, str(_installed("componentize_py").parent),
+        "--quiet", "--wit-path", str(wit), "--world", "tool",
+        "componentize", "--python-path", str(stage), "alita_guest", "--output", str(target),
+    ]  # fmt: skip
 
 
 def _stage(stage: Path) -> None:
-    """The files as the guest imports them; nothing else of this machine is seen by the build."""
+    """The files as the guest imports them."""
     for name, file in sources().items():
         place = stage / "alita_mcp" / "sandbox" / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -52,30 +139,51 @@ def _stage(stage: Path) -> None:
     for package in _PACKAGES:
         (stage / package / "__init__.py").touch()
     (stage / "alita_guest.py").write_text(_ENTRY, "utf-8")
-    zones = find_spec("tzdata")
-    if zones is None or zones.origin is None:
-        raise FileNotFoundError("tzdata is not installed")
-    shutil.copytree(Path(zones.origin).parent, stage / "tzdata")
+    shutil.copytree(_installed("tzdata"), stage / "tzdata")
 
 
-def _command(stage: Path, made: Path) -> list[str]:
-    program = Path(sysconfig.get_path("scripts")) / "componentize-py"
-    wit = stage / "alita_mcp" / "sandbox" / "wasm" / "guest" / "alita.wit"
-    return [
-        str(program), "--quiet", "--wit-path", str(wit), "--world", "tool",
-        "componentize", "--python-path", str(stage), "alita_guest", "--output", str(made),
-    ]  # fmt: skip
+def _installed(package: str) -> Path:
+    """The folder of a package that is installed."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise BuildFailed(f"The package {package!r} is broken: install it again.")
+    return Path(spec.origin).parent
+
+
+def _publish(made: Path, folder: Path) -> None:
+    """Moves a finished build to its place, unless another process was faster."""
+    try:
+        made.rename(folder)
+    except OSError:
+        if (folder / RECORD).is_file():
+            return
+        shutil.rmtree(folder, ignore_errors=True)  # it is no finished build
+        made.rename(folder)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Removes what builds left that were killed."""
+    due = time.time() - _ABANDONED_SECONDS
+    for left in parent.glob(f"{_UNFINISHED}*"):
+        try:
+            if left.stat().st_mtime < due:
+                shutil.rmtree(left, ignore_errors=True)
+        except FileNotFoundError:  # its build ended meanwhile
+            continue
 
 
 def main() -> None:
-    """`python -m alita_mcp.sandbox.wasm.build`: builds where this checkout's component is kept."""
-    found = {name: metadata.version(name.partition("==")[0]) for name in TOOLS}
-    wrong = [
-        f"{name}, found {version}" for name, version in found.items() if not name.endswith(f"=={version}")
-    ]
-    if wrong:
-        sys.exit(f"The component is built with {'; '.join(wrong)}.")
-    print(build(build_folder()))  # noqa: T201 - a program for people
+    """`python -m alita_mcp.sandbox.wasm.build`: builds where this checkout's component is kept, unless it is there."""
+    from alita_mcp.sandbox.wasm.component import build_folder
+
+    folder = build_folder()
+    if (folder / RECORD).is_file():
+        return
+    print("building Python for the embedded sandbox, once for its sources: about 20 s", file=sys.stderr)  # noqa: T201
+    try:
+        print(build(folder))  # noqa: T201 - a program for people
+    except BuildFailed as problem:
+        sys.exit(str(problem))
 
 
 if __name__ == "__main__":

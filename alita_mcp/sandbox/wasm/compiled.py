@@ -1,6 +1,7 @@
-"""The component compiled for this machine, once for each version of the engine: in a private folder, then checked.
+"""The component compiled for this machine, once for each version of the engine: kept private, checked before use.
 
-Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it.
+Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it, and it must be what
+its record says. What is not is thrown away and made anew.
 """
 
 from __future__ import annotations
@@ -9,22 +10,62 @@ import hashlib
 import json
 import os
 import platform
-import subprocess
+import re
+import secrets
+import shutil
 import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 
+import anyio
 import platformdirs
 from anyio import to_thread
+from pydantic import Field, ValidationError
 
-from alita_mcp.errors import SandboxError
+from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.seam import Progress
+from alita_mcp.sandbox.wasm import compiling
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.process import command, environment
+from alita_mcp.sandbox.wasm.private import open_private, private_folder
 from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
-_MODULE = "alita_mcp.sandbox.wasm.worker.compile"
+KEPT_DAYS = 30
+"""Files that nobody used for so long are removed."""
+_LOCK = "compile.lock"
+_POLL_SECONDS = 0.1
+_MAX_RECORD = 10_000
+_OURS = re.compile(r"([0-9a-f]{32})(?:-[0-9a-f]{16})?\.(?:cwasm|json|partial|unneeded)")
+
+
+class Wanted(Value):
+    """All that a compiled file depends on; its digest is the file's name."""
+
+    component: str
+    engine: str
+    settings: str
+    machine: str
+
+    @property
+    def name(self) -> str:
+        """The digest."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:32]
+
+
+class Record(Value):
+    """What stands beside a compiled file."""
+
+    wanted: Wanted
+    file: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(gt=0)
+    base_bytes: int = Field(gt=0, le=1 << 30)
+    seconds: float
+    cpu_seconds: float
 
 
 class Compiled(Value):
@@ -33,39 +74,248 @@ class Compiled(Value):
     path: Path
     base_bytes: int
     """What an instance takes before it does anything."""
+    record: Record
+    identity: tuple[int, ...]
+
+    def is_as_checked(self) -> bool:
+        """Whether it is still the file that was checked; says that it is in use."""
+        with suppress(OSError):
+            os.utime(self.path.with_name(f"{self.record.wanted.name}.json"))
+            return _identity(self.path.lstat()) == self.identity
+        return False
 
 
-def folder() -> Path:
-    """Where compiled components are kept."""
-    return Path(platformdirs.user_cache_dir("alita-mcp")) / "compiled"
+def user_folder() -> Path:
+    """Where compiled files are kept, for all libraries of a user."""
+    return platformdirs.user_cache_path("alita-mcp", appauthor=False) / "compiled"
 
 
-def name_of(component: Component) -> str:
-    """Names what it depends on: component, engine and its settings, machine."""
-    parts = [component.sha256, metadata.version("wasmtime"), SETTINGS, sys.platform, platform.machine()]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+def wanted(component: Component) -> Wanted:
+    """What a compiled file for this process depends on.
+
+    Raises:
+        SandboxUnavailable: the engine is not installed.
+    """
+    try:
+        engine = metadata.version("wasmtime")
+    except metadata.PackageNotFoundError as missing:
+        raise SandboxUnavailable("wasmtime is not installed.", hint="Run: pip install wasmtime") from missing
+    return Wanted(component=component.sha256, engine=engine, settings=SETTINGS, machine=_machine())
 
 
-async def compile_once(component: Component, progress: Progress) -> Compiled:
-    """The compiled component, made first where it is not there."""
-    await progress("preparing Python for this machine, once")
-    return await to_thread.run_sync(_compile, component)
+class CompiledFiles:
+    """The compiled files of a user in one folder."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        module: str = compiling.MODULE,
+        most_seconds: float = compiling.MOST_SECONDS,
+    ) -> None:
+        self.folder = folder or user_folder()
+        self._module = module
+        self._most_seconds = most_seconds
+
+    async def once(self, component: Component, progress: Progress) -> Compiled:
+        """The compiled component; made first where it is not there, by one process for all that want it.
+
+        Raises:
+            SandboxUnavailable: the folder is not private, or compiling fails; the next call tries again.
+        """
+        folder, wants = await to_thread.run_sync(private_folder, self.folder), wanted(component)
+        find = partial(to_thread.run_sync, find_compiled, folder, wants)
+        try:
+            found = await find()
+            if found is None:
+                async with self._turn(folder, progress):
+                    found = await find() or await self._make(folder, component, wants, progress)
+        except (OSError, NotImplementedError) as problem:
+            raise SandboxUnavailable(
+                f"Python could not be prepared for this machine: {problem}.",
+                hint=f"{folder} must be writable, on a file system that has locks.",
+            ) from problem
+        return found
+
+    async def find(self, component: Component) -> Compiled | None:
+        """The compiled component where it is there and as it must be; compiles nothing.
+
+        Raises:
+            SandboxUnavailable: the folder is not private.
+        """
+        folder = await to_thread.run_sync(private_folder, self.folder)
+        return await to_thread.run_sync(find_compiled, folder, wanted(component))
+
+    def is_due(self, component: Component) -> bool:
+        """Whether to compile before anybody asks: it is not there, and may be needed. Reads no large file."""
+        name = wanted(component).name
+        if (self.folder / f"{name}.json").exists():
+            return False
+        with suppress(OSError):
+            return not _is_young(self.folder / f"{name}.unneeded")
+        return True
+
+    def note_unneeded(self, component: Component) -> None:
+        """Remembers that another sandbox was chosen, so that the next start does not look again unasked."""
+        folder = private_folder(self.folder)
+        with suppress(OSError):
+            (folder / f"{wanted(component).name}.unneeded").touch()
+            os.utime(folder / f"{wanted(component).name}.unneeded")
+
+    @asynccontextmanager
+    async def _turn(self, folder: Path, progress: Progress) -> AsyncIterator[None]:
+        """One process at a time; the system frees the lock of one that is killed."""
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(folder / _LOCK, thread_local=False)
+        told = 0.0
+        try:
+            with anyio.fail_after(2 * self._most_seconds):
+                while True:
+                    try:
+                        lock.acquire(timeout=0)
+                        break
+                    except Timeout:
+                        if time.monotonic() - told >= compiling.TICK_SECONDS:
+                            await progress(compiling.line(folder))
+                            told = time.monotonic()
+                        await anyio.sleep(_POLL_SECONDS)
+        except TimeoutError as stuck:
+            raise SandboxUnavailable(
+                f"Another process has been preparing Python for {2 * self._most_seconds:g} s.",
+                hint=f"See who holds {folder / _LOCK}, and end it.",
+            ) from stuck
+        try:
+            yield
+        finally:
+            lock.release()
+
+    async def _make(self, folder: Path, component: Component, wants: Wanted, progress: Progress) -> Compiled:
+        """Compiles, with the lock held."""
+        await to_thread.run_sync(_sweep, folder, wants.name)
+        free = shutil.disk_usage(folder).free
+        if free < compiling.NEEDED_BYTES:
+            raise SandboxUnavailable(
+                f"Python could not be prepared for this machine: {folder} has {free >> 20} MB left.",
+                hint=f"Free {compiling.NEEDED_BYTES >> 20} MB there; the next call tries again.",
+            )
+        started, stem = time.monotonic(), f"{wants.name}-{secrets.token_hex(8)}"
+        aside = folder / f"{stem}.partial"
+        try:
+            said = await compiling.compile_aside(component, aside, progress, self._module, self._most_seconds)
+            seconds = round(time.monotonic() - started, 1)
+            await to_thread.run_sync(_keep, aside, said, wants, seconds)
+        finally:
+            with suppress(OSError):
+                aside.unlink(missing_ok=True)
+        made = await to_thread.run_sync(find_compiled, folder, wants)
+        if made is None:
+            raise SandboxUnavailable(
+                "The compiled Python is not what its compiler wrote.",
+                hint="Look at the disk; the next call tries again.",
+            )
+        return made
 
 
-def _compile(component: Component) -> Compiled:
-    place = folder()
-    place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = place / f"{name_of(component)}.cwasm"
-    record = target.with_suffix(".json")
-    if not record.is_file():
-        aside = target.with_suffix(f".{os.getpid()}")
-        words = command(_MODULE, str(component.path), str(aside))
-        done = subprocess.run(
-            words, env=environment(), capture_output=True, check=False, cwd=Path(os.sep).resolve()
+def find_compiled(folder: Path, wants: Wanted) -> Compiled | None:
+    """The compiled file in a private folder, where it and its record are as they must be."""
+    record = _read_record(folder / f"{wants.name}.json")
+    if record is None or record.wanted != wants or not _OURS.fullmatch(record.file):
+        return None
+    path = folder / record.file
+    try:
+        with open_private(path) as file:
+            found = os.fstat(file.fileno())
+            if (
+                found.st_size != record.bytes
+                or hashlib.file_digest(file, "sha256").hexdigest() != record.sha256
+            ):
+                return None
+        os.utime(folder / f"{wants.name}.json")
+    except OSError:
+        return None
+    return Compiled(path=path, base_bytes=record.base_bytes, record=record, identity=_identity(found))
+
+
+def _read_record(path: Path) -> Record | None:
+    try:
+        with open_private(path) as file:
+            return Record.model_validate_json(file.read(_MAX_RECORD))
+    except (OSError, ValidationError):
+        return None
+
+
+def _keep(aside: Path, said: str, wants: Wanted, seconds: float) -> None:
+    """Gives a written file its name, then says so in the record; nothing that another process has open is replaced.
+
+    Raises:
+        SandboxUnavailable: the compiler made something else.
+        OSError: the disk refuses.
+    """
+    made = aside.with_suffix(".cwasm")
+    try:
+        words = json.loads(said)
+        settled = Wanted(component=wants.component, engine=words.pop("engine"), settings=words.pop("settings"),
+                         machine=wants.machine)  # fmt: skip
+        record = Record(wanted=settled, file=made.name, seconds=seconds, **words)
+    except (ValueError, TypeError, KeyError, AttributeError) as garbage:
+        raise SandboxUnavailable(f"The compiler answered {said[:200]!r}.") from garbage
+    if settled != wants:
+        raise SandboxUnavailable(
+            f"The compiler used {settled.engine} ({settled.settings}), not {wants.engine} ({wants.settings}).",
+            hint="wasmtime was replaced while this process runs: start it again.",
         )
-        if done.returncode:
-            raise SandboxError(f"Compiling failed: {done.stderr.decode(errors='replace')[-500:]}")
-        found = json.loads(done.stdout)
-        aside.replace(target)
-        record.write_text(json.dumps(found))
-    return Compiled(path=target, base_bytes=int(json.loads(record.read_text())["base_bytes"]))
+    aside.rename(made)
+    target = made.with_name(f"{wants.name}.json")
+    written = aside.with_name(f"{wants.name}-{secrets.token_hex(8)}.partial")
+    with os.fdopen(
+        os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+    ) as file:
+        file.write(record.model_dump_json(indent=1) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    _replace(written, target)
+
+
+def _replace(written: Path, target: Path) -> None:
+    """Renames over a file, which on Windows somebody may be reading for a moment."""
+    for _ in range(50):
+        with suppress(PermissionError):
+            written.replace(target)
+            return
+        if os.name != "nt":
+            break
+        time.sleep(0.1)
+    written.replace(target)
+
+
+def _sweep(folder: Path, current: str) -> None:
+    """Removes what killed compilers left, what is made anew, and what nobody used for a month. With the lock held."""
+    for path in folder.iterdir():
+        ours = _OURS.fullmatch(path.name)
+        if ours is None:
+            continue
+        used = folder / f"{ours[1]}.json" if path.suffix == ".cwasm" else path
+        with suppress(OSError):  # gone already; on Windows a file that is in use
+            if ours[1] == current or path.suffix == ".partial" or not _is_young(used):
+                path.unlink()
+
+
+def _is_young(path: Path) -> bool:
+    """Whether a file was used within `KEPT_DAYS`; false where it is not there."""
+    try:
+        return time.time() - path.lstat().st_mtime < KEPT_DAYS * 86_400
+    except FileNotFoundError:
+        return False
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _machine() -> str:
+    """The platform and what its processor can do, which compiled code makes use of."""
+    able = platform.processor()
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
+        able = next((line for line in lines if line.startswith(("flags", "Features"))), able)
+    return f"{sys.platform} {platform.machine()} {hashlib.sha256(able.encode()).hexdigest()[:16]}"

@@ -19,7 +19,7 @@ from alita_mcp.sandbox.wire import WorkerLost
 MAX_COMPLAINTS = 4_000
 _ROOT = Path(__file__).parents[3]
 _ENTER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
-_NOWHERE = Path(os.sep).resolve()
+NOWHERE = Path(os.sep).resolve()
 _KEPT_VARIABLES = ("SYSTEMROOT",)
 """Without it no program starts on Windows."""
 
@@ -91,7 +91,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
         try:
             with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
                 process = await anyio.open_process(
-                    command(module, f"server={os.getpid()}"), stderr=complaints, env=environment(), cwd=_NOWHERE,
+                    command(module, f"server={os.getpid()}"), stderr=complaints, env=environment(), cwd=NOWHERE,
                     start_new_session=os.name == "posix",
                 )  # fmt: skip
         except OSError as problem:

@@ -13,7 +13,8 @@ from alita_mcp.sandbox.frames import Kind, encode
 from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.pooled import PooledSandbox
 from alita_mcp.sandbox.seam import Environment, Probe, ProbeReport, Progress
-from alita_mcp.sandbox.wasm import abilities, attestation, compiled, component, probes
+from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
+from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wasm.shelf import Shelf
 from alita_mcp.sandbox.wire import Confinement, Worker
@@ -28,12 +29,21 @@ class WasmSandbox(PooledSandbox):
 
     kind = "wasm"
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, files: CompiledFiles | None = None) -> None:
         super().__init__(settings)
+        self._files = files or CompiledFiles()
         self._shelf = Shelf(self._boot)
         self._preparing = anyio.Lock()
-        self._compiled: compiled.Compiled | None = None
+        self._compiled: Compiled | None = None
         self._attested: attestation.WorkerAttestation | None = None
+
+    async def ready(self, progress: Progress) -> None:
+        """Has the component compiled for this machine, where no process of this user did it before.
+
+        Raises:
+            SandboxUnavailable: that fails; the next call tries again.
+        """
+        await self._ready(progress)
 
     async def probe(self) -> ProbeReport:
         """Tries the network, files, the environment, memory and time from inside."""
@@ -71,7 +81,7 @@ class WasmSandbox(PooledSandbox):
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""
-        ready = await self._ready()
+        ready = await self._ready(_silent)
         async with AsyncExitStack() as stack:
             transport = await stack.enter_async_context(worker_process(_WORKER))
             worker = Worker(transport, limits, Confinement())
@@ -83,11 +93,11 @@ class WasmSandbox(PooledSandbox):
             return worker, stack.pop_all()
         raise AssertionError
 
-    async def _ready(self) -> compiled.Compiled:
-        """The compiled component; the first caller has it made."""
+    async def _ready(self, progress: Progress) -> Compiled:
+        """The compiled component, checked once, and again where the file is another one by now."""
         async with self._preparing:
-            if self._compiled is None:
-                self._compiled = await compiled.compile_once(component.find_component(), _silent)
+            if self._compiled is None or not self._compiled.is_as_checked():
+                self._compiled = await self._files.once(component.find_component(), progress)
             return self._compiled
 
 

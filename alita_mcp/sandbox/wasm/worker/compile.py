@@ -1,30 +1,86 @@
-"""Compiles the component for this machine, in a process of its own: it takes half a gigabyte of memory."""
+"""Compiles the component for this machine, in a process of its own: it takes half a gigabyte of memory.
+
+The process ends with the one that started it, steps back behind others, and says how far it is.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from wasmtime import WasmtimeError
 from wasmtime.component import Component
 
 from alita_mcp.sandbox.wasm.worker.engine import Instances, new_engine
+from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 
+NICENESS = 10
+TELL_SECONDS = 0.5
 _PAGE = 1 << 16
 _MOST_PAGES = 1 << 14
 
 
-def compile_component(component: Path, target: Path) -> dict[str, float]:
-    """Writes the compiled component; the bytes that an instance takes before it does anything, and what it cost."""
-    compiled = Component.from_file(new_engine(compiles=True), str(component)).serialize()
-    with target.open("wb") as file:
-        file.write(compiled)
+def compile_component(component: Path, sha256: str, target: Path) -> dict[str, Any]:
+    """Writes the compiled component; says what was made, of what and by what.
+
+    Raises:
+        ValueError: the component is not the one of that digest.
+        WasmtimeError: the engine refuses it.
+        OSError: it cannot be read or written.
+    """
+    content = component.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(f"{component} is not the file that its record describes")
+    compiled = bytes(Component(new_engine(compiles=True), content).serialize())
+    write_whole(target, compiled)
+    return {
+        "sha256": hashlib.sha256(compiled).hexdigest(), "bytes": len(compiled), "base_bytes": _base_bytes(target),
+        "engine": metadata.version("wasmtime"), "settings": SETTINGS, "cpu_seconds": _cpu_seconds(),
+    }  # fmt: skip
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Makes a file that was not there, for the user alone, and has it on the disk before it returns."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def attend(told: Path) -> None:
+    """Ends this process when its starter is gone, and keeps writing into a file how far it is."""
+
+    def end_with_starter() -> None:
+        while os.read(0, 1):  # not through `sys.stdin`, whose lock an ending interpreter waits for
+            pass
+        os._exit(1)
+
+    def tell() -> None:
+        started = time.monotonic()
+        while True:
+            words = {"seconds": round(time.monotonic() - started, 1), "cpu_seconds": _cpu_seconds()}
+            with suppress(OSError):  # a full disk is the compiled file's to report
+                told.write_text(json.dumps(words), "utf-8")
+            time.sleep(TELL_SECONDS)
+
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    for work in (end_with_starter, tell):
+        threading.Thread(target=work, daemon=True).start()
+
+
+def _cpu_seconds() -> float:
     spent = os.times()
-    return {"base_bytes": _base_bytes(target), "cpu_seconds": round(spent.user + spent.system, 2)}
+    return round(spent.user + spent.system, 2)
 
 
 def _base_bytes(compiled: Path) -> int:
@@ -43,5 +99,11 @@ def _base_bytes(compiled: Path) -> int:
 
 
 def main() -> None:
-    """Entry of the process: two paths in, JSON out."""
-    print(json.dumps(compile_component(Path(sys.argv[1]), Path(sys.argv[2]))))  # noqa: T201 - its answer
+    """Entry of the process: component, its digest, target and where to say how far it is; JSON out."""
+    component, sha256, target, told = sys.argv[1:]
+    attend(Path(told))
+    try:
+        made = compile_component(Path(component), sha256, Path(target))
+    except (OSError, ValueError, WasmtimeError) as problem:
+        sys.exit(str(problem))
+    print(json.dumps(made))  # noqa: T201 - its answer

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.sandbox.monty import MontySandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, Limits
 from alita_mcp.verification.verify import Verdict, verify
@@ -16,18 +16,18 @@ from tests.verification.drafts import SHOUT, Stages, draft
 
 
 @pytest.fixture
-async def sandbox(settings: Settings) -> AsyncIterator[MontySandbox]:
-    opened = MontySandbox(settings)
+async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    opened = WasmSandbox(settings)
     yield opened
     await opened.aclose()
 
 
-async def judged(candidate: Draft, sandbox: MontySandbox) -> Verdict:
+async def judged(candidate: Draft, sandbox: WasmSandbox) -> Verdict:
     with anyio.fail_after(120):
         return await verify(candidate, sandbox, Stages())
 
 
-async def failure(candidate: Draft, sandbox: MontySandbox) -> Check:
+async def failure(candidate: Draft, sandbox: WasmSandbox) -> Check:
     report = (await judged(candidate, sandbox)).report
     assert report.trust == "rejected"
     assert report.failure is not None
@@ -44,12 +44,12 @@ def numbers(code: str) -> Draft:
     return probe(code, *({"arguments": {"n": n}, "expected": n + 1} for n in (0, 5, 7)))
 
 
-async def test_a_good_draft_is_verified(sandbox: MontySandbox) -> None:
+async def test_a_good_draft_is_verified(sandbox: WasmSandbox) -> None:
     report = (await judged(draft(), sandbox)).report
-    assert (report.trust, report.sandbox, report.deterministic) == ("verified", "monty", True)
+    assert (report.trust, report.sandbox, report.deterministic) == ("verified", "wasm", True)
 
 
-async def test_async_tools_nullable_results_objects_and_checks(sandbox: MontySandbox) -> None:
+async def test_async_tools_nullable_results_objects_and_checks(sandbox: WasmSandbox) -> None:
     looking = (
         "async def probe(words: list[str], word: str) -> int | None:\n"
         "    return words.index(word) if word in words else None"
@@ -76,7 +76,7 @@ async def test_async_tools_nullable_results_objects_and_checks(sandbox: MontySan
     assert not verdict.contract.wraps_result
 
 
-async def test_dataclasses_come_in_and_go_out(sandbox: MontySandbox) -> None:
+async def test_dataclasses_come_in_and_go_out(sandbox: WasmSandbox) -> None:
     code = (
         "from dataclasses import dataclass\n@dataclass\nclass P:\n    a: int\n    b: int = 1\n"
         "def probe(p: P) -> P:\n    return P(p.a + p.b, p.b)\n"
@@ -89,18 +89,18 @@ async def test_dataclasses_come_in_and_go_out(sandbox: MontySandbox) -> None:
     assert (await judged(moved, sandbox)).report.failure is None
 
 
-async def test_wrong_code_is_rejected_with_the_case(sandbox: MontySandbox) -> None:
+async def test_wrong_code_is_rejected_with_the_case(sandbox: WasmSandbox) -> None:
     check = await failure(numbers("def probe(n: int) -> int:\n    return n + 1 if n < 7 else n"), sandbox)
     assert (check.stage, check.case, check.expected, check.got) == ("examples", {"n": 7}, 8, 7)
 
 
-async def test_an_error_is_rejected_with_its_line(sandbox: MontySandbox) -> None:
+async def test_an_error_is_rejected_with_its_line(sandbox: WasmSandbox) -> None:
     check = await failure(numbers("def probe(n: int) -> int:\n    return [1, 6][n]"), sandbox)
     assert "raised IndexError" in check.message
     assert check.trace
 
 
-async def test_a_result_of_another_type_is_rejected(sandbox: MontySandbox) -> None:
+async def test_a_result_of_another_type_is_rejected(sandbox: WasmSandbox) -> None:
     check = await failure(numbers("def probe(n: int) -> int:\n    return str(n + 1)"), sandbox)
     assert check.stage == "schema"
 
@@ -109,7 +109,7 @@ async def test_a_result_of_another_type_is_rejected(sandbox: MontySandbox) -> No
     "clock",
     ["import time\n{}int(time.time()) % 1_000_003", "from datetime import datetime\n{}datetime.now().year"],
 )
-async def test_the_clock_makes_a_tool_rejected(clock: str, sandbox: MontySandbox) -> None:
+async def test_the_clock_makes_a_tool_rejected(clock: str, sandbox: WasmSandbox) -> None:
     code = clock.format("def probe(n: int) -> int:\n    return n + ")
     checks = {1: "result > 1 and result != 7", 5: "result > 2000", -5_000_000: "result < 0"}
     first = probe(code, *({"arguments": {"n": n}, "check": check} for n, check in checks.items()))
@@ -118,7 +118,7 @@ async def test_the_clock_makes_a_tool_rejected(clock: str, sandbox: MontySandbox
 
 
 @pytest.mark.slow
-async def test_endless_code_runs_into_its_limit(sandbox: MontySandbox) -> None:
+async def test_endless_code_runs_into_its_limit(sandbox: WasmSandbox) -> None:
     limits = Limits(wall_seconds=1, cpu_seconds=1)
     inside = numbers("def probe(n: int) -> int:\n    while True:\n        n += 1\n    return n")
     at_import = numbers("_X = [n for n in range(10**12)]\ndef probe(n: int) -> int:\n    return n + 1")
@@ -127,7 +127,7 @@ async def test_endless_code_runs_into_its_limit(sandbox: MontySandbox) -> None:
         assert check.stage == "examples"
 
 
-async def test_what_the_interpreter_lacks_is_refused_with_what_to_install(sandbox: MontySandbox) -> None:
+async def test_what_the_interpreter_lacks_is_refused_with_what_to_install(sandbox: WasmSandbox) -> None:
     check = await failure(draft(code="import six\n" + SHOUT, packages=("six",)), sandbox)
     assert check.stage == "environment"
     assert "Docker" in check.fix

@@ -1,7 +1,7 @@
-"""The program that draws inputs, forked from a process that has imported hypothesis, so that it starts in no time.
+"""Programs forked from a process that has imported what they import, so that they start in no time.
 
-Without a word it is what stands in the program's place: it hands its streams and its folder over to the fork, and ends
-with it. With the place of a socket and the program it is the process that forks, until its input is closed.
+With the place of a socket alone, or in a variable, it stands in a program's place: it hands its streams and its folder
+to the fork, and ends with it. With a module and a program besides it is the process that forks, until its input ends.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ import sys
 DOOR = "WARM_INPUTS_DOOR"
 
 
-def stand_in() -> None:
+def stand_in(place: str) -> None:
     """Nothing more than what the program itself would show to its starter."""
     with socket.socket(socket.AF_UNIX) as line:
-        line.connect(os.environ[DOOR])
-        socket.send_fds(line, [b"go"], [0, 1, os.open(".", os.O_RDONLY)])
+        line.connect(place)
+        socket.send_fds(line, [b"go"], [0, 1, 2, os.open(".", os.O_RDONLY)])
         os.close(0)
         os.close(1)
         line.recv(1)
     os._exit(0)
 
 
-def keep_forking(place: str, program: str) -> None:
-    """Answers each stand-in with a fork that runs the program."""
+def keep_forking(place: str, module: str, program: str) -> None:
+    """Answers each stand-in with a fork that runs the program; the module is what takes the time."""
+    import importlib
     import selectors
     import signal
 
-    import hypothesis  # noqa: F401 - what takes the time
-
+    sys.path.insert(0, os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120 - fewer imports
+    importlib.import_module(module)
     with open(program, encoding="utf-8") as file:  # noqa: PTH123 - fewer imports
         code = compile(file.read(), program, "exec")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -51,11 +52,11 @@ def run(code: object, line: socket.socket) -> None:
     """The program with the streams of its stand-in; whoever kills that one kills it too."""
     import fcntl
 
-    _, streams, _, _ = socket.recv_fds(line, 2, 3)
-    for number, stream in enumerate(streams[:2]):
+    _, streams, _, _ = socket.recv_fds(line, 2, 4)
+    for number, stream in enumerate(streams[:3]):
         os.dup2(stream, number)
         os.close(stream)
-    os.fchdir(streams[2])
+    os.fchdir(streams[3])
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     # the end of this line is a fatal signal
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
@@ -67,4 +68,4 @@ def run(code: object, line: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    keep_forking(*sys.argv[1:]) if sys.argv[1:] else stand_in()
+    keep_forking(*sys.argv[1:]) if sys.argv[2:] else stand_in(*sys.argv[1:] or [os.environ[DOOR]])

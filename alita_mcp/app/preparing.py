@@ -1,0 +1,54 @@
+"""What a machine does once before tools can run: begun early by a server, and told to whoever waits for it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.library.background import background
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
+from alita_mcp.sandbox.seam import Progress, Sandbox
+from alita_mcp.settings import Settings
+
+BEGINS_AFTER_S = 1.0
+"""A client that just started a server has its first questions answered before."""
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIterator[None]:
+    """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
+    if not isinstance(sandbox, LazySandbox) or sandbox.kind != UNCHOSEN:
+        yield
+        return
+    async with background() as tasks:
+        tasks.start_soon(sandbox.preparation.follow, progress)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def prepare_early(settings: Settings, sandbox: LazySandbox) -> None:
+    """Has the embedded sandbox prepared where it is the one that tools will run in, and was never prepared here.
+
+    Never fails: who calls a tool hears why it cannot run.
+    """
+    from alita_mcp.sandbox.wasm.compiled import CompiledFiles
+    from alita_mcp.sandbox.wasm.component import find_component
+
+    if settings.sandbox not in ("auto", "wasm"):
+        return
+    await anyio.sleep(BEGINS_AFTER_S)
+    try:
+        component, files = await anyio.to_thread.run_sync(find_component), CompiledFiles()
+        if not await anyio.to_thread.run_sync(files.is_due, component):
+            return
+        if (await sandbox.chosen()).kind != "wasm":
+            await anyio.to_thread.run_sync(files.note_unneeded, component)
+    except SandboxError as problem:
+        log.info("the embedded sandbox is not prepared: %s", problem)

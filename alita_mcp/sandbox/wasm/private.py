@@ -1,0 +1,82 @@
+"""A folder that nobody but the user can change: what lies in it may be loaded as native code."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from io import BufferedReader
+from pathlib import Path
+
+from alita_mcp.errors import SandboxUnavailable
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_ENTER = stat.S_IRWXG | stat.S_IRWXO
+_FLAGS = (
+    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made where it is missing.
+
+    On Windows it lies in the user's profile, whose access list keeps others out; elsewhere owner and mode are checked,
+    and that nobody else can put another one in its place. A folder above it that the user's group may write is allowed:
+    many systems give each user a group of their own.
+
+    Raises:
+        SandboxUnavailable: it cannot be made, or somebody else can change it.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder = folder.parent.resolve() / folder.name
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
+            raise _exposed(folder, "it is a link or a file, not a folder", "Remove it; it is made anew.")
+        if os.name == "posix":
+            _check_owners(folder, found)
+    except OSError as problem:
+        raise SandboxUnavailable(
+            f"The folder for compiled files cannot be used: {problem}.",
+            hint="It lies in the user's folder for caches, which must be writable (on Linux XDG_CACHE_HOME names it).",
+        ) from problem
+    return folder
+
+
+def _check_owners(folder: Path, found: os.stat_result) -> None:
+    if found.st_uid != os.geteuid():
+        raise _exposed(folder, f"it belongs to another user ({found.st_uid})", "Remove it; it is made anew.")
+    if found.st_mode & _OTHERS_WRITE:
+        mode = f"others may write it (mode {found.st_mode & 0o7777:o})"
+        raise _exposed(folder, mode, "Remove it with all that is in it; it is made anew.")
+    if found.st_mode & _OTHERS_ENTER:
+        folder.chmod(0o700)
+    for above in folder.parents[:-1]:
+        its = above.stat()
+        if its.st_uid not in (os.geteuid(), 0):
+            raise _exposed(
+                folder, f"{above} belongs to another user ({its.st_uid})", "Set HOME to your own folder."
+            )
+        if its.st_mode & stat.S_IWOTH and not its.st_mode & stat.S_ISVTX:
+            raise _exposed(folder, f"everybody may write {above}", f"Run: chmod o-w {above}")
+
+
+def _exposed(folder: Path, why: str, hint: str) -> SandboxUnavailable:
+    return SandboxUnavailable(f"{folder} cannot be relied on: {why}. Nothing was loaded from it.", hint=hint)
+
+
+def open_private(path: Path) -> BufferedReader:
+    """A file of the user's that nobody else may write.
+
+    Raises:
+        OSError: it is not there, or not such a file.
+    """
+    file = os.fdopen(os.open(path, _FLAGS), "rb")
+    found = os.fstat(file.fileno())
+    is_ours = os.name != "posix" or (found.st_uid == os.geteuid() and not found.st_mode & _OTHERS_WRITE)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or not is_ours:
+        file.close()
+        raise PermissionError(f"{path} is not a file of this user's alone")
+    return file
