@@ -81,6 +81,11 @@ def f():
 """
 
 
+@pytest.fixture
+def warm_workers() -> None:
+    """None: these workers are started as they are for a user."""
+
+
 def answers(arena: Arena, answer: str, **words: Any) -> RunResult:
     """A tool that answers in the place of the code that would call it."""
     code = INSIDE + f"def f():\n    return 1\nWorld.call = lambda self, arguments: {answer}\n"

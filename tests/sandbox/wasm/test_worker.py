@@ -28,6 +28,11 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 
 @pytest.fixture
+def warm_workers() -> None:
+    """None: these workers are started as they are for a user."""
+
+
+@pytest.fixture
 async def sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
     sandbox = WasmSandbox(settings)
     yield sandbox
