@@ -1,4 +1,4 @@
-"""A worker process of the embedded sandbox as a program that can be forked, with what it inherits from that left out."""
+"""A worker process of the embedded sandbox as a program that can be forked, without what it inherits from that."""
 
 import os
 import sys
