@@ -54,6 +54,8 @@ class Worker:
         self._payload = bytearray()
         self._asked = 0
         self._kind = Kind.LOADED
+        self._imported = 0.0
+        """Seconds of the import that no call's time holds yet."""
 
     def run(self) -> None:
         """Serves until the host closes the wire."""
@@ -78,6 +80,7 @@ class Worker:
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
         self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
         head = self._prepare()
+        self._imported = head["seconds"]
         if head["status"] != "ok":
             self._send_output()
         self._link.send_json(Kind.LOADED, head)
@@ -128,7 +131,8 @@ class Worker:
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=False)
         ready.store.close()
-        self._finish(head, result, time.monotonic() - started)
+        imported, self._imported = self._imported, 0.0
+        self._finish(head, result, imported + time.monotonic() - started)
 
     def _finish(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
         """Tells how the call ended, then makes the next one's instance while the caller reads."""
@@ -185,12 +189,14 @@ class Worker:
             ]
             return {"status": status, "error_type": "RecursionError", "error_kinds": kinds,
                     "message": "the stack of the engine is exhausted"}  # fmt: skip
-        return {"status": "crashed", "message": f"the interpreter ended: {reason[-300:].strip()}"}
+        status, where = ("load_failed", " while the module was imported") if loading else ("crashed", "")
+        return {"status": status, "message": f"the interpreter ended{where}: {reason[-300:].strip()}"}
 
     def _overdue(self, limit: str, *, loading: bool) -> dict[str, Any]:
         where = ", while the module was imported" if loading else ""
-        seconds = self._order["wall_seconds"] if limit == "wall_seconds" else self._order["rlimits"][limit]
-        return {"status": "timeout", "message": f"took more than {seconds:g} s ({limit}){where}"}
+        wall = limit == "wall_seconds"
+        seconds = f"{self._order[limit]:g} s" if wall else f"{self._order['rlimits'][limit]:g} s of CPU time"
+        return {"status": "timeout", "message": f"took more than {seconds} ({limit}){where}"}
 
     def _abandon(self, limit: str) -> None:
         """Ends a call that the engine cannot end, and this process with it."""
