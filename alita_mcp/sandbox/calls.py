@@ -145,6 +145,7 @@ async def _load(worker: Worker, job: Job) -> Outcome:
     limits = job.limits
     seed = hash_seed(job.code, job.clock_offset_s) if job.hash_seed is None else job.hash_seed
     variables = {"PYTHONHASHSEED": str(seed)}
+    natural = seed == hash_seed(job.code, 0)
     if job.grants.network:
         variables |= PROXY_VARIABLES
     options = {
@@ -154,6 +155,7 @@ async def _load(worker: Worker, job: Job) -> Outcome:
         "clock_offset_s": job.clock_offset_s,
         "moment": job.moment,
         "random_seed": job.random_seed,
+        "hash_seed": None if natural else seed,  # for sandboxes whose interpreter has drawn its own before
         "grants": job.grants.model_dump(mode="json"),
     }
     calls = 0 if job.grants.is_pure else limits.broker_calls

@@ -109,7 +109,7 @@ def _full(limits: dict[str, int]) -> str:
     scratch = os.statvfs("/tmp")
     if scratch.f_files and not scratch.f_favail:
         return f"{limits['scratch_files']} files and folders in the scratch directory (scratch_files)"
-    shared = os.statvfs(_SHARED_MEMORY)
+    shared = os.statvfs(_SHARED_MEMORY) if os.path.exists(_SHARED_MEMORY) else scratch
     if scratch.f_bavail and not shared.f_bavail:
         return f"{shared.f_blocks * shared.f_frsize} bytes of shared memory"
     return f"{limits['scratch_bytes']} bytes in the scratch directory (scratch_bytes)"

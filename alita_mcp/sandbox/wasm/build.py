@@ -50,8 +50,10 @@ class BuildFailed(Exception):
 def sources() -> dict[str, Path]:
     """Each file that goes into it, by its name below `alita_mcp/sandbox`."""
     room = _HERE.parent
-    guest = sorted((_HERE / "guest").glob("*.*"))
-    return {name: room / name for name in _SOURCES} | {f"wasm/guest/{file.name}": file for file in guest}
+    guest = [file for file in sorted((_HERE / "guest").rglob("*.*")) if file.suffix in {".py", ".wit"}]
+    return {name: room / name for name in _SOURCES} | {
+        file.relative_to(room).as_posix(): file for file in guest
+    }
 
 
 def source_digest() -> str:

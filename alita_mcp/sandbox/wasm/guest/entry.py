@@ -5,6 +5,7 @@ All at module level runs once, when the component is built: the memory after it 
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import gc
 import json
@@ -20,7 +21,9 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, waiting
+from alita_mcp.sandbox.wasm.guest import archive, library, set_code, set_order, waiting
+from alita_mcp.sandbox.wasm.guest.scratch import opening
+from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"
@@ -41,7 +44,7 @@ class Tool:
         options = order["options"]
         self._limits = options["limits"]
         self._prepare(options)
-        return self._import(order["code"], options["function"])
+        return self._import(order["code"], options["function"], options["hash_seed"])
 
     def call(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
         """How the call ended, and its result as JSON."""
@@ -82,20 +85,25 @@ class Tool:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
+        _FILES.bound(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
             self._before_call.append(random.seed)  # the host draws anew for the call
 
-    def _import(self, code: str, name: str) -> dict[str, Any]:
+    def _import(self, code: str, name: str, hash_seed: int | None) -> dict[str, Any]:
         module = types.ModuleType("tool")
         module.__file__ = failures.FILE
         sys.modules["tool"] = module
         lines = code.splitlines(keepends=True)
         linecache.cache[failures.FILE] = (len(code), None, lines, failures.FILE)
         try:
-            exec(compile(code, failures.FILE, "exec", dont_inherit=True), module.__dict__)
+            source: str | ast.Module = code
+            if hash_seed is not None:
+                module.__dict__["__builtins__"] = set_order.rehearse(hash_seed)
+                source = set_code.rewritten(code, failures.FILE)
+            exec(compile(source, failures.FILE, "exec", dont_inherit=True), module.__dict__)
         except MemoryError as problem:
             return failures.head("memory", problem)
         except BaseException as problem:
@@ -131,7 +139,7 @@ def _flush() -> None:
             pass
 
 
-def _build() -> Tool:
+def _build() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
     shelf = archive.Archive(_LIBRARY)
     library.make_ready()
@@ -141,12 +149,13 @@ def _build() -> Tool:
     sys.path_importer_cache.clear()
     sys.argv[:] = ["tool"]
     os.environ.clear()
+    files = opening.install()
     gc.collect()
     gc.freeze()
-    return Tool()
+    return Tool(), files
 
 
-_TOOL = _build()
+_TOOL, _FILES = _build()
 _OURS = [
     name
     for name in sys.modules

@@ -1,0 +1,1 @@
+"""The scratch folder in memory, in the place of the machine's files."""

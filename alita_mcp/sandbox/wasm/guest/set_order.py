@@ -1,0 +1,241 @@
+"""Sets whose order depends on a seed, as where the interpreter draws one: for the rehearsal of a tool.
+
+Hashes of text are baked into the component, so a result that depends on the order of a set would always be the same
+here, and another one elsewhere. In a rehearsal the tool's own code makes sets of the classes below; all else about a
+set is as it was. Sets that libraries make keep their order.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import datetime
+import decimal
+import fractions
+import pprint
+import sys
+import types
+import uuid
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from alita_mcp.sandbox.wasm.guest.set_code import CLASS_OF, OWN, SET
+
+_MASK = (1 << 64) - 1
+_HALF = 1 << (sys.hash_info.width - 1)
+_hash, _set, _frozenset, _type = hash, set, frozenset, type
+_SAME = (
+    int, float, complex, decimal.Decimal, fractions.Fraction, datetime.timedelta, uuid.UUID, range, types.NoneType,
+    types.EllipsisType,
+)  # fmt: skip
+"""Their hashes are the same under every seed."""
+_RESULTS = """
+    __and__ __or__ __sub__ __xor__ __rand__ __ror__ __rsub__ __rxor__ copy union intersection difference
+    symmetric_difference
+""".split()
+_GROWING = "__init__ add update symmetric_difference_update __ior__ __ixor__".split()
+_printing: set[int] = set()
+
+
+class _Rehearsal:
+    """The seed, and whether a hash is computed to see what it depends on."""
+
+    seed = 0
+    looking = False
+
+
+class Kind(ABCMeta):
+    """The class of the two classes: an ordinary set is an instance of theirs."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _PLAIN[cls]) if cls in _PLAIN else super().__instancecheck__(instance)
+
+    def __subclasscheck__(cls, subclass: Any) -> bool:
+        return issubclass(subclass, _PLAIN[cls]) if cls in _PLAIN else super().__subclasscheck__(subclass)
+
+
+class Set(set[Any], metaclass=Kind):
+    """As `set`."""
+
+    __slots__ = ("_order",)
+
+    def pop(self) -> Any:
+        """As `set.pop`, by the order of the seed."""
+        if not len(self):
+            return super().pop()
+        item = _ordered(self).pop()
+        super().remove(item)
+        return item
+
+
+class Frozen(frozenset[Any], metaclass=Kind):
+    """As `frozenset`."""
+
+    __slots__ = ("_order",)
+
+    def __new__(cls, *items: Any) -> Any:
+        """As `frozenset`, which gives back a frozen set."""
+        if cls is Frozen and len(items) == 1 and _type(items[0]) is Frozen:
+            return items[0]
+        return super().__new__(cls, *items)
+
+
+_PLAIN: dict[type, type] = {Set: set, Frozen: frozenset}
+
+
+def rehearse(seed: int) -> dict[str, Any]:
+    """From now on sets and hashes depend on this seed; the builtins of a module whose code `set_code` has changed."""
+    _Rehearsal.seed = seed
+    plain = pprint.PrettyPrinter._pprint_set
+    for kind in _PLAIN:
+        pprint.PrettyPrinter._dispatch[kind.__repr__] = (  # type: ignore[attr-defined]
+            lambda printer, items, *words: plain(printer, _plain(items)(items), *words)
+        )
+    ours = {"set": Set, "frozenset": Frozen, "hash": hash_in_tool, SET: Set, OWN: own, CLASS_OF: class_of}
+    return vars(builtins) | ours
+
+
+def own(result: Any) -> Any:
+    """A new set as one of ours; anything else as it is."""
+    if _type(result) is _set:
+        return Set(result)
+    return Frozen(result) if _type(result) is _frozenset else result
+
+
+def class_of(function: Any, item: Any) -> Any:
+    """What `type(item)` is, where the tool calls `set` and `frozenset` what is here."""
+    kind = function(item)
+    if kind is _set:
+        return Set
+    return Frozen if kind is _frozenset else kind
+
+
+def hash_in_tool(item: Any, /) -> int:
+    """As `hash`; in a `__hash__` of the tool's the plain one, as long as dictionaries and sets ask for it."""
+    if not _Rehearsal.looking:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_name == "__hash__":
+                return _hash(item)
+            frame = frame.f_back
+    _hash(item)  # what has none is an error as ever
+    return seeded(item)
+
+
+def seeded(item: Any) -> int:
+    """The hash of something under the seed; the plain one of what never depends on it."""
+    kind: Any = _type(item)
+    if isinstance(item, (str, bytes)) and kind.__hash__ in (str.__hash__, bytes.__hash__):
+        return _number(_mix(_hash(item))) if item else 0
+    if isinstance(item, _SAME):
+        return _hash(item)
+    if kind.__hash__ is tuple.__hash__:
+        return _hash(tuple(map(seeded, item)))
+    if kind.__hash__ is _frozenset.__hash__:
+        return _hash(_frozenset(map(seeded, _frozenset.__iter__(item))))
+    if getattr(kind.__hash__, "__globals__", {}).get("__name__") == "tool":
+        before, _Rehearsal.looking = _Rehearsal.looking, True
+        try:
+            return _hash(item)
+        finally:
+            _Rehearsal.looking = before
+    return _number(_mix(_hash(item)))
+
+
+def _mix(number: int) -> int:
+    number = (number + (_Rehearsal.seed + 1) * 0x9E3779B97F4A7C15) & _MASK
+    number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
+    number = (number ^ (number >> 27)) * 0x94D049BB133111EB & _MASK
+    return number ^ (number >> 31)
+
+
+def _number(mixed: int) -> int:
+    """A number as wide as a hash."""
+    number = mixed % (2 * _HALF) - _HALF
+    return -2 if number == -1 else number
+
+
+def _plain(items: Any) -> Any:
+    return _set if isinstance(items, _set) else _frozenset
+
+
+def _ordered(items: Any) -> list[Any]:
+    """What is in a set, the first one last; kept until something is added."""
+    plain = _plain(items)
+    order: list[Any] | None = getattr(items, "_order", None)
+    while order and not plain.__contains__(items, order[-1]):
+        order.pop()
+    if not order:
+        order = items._order = _permuted(list(plain.__iter__(items)))[::-1]
+    return order
+
+
+def _permuted(items: list[Any]) -> list[Any]:
+    """Another order for another seed, and none that is the plain one; what no seed changes keeps its order."""
+    numbers = [seeded(item) for item in items]
+    if all(number == _hash(item) for number, item in zip(numbers, items, strict=True)):
+        return items
+    places = sorted(range(len(items)), key=lambda place: _mix(numbers[place]))
+    return [items[place] for place in (reversed(places) if places == sorted(places) else places)]
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    plain, count = _plain(self), len(self)
+    for item in reversed(_ordered(self)):
+        if plain.__contains__(self, item):
+            yield item
+            if len(self) != count:
+                raise RuntimeError("Set changed size during iteration")
+
+
+def _repr(self: Any) -> str:
+    name = _type(self).__name__
+    if not len(self):
+        return f"{name}()"
+    if id(self) in _printing:
+        return f"{name}(...)"
+    _printing.add(id(self))
+    try:
+        items = f"{{{', '.join(map(repr, self))}}}"
+    finally:
+        _printing.discard(id(self))
+    return items if _type(self) is Set else f"{name}({items})"
+
+
+def _reduce(self: Any, protocol: Any) -> Any:
+    kind = _type(self)
+    return (_PLAIN[kind], (list(self),)) if kind in _PLAIN else _plain(self).__reduce_ex__(self, protocol)
+
+
+def _result(method: Callable[..., Any]) -> Callable[..., Any]:
+    def result(self: Any, *others: Any) -> Any:
+        return own(method(self, *others))
+
+    return result
+
+
+def _growing(method: Callable[..., Any]) -> Callable[..., Any]:
+    def growing(self: Any, *others: Any) -> Any:
+        if hasattr(self, "_order"):
+            self._order = None
+        return method(self, *others)
+
+    return growing
+
+
+def _complete(kind: Any, plain: Any) -> None:
+    """Gives a class what both have, under the name that the tool knows it by."""
+    kind.__name__ = kind.__qualname__ = plain.__name__
+    kind.__module__, kind.__doc__ = "builtins", plain.__doc__
+    kind.__iter__, kind.__repr__, kind.__reduce_ex__ = _iterate, _repr, _reduce
+    for name in _RESULTS:
+        setattr(kind, name, _result(getattr(plain, name)))
+    for name in _GROWING if plain is _set else ():
+        setattr(kind, name, _growing(getattr(plain, name)))
+    copy._copy_builtin_containers.add(kind)  # type: ignore[attr-defined]
+    copy._deepcopy_dispatch[kind] = lambda items, memo: kind([copy.deepcopy(item, memo) for item in items])  # type: ignore[attr-defined]
+
+
+_complete(Set, set)
+_complete(Frozen, frozenset)
