@@ -12,7 +12,10 @@ import anyio
 
 from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
 
 PROGRAM = """
 import os, time
@@ -25,7 +28,25 @@ time.sleep(600)
 """
 
 
+LOOP = "def f():\n    while True:\n        pass\n"
+
+
+async def keep_looping(home: Path, workers: int) -> None:
+    """Where there are no processes to leave behind: calls that compute without end."""
+    sandbox = WasmSandbox(Settings(home=home, max_workers=workers))
+    async with anyio.create_task_group() as tasks:
+        for number in range(workers):
+            limits = Limits(wall_seconds=600, cpu_seconds=600, memory_bytes=(64 + number) << 20)
+            tasks.start_soon(sandbox.run, Job(code=LOOP, function="f", arguments={}, limits=limits))
+        while sandbox.figures().started < workers:  # noqa: ASYNC110 - a figure, no event
+            await anyio.sleep(0.05)
+        print("ready", flush=True)
+
+
 async def keep_busy(kind: str, home: Path, workers: int) -> None:
+    if kind == WasmSandbox.kind:
+        await keep_looping(home, workers)
+        return
     back_end = DockerSandbox if kind == DockerSandbox.kind else BubblewrapSandbox
     sandbox = back_end(Settings(home=home))
     busy = 0

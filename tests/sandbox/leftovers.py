@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import anyio
+import psutil
 from anyio.abc import Process
 
 Leftovers = Callable[[int], list[str]]
@@ -41,6 +42,16 @@ def bubblewrap_leftovers(pid: int) -> list[str]:
         with suppress(OSError):  # it may be removed while we look
             found |= set((group / "cgroup.procs").read_text().split())
     return sorted(found)
+
+
+def wasm_leftovers(pid: int) -> list[str]:
+    """Worker processes of a server, which stand in the list of processes with its number."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if f"server={pid}" in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(str(process.pid))
+    return found
 
 
 def control_groups(pid: int) -> list[Path]:

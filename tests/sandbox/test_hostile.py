@@ -22,7 +22,6 @@ from alita_mcp.sandbox.bubblewrap_command import USER
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.frames import TOKEN_BYTES
 from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.arena import Arena, opened_arena
@@ -204,25 +203,3 @@ def test_two_servers_on_one_host_leave_each_other_alone(arena: Arena, tmp_path: 
             await nothing_left(LEFT[kind], host.pid)
 
     arena.call(beside)
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    with opened_arena(WasmSandbox, tmp_path_factory.mktemp("wasm"), looks=False) as opened:
-        yield opened
-
-
-class TestEmbedded:
-    """The sandbox without sockets and processes: nothing forbidden ever succeeds, and each next call is right."""
-
-    @pytest.mark.parametrize("program", HOSTILE, ids=lambda program: program.name)
-    def test_a_hostile_program_harms_nobody(self, embedded: Arena, program: Hostile) -> None:
-        result = embedded.run(embedded.job(program, bare=True))
-        expected = program.embedded or program.expected
-        assert not result.ok or expected(result), result
-        embedded.canaries.assert_untouched(result)
-        assert embedded.add() == 42
-
-    def test_most_of_the_programs_that_it_can_parse_really_run(self, embedded: Arena) -> None:
-        statuses = [embedded.run(embedded.job(program, bare=True)).status for program in HOSTILE]
-        assert statuses.count("load_failed") <= len(statuses) // 4, statuses

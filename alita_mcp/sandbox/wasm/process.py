@@ -91,7 +91,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
         try:
             with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
                 process = await anyio.open_process(
-                    command(module), stderr=complaints, env=environment(), cwd=NOWHERE,
+                    command(module, f"server={os.getpid()}"), stderr=complaints, env=environment(), cwd=NOWHERE,
                     start_new_session=os.name == "posix",
                 )  # fmt: skip
         except OSError as problem:

@@ -50,7 +50,13 @@ class World:
         """A rehearsed world starts again."""
         self._began = time.monotonic()
         seed = self._seed
-        self.random_bytes = secrets.token_bytes if seed is None else random.Random(seed).randbytes  # noqa: S311
+        self._random_bytes = secrets.token_bytes if seed is None else random.Random(seed).randbytes  # noqa: S311
+
+    def draw(self, count: int) -> bytes:
+        """So many random bytes; more than may be end the call."""
+        if count > MAX_RANDOM_BYTES:
+            raise WasmtimeError(f"it asked for {count} random bytes where {MAX_RANDOM_BYTES} may be")
+        return self._random_bytes(count)
 
     def now(self) -> SimpleNamespace:
         """The time, as the engine takes it."""
@@ -85,12 +91,10 @@ class Instances:
         """Puts the world's clock and random numbers in the place of this machine's."""
 
         def some(_store: object, count: int) -> bytes:
-            if count > MAX_RANDOM_BYTES:
-                raise WasmtimeError(f"it asked for {count} random bytes where {MAX_RANDOM_BYTES} may be")
-            return self.world.random_bytes(count)
+            return self.world.draw(count)
 
         def number(_store: object) -> int:
-            return int.from_bytes(self.world.random_bytes(8))
+            return int.from_bytes(self.world.draw(8))
 
         sources: dict[str, dict[str, Callable[..., Any]]] = {
             "wasi:clocks/wall-clock": {

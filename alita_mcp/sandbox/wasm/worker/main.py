@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from wasmtime import Store, WasmtimeError
 
 from alita_mcp.sandbox.frames import MAX_PAYLOAD, Kind
+from alita_mcp.sandbox.runner.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, World
@@ -22,9 +23,10 @@ from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
 
 MAX_HEAD = 64 << 10
-_STATUSES = frozenset({"ok", "error", "load_failed", "bad_result", "memory"})
+_STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
 """What the inside may say of itself; the rest is the worker's to find."""
-_HEAD = ("error_type", "error_kinds", "message", "trace")
+_HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "trace": MAX_HEAD}
+"""What it may add; 0: text, else a list of so many texts."""
 _WORLD = ("clock_offset_s", "moment", "random_seed")
 _CLEAN = {"clean": True}
 
@@ -52,6 +54,8 @@ class Worker:
         self._payload = bytearray()
         self._asked = 0
         self._kind = Kind.LOADED
+        self._imported = 0.0
+        """Seconds of the import that no call's time holds yet."""
 
     def run(self) -> None:
         """Serves until the host closes the wire."""
@@ -76,6 +80,7 @@ class Worker:
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
         self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
         head = self._prepare()
+        self._imported = head["seconds"]
         if head["status"] != "ok":
             self._send_output()
         self._link.send_json(Kind.LOADED, head)
@@ -95,7 +100,7 @@ class Worker:
             words = {"code": self._code, "options": self._order["options"]}
             answer = load(store, json.dumps(words))
             head = self._head(answer.encode()) if answer else {"status": "ok"}
-        except WasmtimeError as trap:
+        except (WasmtimeError, MemoryError) as trap:
             head = self._trapped(trap, loading=True)
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=True)
@@ -121,12 +126,12 @@ class Worker:
         try:
             first, _, result = ready.call(ready.store, arguments).encode("utf-8", "replace").partition(b"\n")
             head = self._head(first)
-        except WasmtimeError as trap:
+        except (WasmtimeError, MemoryError) as trap:
             head = self._trapped(trap, loading=False)
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=False)
-        seconds = time.monotonic() - started
-        self._answer(head, result, seconds)
+        imported, self._imported = self._imported, 0.0
+        self._answer(head, result, imported + time.monotonic() - started)
         ready.store.close()
         self._make_next()
 
@@ -163,15 +168,15 @@ class Worker:
         if len(data) > MAX_HEAD:
             return garbage
         try:
-            head = json.loads(data)
-            status = head["status"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+            said = json.loads(data)
+        except (ValueError, RecursionError):
             return garbage
-        if not isinstance(status, str) or status not in _STATUSES:
+        if not isinstance(said, dict) or said.get("status") not in _STATUSES:
             return garbage
-        return {"status": status, **{name: head[name] for name in _HEAD if name in head}}
+        head = {name: said[name] for name in _HEAD if name in said}
+        return head if all(_fits(part, _HEAD[name]) for name, part in head.items()) else garbage
 
-    def _trapped(self, trap: WasmtimeError, *, loading: bool) -> dict[str, Any]:
+    def _trapped(self, trap: Exception, *, loading: bool) -> dict[str, Any]:
         """How a call ended that the engine ended."""
         if self._output.flooded:
             limit = FLOOD * self._order["output_bytes"]
@@ -188,12 +193,14 @@ class Worker:
             ]
             return {"status": status, "error_type": "RecursionError", "error_kinds": kinds,
                     "message": "the stack of the engine is exhausted"}  # fmt: skip
-        return {"status": "crashed", "message": f"the interpreter ended: {reason.splitlines()[-1][:300]}"}
+        status, where = ("load_failed", " while the module was imported") if loading else ("crashed", "")
+        return {"status": status, "message": f"the interpreter ended{where}: {reason[-300:].strip()}"}
 
     def _overdue(self, limit: str, *, loading: bool) -> dict[str, Any]:
         where = ", while the module was imported" if loading else ""
-        seconds = self._order["wall_seconds"] if limit == "wall_seconds" else self._order["rlimits"][limit]
-        return {"status": "timeout", "message": f"took more than {seconds:g} s ({limit}){where}"}
+        wall = limit == "wall_seconds"
+        seconds = f"{self._order[limit]:g} s" if wall else f"{self._order['rlimits'][limit]:g} s of CPU time"
+        return {"status": "timeout", "message": f"took more than {seconds} ({limit}){where}"}
 
     def _abandon(self, limit: str) -> None:
         """Ends a call that the engine cannot end, and this process with it."""
@@ -204,17 +211,22 @@ class Worker:
 
     def _ask(self, question: str) -> str:
         """What the host answers to a question of the call that runs."""
-        data = question.encode("utf-8", "replace")
-        if not self._order["broker_calls"]:
-            raise WasmtimeError("it asked the host a question, for which it has no grant")
-        if len(data) > MAX_PAYLOAD:
-            raise WasmtimeError(f"it asked a question of {len(data)} bytes where {MAX_PAYLOAD} may be")
         self._asked += 1
-        self._link.send(Kind.ASK, data, self._asked)
+        self._link.send(Kind.ASK, question.encode("utf-8", "replace"), self._asked)
         while True:
             frame = self._link.receive()
             if frame.kind == Kind.ANSWER and frame.stream == self._asked:
                 return frame.payload.decode()
+
+
+def _fits(part: object, texts: int) -> bool:
+    if not texts:
+        return isinstance(part, str)
+    return (
+        isinstance(part, list)
+        and len(part) <= texts
+        and all(isinstance(text, str) and (texts != MAX_KINDS or len(text) <= MAX_KIND) for text in part)
+    )
 
 
 def main() -> None:
