@@ -20,8 +20,6 @@ MAX_COMPLAINTS = 4_000
 _ROOT = Path(__file__).parents[3]
 _ENTER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
 _NOWHERE = Path(os.sep).resolve()
-_NO_WINDOW = 0x0800_0000
-"""On Windows: no console, so neither a window that opens nor a Ctrl-C that was meant for the server."""
 _KEPT_VARIABLES = ("SYSTEMROOT",)
 """Without it no program starts on Windows."""
 
@@ -94,7 +92,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
             with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
                 process = await anyio.open_process(
                     command(module), stderr=complaints, env=environment(), cwd=_NOWHERE,
-                    start_new_session=os.name == "posix", creationflags=_NO_WINDOW if os.name == "nt" else 0,
+                    start_new_session=os.name == "posix",
                 )  # fmt: skip
         except OSError as problem:
             raise SandboxError(f"A worker of the embedded sandbox cannot be started: {problem}.") from problem
