@@ -96,8 +96,16 @@ from alita_mcp import needs_linux
 async def test_a_worker_runs_calls_without_what_the_platform_lacks(
     platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    enter = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.simulated_platform import simulate; "
-    monkeypatch.setattr(process, "_ENTER", f"{enter}simulate({platform!r}); {process._ENTER}")
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from tests.simulated_platform import simulate
+simulate({platform!r})
+from alita_mcp.sandbox.wasm.worker.main import main
+main()
+"""
+    command = [sys.executable, "-I", "-X", "utf8", "-c", code]
+    monkeypatch.setattr(process, "command", lambda *_words: command)
     sandbox = WasmSandbox(Settings(home=tmp_path))
     code = "def count(end):\n    return [sum(range(end))]"
     try:
