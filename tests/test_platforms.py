@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from packaging.utils import parse_wheel_filename
 
-from alita_mcp.sandbox import owner
+from alita_mcp.sandbox import bubblewrap, owner
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -146,6 +146,19 @@ def test_on_windows_a_process_is_never_asked_whether_it_lives_by_a_signal(
     assert not mine.is_gone()
     monkeypatch.setattr(owner, "os", simulated_platform.Without(os, "", name="nt", kill=refuse))
     assert not mine.is_gone()
+
+
+@pytest.mark.parametrize("platform", ELSEWHERE)
+async def test_bubblewrap_says_that_it_needs_linux(
+    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "sys", simulated_platform.System(platform))
+    sandbox = bubblewrap.BubblewrapSandbox(Settings(home=tmp_path))
+    report = await sandbox.probe()
+    await sandbox.aclose()
+    assert [(probe.passed, probe.detail.partition(".")[0]) for probe in report.probes] == [
+        (False, "bubblewrap runs on Linux alone")
+    ]
 
 
 def locked() -> dict[str, dict[str, Any]]:

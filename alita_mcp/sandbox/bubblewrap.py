@@ -180,6 +180,8 @@ def _at_most(found: int | None, limit: int) -> bool:
 
 
 def _find_tools() -> tuple[str, Interpreter]:
+    if sys.platform != "linux":
+        raise SandboxUnavailable("bubblewrap runs on Linux alone.", hint="Docker runs here, too.")
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise SandboxUnavailable("bubblewrap is not installed.", hint=INSTALL)

@@ -184,8 +184,8 @@ def main() -> None:
     print("building Python for the embedded sandbox, once for its sources: about 20 s", file=sys.stderr)  # noqa: T201
     try:
         print(build(folder))  # noqa: T201 - a program for people
-    except BuildFailed as problem:
-        sys.exit(str(problem))
+    except (BuildFailed, OSError) as problem:
+        sys.exit(f"The component was not built: {problem}")
 
 
 if __name__ == "__main__":

@@ -193,6 +193,31 @@ def test_a_folder_without_a_record_is_no_build(tmp_path: Path) -> None:
     assert record(folder)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME")
+def test_a_checkout_builds_once_below_the_users_cache_or_says_why_not(tmp_path: Path) -> None:
+    tools = install(tmp_path / "tools")
+
+    def run(cache: Path) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "alita_mcp.sandbox.wasm.build"]
+        variables = {**os.environ, "PYTHONPATH": f"{tools}:{ROOT}", "XDG_CACHE_HOME": str(cache)}
+        return subprocess.run(
+            command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+
+    made = tmp_path / "alita-mcp" / "components" / build.source_digest() / build.FILE
+    first = run(tmp_path)
+    assert (first.returncode, first.stdout) == (0, f"{made}\n")
+    assert "once for its sources" in first.stderr
+    assert record(made.parent)
+    again = run(tmp_path)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    (no_folder := tmp_path / "file").touch()
+    refused = run(no_folder)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1].startswith("The component was not built: [Errno")
+    assert "Traceback" not in refused.stderr
+
+
 def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
     before = build.source_digest()
     names = set(build.sources())
