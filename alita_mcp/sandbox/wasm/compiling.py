@@ -17,7 +17,7 @@ from anyio.abc import Process
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.seam import Progress
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NOWHERE, command, environment
+from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, environment
 
 MODULE = "alita_mcp.sandbox.wasm.worker.compile"
 MOST_SECONDS = 600.0
@@ -87,7 +87,7 @@ async def _process(words: list[str], said: IO[bytes], complaints: IO[bytes]) -> 
     with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
         process = await anyio.open_process(
             words, stdout=said, stderr=complaints, env=environment(), cwd=NOWHERE,
-            start_new_session=os.name == "posix", creationflags=_STEPS_BACK,
+            start_new_session=os.name == "posix", creationflags=_STEPS_BACK | NO_WINDOW,
         )  # fmt: skip
     try:
         yield process

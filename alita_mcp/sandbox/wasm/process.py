@@ -20,6 +20,8 @@ MAX_COMPLAINTS = 4_000
 _ROOT = Path(__file__).parents[3]
 _ENTER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
 NOWHERE = Path(os.sep).resolve()
+NO_WINDOW = 0x0800_0000 if os.name == "nt" else 0
+"""On Windows such a process gets no console: no window opens, and no Ctrl-C reaches it that is meant for the server."""
 _KEPT_VARIABLES = ("SYSTEMROOT",)
 """Without it no program starts on Windows."""
 
@@ -92,7 +94,7 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
             with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
                 process = await anyio.open_process(
                     command(module, f"server={os.getpid()}"), stderr=complaints, env=environment(), cwd=NOWHERE,
-                    start_new_session=os.name == "posix",
+                    start_new_session=os.name == "posix", creationflags=NO_WINDOW,
                 )  # fmt: skip
         except OSError as problem:
             raise SandboxError(f"A worker of the embedded sandbox cannot be started: {problem}.") from problem
