@@ -29,7 +29,7 @@ def compile_component(component: Path, target: Path) -> dict[str, float]:
 
 def _base_bytes(compiled: Path) -> int:
     """The least memory with which an instance can be made."""
-    instances = Instances(compiled, lambda _question: "")
+    instances = Instances(compiled, lambda _name, _question: "")
     low, high = 0, _MOST_PAGES
     while high - low > 1:
         middle = (low + high) // 2

@@ -17,6 +17,8 @@ STACK_BYTES = 3 << 19
 """More than 2 MB ends the process: the engine does not accept it."""
 SETTINGS = f"epochs, stack {STACK_BYTES}"
 """What the compiled code depends on besides component and engine; part of its name."""
+IMPORTS = ("ask", "network")
+"""What the component calls: both take a question and give its answer, as JSON."""
 _TABLE_ELEMENTS = 200_000
 _INSTANCES = 64
 _NANO = 1_000_000_000
@@ -60,7 +62,7 @@ class World:
 class Instances:
     """Makes instances of one component; all see one `World`, until it is replaced by another."""
 
-    def __init__(self, compiled: Path, ask: Callable[[str], str]) -> None:
+    def __init__(self, compiled: Path, ask: Callable[[str, str], str]) -> None:
         self.engine = new_engine()
         self.world = World()
         self._component = Component.deserialize_file(self.engine, str(compiled))
@@ -68,12 +70,13 @@ class Instances:
         self._rehearsed = self._linker(ask)
         self._rehearse(self._rehearsed)
 
-    def _linker(self, ask: Callable[[str], str]) -> Linker:
+    def _linker(self, ask: Callable[[str, str], str]) -> Linker:
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
         with linker.root() as root:
-            root.add_func("ask", lambda _store, question: ask(question))
+            for name in IMPORTS:
+                root.add_func(name, lambda _store, question, name=name: ask(name, question))
         return linker
 
     def _rehearse(self, linker: Linker) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from wasmtime import Store, WasmtimeError
 
-from alita_mcp.sandbox.frames import Kind
+from alita_mcp.sandbox.frames import MAX_PAYLOAD, Kind
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, World
@@ -50,7 +50,7 @@ class Worker:
         self._output = Output(0, lambda: None)
         self._ready: Ready | None = None
         self._payload = bytearray()
-        self._asked = 0
+        self._may_ask = self._asked = self._number = 0
         self._kind = Kind.LOADED
 
     def run(self) -> None:
@@ -110,7 +110,7 @@ class Worker:
             self._link.send_json(Kind.CLEAN, {"clean": False})
             os._exit(0)
         ready, self._ready = self._ready, None
-        self._asked = 0
+        self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
         self._instances.world.begin()
@@ -121,6 +121,7 @@ class Worker:
             head = self._head(first)
         except WasmtimeError as trap:
             head = self._trapped(trap, loading=False)
+        self._may_ask = 0
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=False)
         ready.store.close()
@@ -195,14 +196,27 @@ class Worker:
         self._link.send_json(self._kind, {**head, "seconds": self._order["wall_seconds"]})
         os._exit(0)
 
-    def _ask(self, question: str) -> str:
-        """What the host answers to a question of the call that runs."""
-        self._asked += 1
-        self._link.send(Kind.ASK, question.encode("utf-8", "replace"), self._asked)
+    def _ask(self, name: str, question: str) -> str:
+        """What the host answers to a question of the call that runs; what it may not ask is refused here."""
+        if len(question) > MAX_PAYLOAD or len(payload := question.encode("utf-8", "replace")) > MAX_PAYLOAD:
+            return _refusal("ValueError", f"a question is longer than {MAX_PAYLOAD} bytes")
+        limit = self._may_ask
+        if not limit:
+            return _refusal("PermissionError", "only a call with grants is answered, and only while it runs")
+        if name == "ask":
+            self._asked += 1
+            if self._asked > limit:
+                return _refusal("RuntimeError", f"asked more than {limit} times in one call (broker_calls)")
+        self._number += 1
+        self._link.send_whole(Kind.ASK if name == "ask" else Kind.NETWORK, payload, self._number)
         while True:
             frame = self._link.receive()
-            if frame.kind == Kind.ANSWER and frame.stream == self._asked:
+            if frame.kind == Kind.ANSWER and frame.stream == self._number:
                 return frame.payload.decode()
+
+
+def _refusal(name: str, message: str) -> str:
+    return json.dumps({"error": [name, message]})
 
 
 def main() -> None:
