@@ -29,7 +29,7 @@ _TOLD = {
     "result_bytes", "json_depth", "open_files", "scratch_bytes", "scratch_files", "processes",
 }  # fmt: skip
 """Limits that the process itself names or keeps."""
-_ASKED = {Kind.ASK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
+_ASKED = {Kind.ASK, Kind.NETWORK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 _SIGKILL = 9
 _MAX_TRACE = 10
 

@@ -57,7 +57,9 @@ class Kind(IntEnum):
     ASK = 16
     """Inside → host, during a call: a question at a door of `alita_tool`, JSON; the stream counts them from 1."""
     ANSWER = 17
-    """Host → inside: the answer to the ASK of that number, JSON."""
+    """Host → inside: the answer to the ASK or NETWORK of that number, JSON."""
+    NETWORK = 18
+    """Inside → host, during a call in the embedded sandbox: a question about a connection, JSON; numbered as ASK."""
 
 
 class Frame(NamedTuple):

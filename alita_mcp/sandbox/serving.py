@@ -18,10 +18,13 @@ from alita_mcp.sandbox.outbox import Outbox
 from alita_mcp.sandbox.runner.grants import ERRORS, lacks
 from alita_mcp.sandbox.seam import Broker, Gate, GateClosed
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
+from alita_mcp.sandbox.wasm.streams import Question, StreamFailed, Streams
 from alita_mcp.sandbox.wire import Worker
 
 MAX_MESSAGE = 2_000
 _OVERHEAD = 64
+_AT_ONCE = 1_000
+"""So many questions wait for their answers; an honest inside stays below by its own limits."""
 _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
 
@@ -38,7 +41,9 @@ class Serving:
         self._answering: dict[int, anyio.CancelScope] = {}
         self._closed = False
         self._outbox = Outbox(worker, tasks)
-        self._egress = Egress(worker, _CountedGate(self._broker.gate or NoHosts(), self), tasks)
+        gate = _CountedGate(self._broker.gate or NoHosts(), self)
+        self._egress = Egress(worker, gate, tasks)
+        self._streams = Streams(gate, tasks)
 
     @property
     def limit_reached(self) -> str:
@@ -54,7 +59,7 @@ class Serving:
         if frame.kind in STREAM_KINDS:
             self._used += frame.kind == Kind.OPEN
             self._egress.take(frame)
-        elif frame.kind != Kind.ASK:
+        elif frame.kind not in {Kind.ASK, Kind.NETWORK}:
             raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
         elif not self._closed:
             self._take_ask(frame)
@@ -65,20 +70,37 @@ class Serving:
         for scope in self._answering.values():
             scope.cancel()
         self._egress.close()
+        self._streams.close()
         self._outbox.close()
 
     def _take_ask(self, frame: Frame) -> None:
-        self._asked += 1
-        self._used += 1
-        if frame.stream in self._answering or self._asked > self._calls:
+        is_counted = (
+            frame.kind == Kind.ASK
+        )  # of questions about connections, the reply counts those that open one
+        self._asked += is_counted
+        self._used += is_counted
+        is_too_much = self._asked > self._calls or len(self._answering) >= _AT_ONCE
+        if frame.stream in self._answering or is_too_much:
             raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
         self._answering[frame.stream] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer, frame.stream, frame.payload)
+        self._tasks.start_soon(self._answer, frame)
 
-    async def _answer(self, number: int, payload: bytes) -> None:
-        with self._answering[number]:
-            await self._outbox.send(Kind.ANSWER, number, await self._reply(payload))
-        del self._answering[number]
+    async def _answer(self, frame: Frame) -> None:
+        reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
+        with self._answering[frame.stream]:
+            await self._outbox.send(Kind.ANSWER, frame.stream, await reply(frame.payload))
+        del self._answering[frame.stream]
+
+    async def _reply_about_connection(self, payload: bytes) -> bytes:
+        try:
+            read = partial(Question.model_validate_json, payload)
+            question = await off_loop(read, large=len(payload) > LARGE_BYTES)
+            self._used += question.do == "open"
+            return _answer(await self._streams.answer(question))
+        except StreamFailed as failed:
+            return _error(failed.name, str(failed))
+        except Exception as problem:  # noqa: BLE001 - the edge: as below
+            return _error(*in_words(problem))
 
     async def _reply(self, payload: bytes) -> bytes:
         if self.limit_reached:

@@ -21,7 +21,17 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, refusals, set_code, set_order, waiting
+from alita_mcp.sandbox.wasm.guest import (
+    archive,
+    library,
+    polling,
+    refusals,
+    set_code,
+    set_order,
+    sockets,
+    tls,
+    waiting,
+)
 from alita_mcp.sandbox.wasm.guest.scratch import opening
 from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 
@@ -73,7 +83,7 @@ class Tool:
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
         question = json.dumps({"door": door, "words": words}, allow_nan=False)
-        if len(question.encode()) > _MAX_QUESTION:
+        if len(question) > _MAX_QUESTION:
             raise ValueError(f"a question of {len(question)} bytes is longer than {_MAX_QUESTION}")
         answer = json.loads(wit_world.ask(question))
         if "error" in answer:
@@ -81,12 +91,20 @@ class Tool:
             raise grants.ERRORS.get(name, RuntimeError)(message)
         return answer["ok"]
 
+    def ask_network(self, question: dict[str, Any]) -> Any:
+        """What the host answers about a connection."""
+        if not self._running:
+            message = "the network answers only while a call runs, not while the module is imported"
+            return {"error": ["ConnectionError", message]}
+        return json.loads(wit_world.network(json.dumps(question)))
+
     def _prepare(self, options: dict[str, Any]) -> None:
         for name in _OURS:
             sys.modules.pop(name, None)
         random.seed()
         _FILES.bound(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
+        sockets.permit(self.ask_network if options["grants"]["network"] else None)
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
@@ -142,6 +160,9 @@ def _flush() -> None:
 def _build() -> tuple[Tool, Files]:
     """What every instance starts with: the library at hand, nothing of the machine that built it."""
     shelf = archive.Archive(_LIBRARY)
+    sockets.install()
+    polling.install()
+    tls.install()
     library.make_ready()
     waiting.install()
     refusals.install()

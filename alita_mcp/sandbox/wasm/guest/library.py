@@ -33,6 +33,7 @@ def make_ready() -> None:
     _keep_zones()
     hashlib.pbkdf2_hmac = _pbkdf2_hmac
     sys.modules["ctypes"] = _ctypes()
+    sys.modules["concurrent.interpreters"] = _interpreters()
 
 
 def _keep_zones() -> None:
@@ -82,4 +83,15 @@ def _ctypes() -> types.ModuleType:
     module = types.ModuleType("ctypes")
     vars(module).update({name: type(name, (), {"size": size}) for name, size in _SIZES.items()})
     module.sizeof = lambda kind: kind.size  # type: ignore[attr-defined]
+    return module
+
+
+def _interpreters() -> types.ModuleType:
+    """Names, for packages that import them before they know whether they need another interpreter."""
+
+    def create() -> None:
+        raise NotImplementedError("there is one interpreter here")
+
+    module = types.ModuleType("concurrent.interpreters")
+    vars(module).update(create=create, ExecutionFailed=type("ExecutionFailed", (Exception,), {}))
     return module

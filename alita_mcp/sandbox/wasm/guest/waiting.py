@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent import futures
 from typing import Any
 
+from alita_mcp.sandbox.wasm.guest import polling
+
 _STEP_SECONDS = 0.02
 """The engine ends a call between two steps; in one it waits for the host."""
 
@@ -47,30 +49,12 @@ def _sleep(
         _sleep(min(rest, _STEP_SECONDS))
 
 
-class _Loop(asyncio.BaseEventLoop):
-    """Runs callbacks and timers; nothing else can happen."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._selector = self
-
-    def select(self, timeout: float | None) -> list[Any]:
-        """Lets the time pass until the next timer."""
-        if timeout is None:
-            raise RuntimeError("deadlock: nothing is scheduled and nothing can arrive")
-        if timeout > 0:
-            time.sleep(timeout)
-        return []
+class _Loop(polling.Loop):
+    """Runs callbacks, timers and connections; executors run at once."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
         """Runs it here and now."""
         return asyncio.wrap_future(_submit(executor, func, *args), loop=self)
-
-    def _process_events(self, event_list: Any) -> None:
-        """There are none."""
-
-    def _write_to_self(self) -> None:
-        """Nobody sleeps who could be woken."""
 
 
 def _submit(_executor: Any, function: Callable[..., Any], /, *args: Any, **words: Any) -> futures.Future[Any]:

@@ -86,7 +86,7 @@ def _cpu_seconds() -> float:
 
 def _base_bytes(compiled: Path) -> int:
     """The least memory with which an instance can be made."""
-    instances = Instances(compiled, lambda _question: "")
+    instances = Instances(compiled, lambda _name, _question: "")
     low, high = 0, _MOST_PAGES
     while high - low > 1:
         middle = (low + high) // 2

@@ -18,6 +18,8 @@ from alita_mcp.sandbox.wasm.worker.strings import Bounded
 
 MAX_RANDOM_BYTES = 1 << 20
 """At a time, in a rehearsal; the engine bounds its own source."""
+IMPORTS = ("ask", "network")
+"""What the component calls: both take a question and give its answer, as JSON."""
 _TABLE_ELEMENTS = 200_000
 _INSTANCES = 64
 _NANO = 1_000_000_000
@@ -70,7 +72,7 @@ class World:
 class Instances:
     """Makes instances of one component; all see one `World`, until it is replaced by another."""
 
-    def __init__(self, compiled: Path, ask: Callable[[str], str]) -> None:
+    def __init__(self, compiled: Path, ask: Callable[[str, str], str]) -> None:
         self.engine = new_engine()
         self.strings = Bounded()
         self.world = World()
@@ -79,12 +81,13 @@ class Instances:
         self._rehearsed = self._linker(ask)
         self._rehearse(self._rehearsed)
 
-    def _linker(self, ask: Callable[[str], str]) -> Linker:
+    def _linker(self, ask: Callable[[str, str], str]) -> Linker:
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
         with linker.root() as root:
-            root.add_func("ask", lambda _store, question: ask(question))
+            for name in IMPORTS:
+                root.add_func(name, lambda _store, question, name=name: ask(name, question))
         return linker
 
     def _rehearse(self, linker: Linker) -> None:

@@ -46,7 +46,17 @@ class Link:
     def send(self, kind: Kind, payload: bytes, stream: int = 0) -> None:
         """Sends what may be longer than a frame in several ones."""
         parts = list(pieces(payload)) or [b""]
-        data = b"".join(encode(kind, stream, part, self._token) for part in parts)
+        self._write(b"".join(encode(kind, stream, part, self._token) for part in parts))
+
+    def send_whole(self, kind: Kind, payload: bytes, stream: int) -> None:
+        """Sends one frame.
+
+        Raises:
+            FrameError: the payload is longer than fits.
+        """
+        self._write(encode(kind, stream, payload, self._token))
+
+    def _write(self, data: bytes) -> None:
         view = memoryview(data)
         with self._sending:
             while view:

@@ -52,7 +52,7 @@ class Worker:
         self._output = Output(0, lambda: None)
         self._ready: Ready | None = None
         self._payload = bytearray()
-        self._asked = 0
+        self._may_ask = self._asked = self._number = 0
         self._kind = Kind.LOADED
         self._imported = 0.0
         """Seconds of the import that no call's time holds yet."""
@@ -117,7 +117,7 @@ class Worker:
             self._link.send_json(Kind.CLEAN, {"clean": False})
             os._exit(0)
         ready, self._ready = self._ready, None
-        self._asked = 0
+        self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
         self._instances.world.begin()
@@ -128,6 +128,7 @@ class Worker:
             head = self._head(first)
         except (WasmtimeError, MemoryError) as trap:
             head = self._trapped(trap, loading=False)
+        self._may_ask = 0
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=False)
         imported, self._imported = self._imported, 0.0
@@ -209,13 +210,22 @@ class Worker:
         self._link.send_json(self._kind, {**head, "seconds": self._order["wall_seconds"]})
         os._exit(0)
 
-    def _ask(self, question: str) -> str:
-        """What the host answers to a question of the call that runs."""
-        self._asked += 1
-        self._link.send(Kind.ASK, question.encode("utf-8", "replace"), self._asked)
+    def _ask(self, name: str, question: str) -> str:
+        """What the host answers to a question of the call that runs; what it may not ask is refused here."""
+        if len(question) > MAX_PAYLOAD or len(payload := question.encode("utf-8", "replace")) > MAX_PAYLOAD:
+            return _refusal("ValueError", f"a question is longer than {MAX_PAYLOAD} bytes")
+        limit = self._may_ask
+        if not limit:
+            return _refusal("PermissionError", "only a call with grants is answered, and only while it runs")
+        if name == "ask":
+            self._asked += 1
+            if self._asked > limit:
+                return _refusal("RuntimeError", f"asked more than {limit} times in one call (broker_calls)")
+        self._number += 1
+        self._link.send_whole(Kind.ASK if name == "ask" else Kind.NETWORK, payload, self._number)
         while True:
             frame = self._link.receive()
-            if frame.kind == Kind.ANSWER and frame.stream == self._asked:
+            if frame.kind == Kind.ANSWER and frame.stream == self._number:
                 return frame.payload.decode()
 
 
@@ -227,6 +237,10 @@ def _fits(part: object, texts: int) -> bool:
         and len(part) <= texts
         and all(isinstance(text, str) and (texts != MAX_KINDS or len(text) <= MAX_KIND) for text in part)
     )
+
+
+def _refusal(name: str, message: str) -> str:
+    return json.dumps({"error": [name, message]})
 
 
 def main() -> None:

@@ -1,0 +1,191 @@
+"""What the broker answers to tools in the embedded sandbox, as in the others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import trustme
+
+from alita_mcp.sandbox.broker.doors import Doors
+from alita_mcp.sandbox.broker.granted import GrantedBroker
+from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants, Limits
+from tests.sandbox.sites import HERE, resolved, running_site
+from tests.sandbox.test_broker_in_sandboxes import GET, WAIT_SECONDS, BrokerContract
+
+pytestmark = pytest.mark.process
+
+MANY = """
+import alita_tool
+def f():
+    told = []
+    for _ in range(6):
+        try:
+            told.append(alita_tool.complete("x"))
+        except RuntimeError as refused:
+            told.append(str(refused))
+    return told
+"""
+RAW = """
+import json, alita_tool
+HOST = alita_tool._ask.__func__.__globals__["wit_world"]
+"""
+
+
+@pytest.fixture
+async def wasm_sandbox(settings: Settings) -> AsyncIterator[WasmSandbox]:
+    sandbox = WasmSandbox(settings)
+    yield sandbox
+    await sandbox.aclose()
+
+
+async def echo(prompt: str, **_options: Any) -> str:
+    return prompt
+
+
+async def call(
+    sandbox: WasmSandbox, code: str, grants: Grants, doors: Doors | None = None, **more: Any
+) -> tuple[RunResult, GrantedBroker]:
+    limits = more.pop("limits", Limits(wall_seconds=60))
+    broker = GrantedBroker(grants, limits, doors or Doors(complete=echo, resolve=resolved, reachable=HERE))
+    job = Job(code=code, function="f", arguments=more, limits=limits, grants=grants)
+    with anyio.fail_after(WAIT_SECONDS):
+        return await sandbox.run(job, broker), broker
+
+
+class TestWasmBroker(BrokerContract):
+    @pytest.fixture
+    def sandbox(self, wasm_sandbox: WasmSandbox) -> WasmSandbox:
+        return wasm_sandbox
+
+    @pytest.mark.skip(reason="its packages are delivered in another way: test_network.py asks the same")
+    async def test_requests_and_httpx_go_through_the_proxy_with_and_without_tls(self) -> None:  # type: ignore[override]
+        ...
+
+    async def test_a_tunnel_is_tls_for_the_granted_name_or_nothing(self, sandbox: WasmSandbox) -> None:  # type: ignore[override]
+        code = f"""{GET}
+def plain(port):
+    with socket.create_connection(("api.test", port), 20) as connection:
+        connection.sendall(b"\\x16\\x03\\x01\\x00\\x05hello\\r\\n\\r\\n")
+        return connection.recv(1000).decode().splitlines()[0]
+def tunnel(port):
+    with socket.create_connection(("api.test", port), 20) as connection:
+        connection.sendall(f"CONNECT api.test:{{port}} HTTP/1.1\\r\\n\\r\\n".encode())
+        connection.recv(1000)
+        connection.sendall(b"GET / HTTP/1.1\\r\\nHost: other.test\\r\\n\\r\\n")
+        return connection.recv(1000).decode()
+def named(port, name):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("api.test", port), 20) as connection:
+        return context.wrap_socket(connection, server_hostname=name).version()
+def f(port):
+    return [attempt(lambda: plain(port)), attempt(lambda: tunnel(port)),
+            attempt(lambda: named(port, "other.test")), attempt(lambda: named(port, "api.test"))]
+"""
+        with running_site(trustme.CA()) as site:
+            grants = Grants(network=(f"api.test:{site.port}",))
+            result, _ = await self.call(sandbox, code, grants, port=site.port)
+        assert result.ok, result
+        plain, tunnel, other, unverified = result.value
+        assert plain == "HTTP/1.1 400 no HTTP request"
+        assert tunnel[0] == "ConnectionResetError"
+        assert other == ["SSLError", "the server name must be the granted host, 'api.test'"]
+        assert unverified[0] == "SSLCertVerificationError"
+        assert "a tool can neither switch that off nor add an authority" in unverified[1]
+        assert site.seen == []
+
+
+async def test_the_inside_counts_questions_and_the_call_goes_on(wasm_sandbox: WasmSandbox) -> None:
+    limits = Limits(wall_seconds=60, broker_calls=4)
+    refused = "asked more than 4 times in one call (broker_calls)"
+    for _ in range(2):
+        result, broker = await call(wasm_sandbox, MANY, Grants(model=True), limits=limits)
+        assert result.value == ["x"] * 4 + [refused] * 2
+        assert len(broker.events) == 4
+    assert wasm_sandbox.figures().started == 1, "the worker did not break its protocol"
+
+
+async def test_a_long_question_is_refused_before_it_is_read(wasm_sandbox: WasmSandbox) -> None:
+    code = f"""{RAW}
+def f():
+    told = []
+    for question in ("x" * (3 << 20), "\\u00fc" * (900 << 10)):
+        told += [json.loads(HOST.ask(question)), json.loads(HOST.network(question))]
+    return told
+"""
+    result, broker = await call(wasm_sandbox, code, Grants(model=True))
+    refused = {"error": ["ValueError", "a question is longer than 1048576 bytes"]}
+    assert result.ok, result
+    assert result.value == [refused] * 4
+    assert broker.events == []
+
+
+async def test_a_question_of_the_largest_prompt_arrives_in_one_piece(wasm_sandbox: WasmSandbox) -> None:
+    code = "import alita_tool\ndef f():\n    return len(alita_tool.complete('x' * 262_144))\n"
+    result, _ = await call(wasm_sandbox, code, Grants(model=True))
+    assert result.value == 262_144, result
+
+
+async def test_a_call_without_grants_and_an_import_are_answered_by_the_worker(
+    wasm_sandbox: WasmSandbox,
+) -> None:
+    code = f"""{RAW}
+def asks():
+    return [json.loads(HOST.ask("{{}}")), json.loads(HOST.network("{{}}"))]
+TOLD = asks()
+def f():
+    return TOLD + asks()
+"""
+    result, _ = await call(wasm_sandbox, code, Grants())
+    refused = "only a call with grants is answered, and only while it runs"
+    assert result.ok, result
+    assert result.value == [{"error": ["PermissionError", refused]}] * 4
+
+
+async def test_a_call_that_is_cancelled_while_it_asks_leaves_nothing_behind(
+    wasm_sandbox: WasmSandbox,
+) -> None:
+    asked, ended = anyio.Event(), anyio.Event()
+
+    async def never(_prompt: str, **_options: Any) -> str:
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call, wasm_sandbox, code, Grants(model=True), Doors(complete=never))
+            await asked.wait()
+            tasks.cancel_scope.cancel()
+        await ended.wait()
+    result, _ = await call(wasm_sandbox, code, Grants(model=True))
+    assert result.value == "x"
+
+
+async def test_a_door_that_never_answers_ends_with_the_calls_time(wasm_sandbox: WasmSandbox) -> None:
+    async def never(_prompt: str, **_options: Any) -> str:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
+    limits = Limits(wall_seconds=1)
+    result, _ = await call(wasm_sandbox, code, Grants(model=True), Doors(complete=never), limits=limits)
+    assert result.status == "timeout"
+    assert "wall_seconds" in result.message
+
+
+def test_the_contract_of_the_other_sandboxes_is_asked_as_it_is() -> None:
+    own = {name for name in vars(TestWasmBroker) if name.startswith("test_")}
+    asked = {name for name in vars(BrokerContract) if name.startswith("test_")}
+    assert len(asked - own) >= 12, Path(__file__).name
