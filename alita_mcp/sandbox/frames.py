@@ -58,6 +58,8 @@ class Kind(IntEnum):
     """Inside → host, during a call: a question at a door of `alita_tool`, JSON; the stream counts them from 1."""
     ANSWER = 17
     """Host → inside: the answer to the ASK of that number, JSON."""
+    PACKAGES = 18
+    """Host → inside: keep the PAYLOAD before as the packages of the LOADs that follow; JSON."""
 
 
 class Frame(NamedTuple):

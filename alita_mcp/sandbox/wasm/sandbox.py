@@ -7,15 +7,15 @@ from contextlib import AsyncExitStack
 
 import anyio
 
-from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.frames import Kind, encode
 from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.pooled import PooledSandbox
-from alita_mcp.sandbox.seam import Environment, ProbeReport, Progress
+from alita_mcp.sandbox.seam import Environment, Job, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.wasm import abilities, attestation, compiled, component, probes
+from alita_mcp.sandbox.wasm.packages import Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wasm.process import worker_process
-from alita_mcp.sandbox.wasm.shelf import Shelf
+from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire import Confinement, Worker
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
@@ -31,6 +31,8 @@ class WasmSandbox(PooledSandbox):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._shelf = Shelf(self._boot)
+        self._store = PackageStore(settings, self._run_apart)
+        self._environments = HostEnvironments(self._store, settings)
         self._preparing = anyio.Lock()
         self._compiled: compiled.Compiled | None = None
 
@@ -42,18 +44,35 @@ class WasmSandbox(PooledSandbox):
         """Those of the CPython in the component."""
         return abilities.abilities()
 
-    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:  # noqa: ARG002
-        """Refuses."""
-        raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """Exact versions and hashes, of pure wheels where there are any; see the seam."""
+        return await self._environments.resolve(packages, progress)
 
-    async def prepare(self, lock: Lock, progress: Progress) -> Environment:  # noqa: ARG002
-        """Refuses."""
-        raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock; see the seam."""
+        return await self._environments.prepare(lock, progress)
+
+    async def python_tag(self) -> str:
+        """Python and platform inside."""
+        return await self._store.python_tag()
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The location of an environment that was stored completely, or None."""
+        return await self._store.has_environment(digest)
+
+    async def stored_environments(self) -> frozenset[str]:
+        """Digests of all environments of this home."""
+        return await self._store.stored_environments()
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes an environment; see `environment_collector.Store`."""
+        return await self._store.drop_environment(digest)
 
     async def tend(self) -> None:
-        """Ends workers that were idle for too long, until it is cancelled."""
+        """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shelf.tend, self.settings.idle_seconds)
+            tasks.start_soon(self._environments.tend)
             await self._pool.tend()
 
     async def aclose(self) -> None:
@@ -62,7 +81,30 @@ class WasmSandbox(PooledSandbox):
         await super().aclose()
 
     async def _start(self, key: WorkerKey) -> KeptWorker:
-        return await self._shelf.take(key.limits)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._environments.held(key.environment))
+            archive = await self._store.find(key.environment)
+            lease = await self._lease(key.limits, archive)
+            lease.at_end = stack.pop_all()
+            return lease
+        raise AssertionError
+
+    async def _lease(self, limits: Limits, archive: Archive) -> Lease:
+        lease = await self._shelf.take(limits)
+        try:
+            await self._store.give(lease.worker, archive)
+        except BaseException:
+            await lease.aclose()
+            raise
+        return lease
+
+    async def _run_apart(self, job: Job, archive: Archive) -> RunResult:
+        """Runs a step of building an environment; it waits for no call, since calls may wait for it."""
+        lease = await self._lease(job.limits, archive)
+        try:
+            return await lease.call(job, None)
+        finally:
+            await lease.aclose()
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""

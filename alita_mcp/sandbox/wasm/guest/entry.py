@@ -20,7 +20,7 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, waiting
+from alita_mcp.sandbox.wasm.guest import archive, library, packages, waiting
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"
@@ -83,6 +83,8 @@ class Tool:
             sys.modules.pop(name, None)
         random.seed()
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
+        if options["packages"]:
+            packages.install(options["packages"], wit_world.packaged)
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
