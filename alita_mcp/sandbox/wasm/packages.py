@@ -109,6 +109,7 @@ class PackageStore(HostBuilder):
     def __init__(self, settings: Settings, run_apart: RunApart) -> None:
         self._folders = Folders(settings.home / "environments", mode=0o700)
         self._run_apart = run_apart
+        self._seen_whole: dict[str, tuple[str, int, int]] = {}
         self._given: WeakKeyDictionary[Worker, str] = WeakKeyDictionary()
 
     async def python_tag(self) -> str:
@@ -116,8 +117,12 @@ class PackageStore(HostBuilder):
         return PYTHON_TAG
 
     async def has_environment(self, digest: str) -> str | None:
-        """The folder of an environment that was stored completely."""
-        return self._folders.find(digest)
+        """The folder of an environment that was stored completely and is what was stored."""
+        location = self._folders.find(digest)
+        if location is None or await to_thread.run_sync(self._is_whole, location):
+            return location
+        await self.drop_environment(digest)
+        return None
 
     async def stored_environments(self) -> frozenset[str]:
         """All folders: nobody but this home puts any there."""
@@ -167,6 +172,18 @@ class PackageStore(HostBuilder):
                 environment.digest
             )  # damaged: it is built again when it is prepared again
         raise EnvironmentGone(f"The environment {environment.digest!r} is not here any more.")
+
+    def _is_whole(self, location: str) -> bool:
+        """Looks at the archive's bytes once, and again where its name, size or time changed."""
+        for file in Path(location).glob(f"*{_FILE}"):
+            status = file.stat()
+            seen = (file.name, status.st_size, status.st_mtime_ns)
+            if self._seen_whole.get(location) == seen:
+                return True
+            if _whole_archive(Path(location)) is not None:
+                self._seen_whole[location] = seen
+                return True
+        return False
 
     async def _compiled(self, sources: dict[str, str]) -> dict[str, bytes]:
         job = Job(

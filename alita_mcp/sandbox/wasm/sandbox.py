@@ -31,8 +31,8 @@ class WasmSandbox(PooledSandbox):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._shelf = Shelf(self._boot)
-        self._store = PackageStore(settings, self._run_apart)
-        self._environments = HostEnvironments(self._store, settings)
+        self.store = PackageStore(settings, self._run_apart)
+        self._environments = HostEnvironments(self.store, settings)
         self._preparing = anyio.Lock()
         self._compiled: compiled.Compiled | None = None
 
@@ -54,19 +54,19 @@ class WasmSandbox(PooledSandbox):
 
     async def python_tag(self) -> str:
         """Python and platform inside."""
-        return await self._store.python_tag()
+        return await self.store.python_tag()
 
     async def has_environment(self, digest: str) -> str | None:
         """The location of an environment that was stored completely, or None."""
-        return await self._store.has_environment(digest)
+        return await self.store.has_environment(digest)
 
     async def stored_environments(self) -> frozenset[str]:
         """Digests of all environments of this home."""
-        return await self._store.stored_environments()
+        return await self.store.stored_environments()
 
     async def drop_environment(self, digest: str) -> bool:
         """Removes an environment; see `environment_collector.Store`."""
-        return await self._store.drop_environment(digest)
+        return await self.store.drop_environment(digest)
 
     async def tend(self) -> None:
         """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
@@ -83,7 +83,7 @@ class WasmSandbox(PooledSandbox):
     async def _start(self, key: WorkerKey) -> KeptWorker:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._environments.held(key.environment))
-            archive = await self._store.find(key.environment)
+            archive = await self.store.find(key.environment)
             lease = await self._lease(key.limits, archive)
             lease.at_end = stack.pop_all()
             return lease
@@ -92,7 +92,7 @@ class WasmSandbox(PooledSandbox):
     async def _lease(self, limits: Limits, archive: Archive) -> Lease:
         lease = await self._shelf.take(limits)
         try:
-            await self._store.give(lease.worker, archive)
+            await self.store.give(lease.worker, archive)
         except BaseException:
             await lease.aclose()
             raise

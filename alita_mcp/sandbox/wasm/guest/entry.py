@@ -85,6 +85,7 @@ class Tool:
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         if options["packages"]:
             packages.install(options["packages"], wit_world.packaged)
+            gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
@@ -103,6 +104,7 @@ class Tool:
         except BaseException as problem:
             return failures.head("load_failed", problem)
         finally:
+            gc.enable()
             _flush()
         self._function = module.__dict__.get(name)
         if not callable(self._function):
