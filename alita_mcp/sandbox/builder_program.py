@@ -3,6 +3,9 @@
 Standard library only, and complete in itself: the host sends this file as text. The payload is the request as JSON;
 the result is one line of JSON, followed by a tar where an environment was built, or by the wheel that was fetched.
 Nothing of the packages is executed: uv unpacks wheels, their modules are compiled.
+
+For a sandbox that cannot run uv it runs on the host (`on_host` in the request): for another Python than its own, within
+bounds of its own, and without compiling.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ import re
 import subprocess
 import sys
 import tarfile
+import threading
+import time
 import tomllib
 import urllib.request
 from html.parser import HTMLParser
@@ -30,6 +35,8 @@ MAX_PAGE = 32 << 20
 MAX_WHEEL = 128 << 20
 MAX_FILES = 40_000
 """Of an environment, before its modules are compiled: each costs the kernel memory that no size limit counts."""
+_LOOK_SECONDS = 0.2
+_NATIVE = re.compile(r"\.(?:so|pyd|dylib|dll|a|lib)(?:\.[0-9.]+)?$")
 _LOG = re.compile(r"(?:DEBUG|TRACE|INFO|WARN) ")
 _STEPS = {
     "compile": re.compile(r"DEBUG Selecting: (?P<name>[A-Za-z0-9._-]+)=="),
@@ -42,6 +49,8 @@ def main(payload: str, result: str) -> None:
     """Does what the request in the payload says and writes the result file."""
     work = Path(payload).parent
     request = json.loads(Path(payload).read_bytes())
+    if "on_host" in request:
+        _keep_small(request["on_host"]["memory_bytes"])
     if request["authorities"]:
         (work / "ca.pem").write_text(request["authorities"], "utf-8")
     tasks = {"fetch": _fetch, "resolve": _resolve, "install": _install}
@@ -56,7 +65,8 @@ def _resolve(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     if notes := _uv(request, work, "compile", *options):
         _say(file, {"status": 1, "notes": notes})
         return
-    packages = [_package(item) for item in tomllib.loads(found.read_text("utf-8")).get("packages", [])]
+    items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
+    packages = [_package(item, prefers_pure="on_host" in request) for item in items]
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
         note = f"error: The index tells no SHA-256 hash of {', '.join(unproved)}"
@@ -65,9 +75,11 @@ def _resolve(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     _say(file, {"status": 0, "packages": packages})
 
 
-def _package(item: dict[str, Any]) -> dict[str, Any]:
-    """A package with the hashes of all its wheels that fit this Python; uv names no others."""
-    hashes = {wheel["hashes"].get("sha256", "") for wheel in item.get("wheels", [])}
+def _package(item: dict[str, Any], *, prefers_pure: bool) -> dict[str, Any]:
+    """A package with the hashes of all its wheels that fit the Python; uv names no others."""
+    wheels = item.get("wheels", [])
+    pure = [wheel for wheel in wheels if urlsplit(wheel.get("url", "")).path.endswith("-none-any.whl")]
+    hashes = {wheel["hashes"].get("sha256", "") for wheel in (prefers_pure and pure) or wheels}
     return {"name": item["name"], "version": item["version"], "sha256": sorted(hashes - {""})}
 
 
@@ -96,6 +108,11 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     if count > MAX_FILES:
         _say(file, {"status": 1, "notes": [f"error: {count} files are more than {MAX_FILES}"]})
         return
+    if "on_host" in request:
+        _leave_out_natives(target)
+        _say(file, {"status": 0})
+        _pack(file, target)
+        return
     _tell("compiling modules")
     compileall.compile_dir(
         str(target),
@@ -115,7 +132,7 @@ def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> lis
     argv = [
         request["uv"], "pip", command, "--verbose", "--no-config", "--no-cache", "--no-sources", "--color", "never",
         "--no-python-downloads", "--python", sys.executable, "--only-binary", ":all:",
-        "--default-index", request["index_url"], *options,
+        "--default-index", request["index_url"], *request.get("on_host", {}).get("options", ()), *options,
     ]  # fmt: skip
     try:
         process = subprocess.Popen(
@@ -125,6 +142,9 @@ def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> lis
     except OSError as problem:
         return [f"error: uv cannot be started: {problem}"]
     notes: list[str] = []
+    if "on_host" in request:
+        threading.Thread(target=_watch, args=(process, request["on_host"], work, notes), daemon=True).start()
+        threading.Thread(target=_end_with_the_host, args=(process,), daemon=True).start()
     for line in process.stderr or ():
         _take(line.rstrip("\n"), command, notes)
     status = process.wait()
@@ -137,6 +157,52 @@ def _uv(request: dict[str, Any], work: Path, command: str, *options: str) -> lis
         if len(complaints) <= MAX_NOTES
         else complaints[: MAX_NOTES // 2] + complaints[-MAX_NOTES // 2 :]
     )
+
+
+def _keep_small(memory_bytes: int) -> None:
+    """Bounds the memory of this process and of uv, where the system can."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    except (ImportError, OSError, ValueError):
+        return
+
+
+def _watch(process: subprocess.Popen[str], bounds: dict[str, Any], work: Path, notes: list[str]) -> None:
+    """Ends uv when it fills the disk: no sandbox does it here."""
+    while process.poll() is None:
+        if _size(work) > bounds["scratch_bytes"]:
+            notes[:] = ["error: No space left on device"]
+            process.kill()
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += Path(parent, name).lstat().st_size
+            except OSError:  # gone meanwhile
+                continue
+    return total
+
+
+def _end_with_the_host(process: subprocess.Popen[str]) -> None:
+    """Ends uv and this process once nobody waits for them any more."""
+    os.read(0, 1)  # not by `sys.stdin`, whose lock a thread holds to the end
+    process.kill()
+    os._exit(1)
+
+
+def _leave_out_natives(target: Path) -> None:
+    """Empties what no interpreter but its own can load; the names stay, so that an import can be told why it fails."""
+    for folder, _, files in os.walk(target):
+        for name in files:
+            if _NATIVE.search(name):
+                Path(folder, name).write_bytes(b"")
 
 
 def _take(line: str, command: str, notes: list[str]) -> None:
@@ -159,6 +225,10 @@ def _environment(request: dict[str, Any], work: Path) -> dict[str, str]:
         "UV_CONCURRENT_DOWNLOADS": "8", "UV_CONCURRENT_INSTALLS": "2", "TOKIO_WORKER_THREADS": "2",
         "RAYON_NUM_THREADS": "2",
     }  # fmt: skip
+    if os.name == "nt":
+        system = os.environ.get("SYSTEMROOT", "")  # noqa: TID251 - without it no program starts there
+        environment["SYSTEMROOT"] = system
+        environment |= dict.fromkeys(("TEMP", "TMP", "USERPROFILE", "APPDATA", "LOCALAPPDATA"), str(work))
     if request["proxy"]:
         environment |= dict.fromkeys(
             ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), request["proxy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from anyio import to_thread
 
@@ -16,6 +16,7 @@ from alita_mcp.values import Value
 DAY_SECONDS = 86_400.0
 
 
+@runtime_checkable
 class Store(Protocol):
     """Where a back end keeps its environments."""
 

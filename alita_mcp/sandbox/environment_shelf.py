@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.environment_collector import NOTHING_KEPT, Collected, collect
+from alita_mcp.sandbox.environment_collector import NOTHING_KEPT, Collected, Store, collect
 from alita_mcp.sandbox.environment_uses import Use, Uses
-from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.settings import Settings
 
 
@@ -23,7 +22,7 @@ async def prune(settings: Settings, kind: str) -> Collected:
     """
     sandbox = load_sandbox(kind, settings)
     try:
-        if not isinstance(sandbox, IsolatedSandbox):
+        if not isinstance(sandbox, Store):
             return Collected(dropped=(), kept=())
         return await collect(sandbox, Uses(settings.home, kind), NOTHING_KEPT)
     finally:

@@ -120,7 +120,7 @@ class EnvironmentBuilder:
         """Collects now and then, until it is cancelled."""
         await self._kept.tend(bounds_of(self._settings))
 
-    async def _uv(self, python: str, progress: Progress) -> Environment:
+    async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
         if self._uv_binary is None:
             self._uv_binary = await to_thread.run_sync(lambda: find_uv(python, self._wheels, own=own_uv()))

@@ -18,10 +18,11 @@ _MADE = re.compile(r"[0-9a-f]{64}")
 
 
 class Folders:
-    """A folder per digest below `root`; readable by everybody, because the sandbox's user is nobody."""
+    """A folder per digest below `root`; readable by everybody where the sandbox's user is nobody, else by `mode`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, mode: int = FOLDER_MODE) -> None:
         self._root = root
+        self._mode = mode
 
     def find(self, digest: str) -> str | None:
         """The folder of a digest, when it is whole."""
@@ -40,6 +41,7 @@ class Folders:
         try:
             partial.mkdir(parents=True)
             unpack(tar, partial)
+            partial.chmod(self._mode)
             partial.rename(folder)
         except OSError as problem:
             if not folder.is_dir():

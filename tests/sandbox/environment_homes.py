@@ -13,8 +13,15 @@ from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
 from alita_mcp.sandbox.docker import DockerSandbox
 from alita_mcp.sandbox.environment_collector import NOTHING_KEPT, collect
 from alita_mcp.sandbox.environment_uses import Uses
+from alita_mcp.sandbox.environments import EnvironmentBuilder
+from alita_mcp.sandbox.index_builder import IndexBuilder
 from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.wasm.packages import HostEnvironments
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+
+Packaging = IsolatedSandbox | WasmSandbox
+"""Sandboxes that run packages."""
 
 
 async def silent(_line: str) -> None:
@@ -27,7 +34,15 @@ def unmark(home: Path) -> None:
         os.utime(mark, (0, 0))
 
 
-async def empty(sandbox: IsolatedSandbox) -> None:
+def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:
+    """Another builder of the sandbox's environments, which gives up on a silent index after some seconds."""
+    if isinstance(sandbox, WasmSandbox):
+        store = sandbox.store
+        return HostEnvironments(store, settings, index=IndexBuilder(store, settings, fetch_seconds))
+    return EnvironmentBuilder(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
+
+
+async def empty(sandbox: Packaging) -> None:
     """Drops every environment of the sandbox's home."""
     home = sandbox.settings.home
     unmark(home)
@@ -43,7 +58,7 @@ class _InOneHome:
         yield home
         anyio.run(empty, cls.back_end(Settings(home=home)))
 
-    back_end: type[IsolatedSandbox]
+    back_end: type[Packaging]
 
 
 class InDocker(_InOneHome):
@@ -66,5 +81,17 @@ class InBubblewrap(_InOneHome):
     @pytest.fixture
     async def sandbox(self, bubblewrap: None, settings: Settings) -> AsyncIterator[BubblewrapSandbox]:
         sandbox = BubblewrapSandbox(settings)
+        yield sandbox
+        await sandbox.aclose()
+
+
+class InWasm(_InOneHome):
+    """Classes of tests in WebAssembly."""
+
+    back_end = WasmSandbox
+
+    @pytest.fixture
+    async def sandbox(self, settings: Settings) -> AsyncIterator[WasmSandbox]:
+        sandbox = WasmSandbox(settings)
         yield sandbox
         await sandbox.aclose()

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import anyio
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.choose import load_sandbox
 from alita_mcp.settings import Settings
 
 
 async def build(kind: str, home: Path, index: str, packages: tuple[str, ...]) -> None:
-    back_end = DockerSandbox if kind == DockerSandbox.kind else BubblewrapSandbox
-    sandbox = back_end(Settings(home=home, package_index=index))
+    sandbox = load_sandbox(kind, Settings(home=home, package_index=index))
 
     async def tell(line: str) -> None:
         print(line, flush=True)

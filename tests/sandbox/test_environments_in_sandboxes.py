@@ -13,12 +13,19 @@ import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.environment_collector import NOTHING_KEPT
-from alita_mcp.sandbox.environments import EnvironmentBuilder
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Environment, Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
-from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent, unmark
+from tests.sandbox.environment_homes import (
+    InBubblewrap,
+    InDocker,
+    InWasm,
+    Packaging,
+    builder_of,
+    silent,
+    unmark,
+)
 from tests.sandbox.package_index import Index, sdist, serving, wheel
 
 WAIT_SECONDS = 300
@@ -81,7 +88,7 @@ class EnvironmentSuite:
         return Settings(home=shared_home, package_index=index.url)
 
     async def test_a_tool_uses_its_packages_and_nothing_else_of_them_runs(
-        self, sandbox: IsolatedSandbox, index: Index
+        self, sandbox: Packaging, index: Index
     ) -> None:
         only_here = f"# {uuid.uuid4()}\n"  # an environment of an earlier run must not be found
         index.add(*wheel("manners", "2", {"manners.py": "WORD = 'Dear'\n"}))
@@ -117,7 +124,7 @@ class EnvironmentSuite:
         ],
     )
     async def test_a_package_that_cannot_be_had_is_rejected_and_nothing_is_kept(
-        self, sandbox: IsolatedSandbox, index: Index, package: str, told: str
+        self, sandbox: Packaging, index: Index, package: str, told: str
     ) -> None:
         index.add(*sdist("only_source", "1", "raise SystemExit('set-up ran')"))
         index.add(*wheel("escapes", "1", {"../../escaped.py": "x = 1"}))
@@ -131,6 +138,50 @@ class EnvironmentSuite:
 
         with anyio.fail_after(WAIT_SECONDS), pytest.raises(PackagesRejected, match=told):
             await build()
+
+    async def test_an_index_that_is_gone_is_the_sandboxs_failure(
+        self, sandbox: Packaging, index: Index
+    ) -> None:
+        index.status = 503
+        with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="could not be reached"):
+            await sandbox.resolve(("anything",), silent)
+
+    async def test_a_lock_of_one_hash_is_still_installed(self, sandbox: Packaging, index: Index) -> None:
+        sha256 = index.add(*wheel("single", "1", {"single.py": "x = 7\n"}))
+        lock = Lock(requirements=(f"single==1 --hash=sha256:{sha256}",), python=await sandbox.python_tag())
+        with anyio.fail_after(WAIT_SECONDS):
+            environment = await sandbox.prepare(lock, silent)
+            job = Job(
+                code="import single\ndef f(): return single.x",
+                function="f",
+                arguments={},
+                environment=environment,
+            )
+            assert (await sandbox.run(job)).value == 7
+
+    async def test_an_environment_that_was_collected_is_built_again(
+        self, sandbox: Packaging, index: Index, settings: Settings
+    ) -> None:
+        index.add(*wheel("fleeting", "1", {"fleeting.py": "x = 7\n"}))
+        builder = builder_of(sandbox, settings)
+        with anyio.fail_after(WAIT_SECONDS):
+            lock = await sandbox.resolve(("fleeting",), silent)
+            environment = await sandbox.prepare(lock, silent)
+            unmark(settings.home)
+            dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
+            assert dropped[environment.digest].record.packages == ("fleeting",)
+            assert await sandbox.has_environment(environment.digest) is None
+            job = Job(
+                code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
+            )
+            with pytest.raises(SandboxError, match="not here any more"):
+                await sandbox.run(job)
+            assert await builder.prepare(lock, silent) == environment
+            assert (await sandbox.run(job)).value == 1
+
+
+class InProcesses(EnvironmentSuite):
+    """What holds where uv runs in the sandbox itself, and for its Python's own wheels."""
 
     async def test_a_builder_reaches_the_allowed_host_and_no_other(
         self, sandbox: IsolatedSandbox, index: Index
@@ -150,13 +201,6 @@ class EnvironmentSuite:
         assert (found.pop("other port"), found.pop("other name")) == ("403", "403")
         assert "None" not in found.values(), found
         assert other.requests == []
-
-    async def test_an_index_that_is_gone_is_the_sandboxs_failure(
-        self, sandbox: IsolatedSandbox, index: Index
-    ) -> None:
-        index.status = 503
-        with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="could not be reached"):
-            await sandbox.resolve(("anything",), silent)
 
     async def test_a_wheel_of_the_sandboxs_python_is_chosen_among_many(
         self, sandbox: IsolatedSandbox, index: Index
@@ -184,47 +228,16 @@ class EnvironmentSuite:
             )
             assert (await sandbox.run(job)).value == f"{python}-{python}-manylinux_2_17_{machine}"
 
-    async def test_a_lock_of_one_hash_is_still_installed(
-        self, sandbox: IsolatedSandbox, index: Index
-    ) -> None:
-        sha256 = index.add(*wheel("single", "1", {"single.py": "x = 7\n"}))
-        lock = Lock(requirements=(f"single==1 --hash=sha256:{sha256}",), python=await sandbox.python_tag())
-        with anyio.fail_after(WAIT_SECONDS):
-            environment = await sandbox.prepare(lock, silent)
-            job = Job(
-                code="import single\ndef f(): return single.x",
-                function="f",
-                arguments={},
-                environment=environment,
-            )
-            assert (await sandbox.run(job)).value == 7
-
-    async def test_an_environment_that_was_collected_is_built_again(
-        self, sandbox: IsolatedSandbox, index: Index, settings: Settings
-    ) -> None:
-        index.add(*wheel("fleeting", "1", {"fleeting.py": "x = 7\n"}))
-        builder = EnvironmentBuilder(sandbox, settings)
-        with anyio.fail_after(WAIT_SECONDS):
-            lock = await sandbox.resolve(("fleeting",), silent)
-            environment = await sandbox.prepare(lock, silent)
-            unmark(settings.home)
-            dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
-            assert dropped[environment.digest].record.packages == ("fleeting",)
-            assert await sandbox.has_environment(environment.digest) is None
-            job = Job(
-                code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
-            )
-            with pytest.raises(SandboxError, match="not here any more"):
-                await sandbox.run(job)
-            assert await builder.prepare(lock, silent) == environment
-            assert (await sandbox.run(job)).value == 1
-
 
 @pytest.mark.docker
-class TestInDocker(InDocker, EnvironmentSuite):
+class TestInDocker(InDocker, InProcesses):
     """Volumes."""
 
 
 @pytest.mark.bubblewrap
-class TestInBubblewrap(InBubblewrap, EnvironmentSuite):
+class TestInBubblewrap(InBubblewrap, InProcesses):
     """Folders."""
+
+
+class TestInWasm(InWasm, EnvironmentSuite):
+    """Archives."""

@@ -12,11 +12,9 @@ import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.index_builder import IndexBuilder
-from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
-from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
+from tests.sandbox.environment_homes import InBubblewrap, InDocker, InWasm, Packaging, builder_of, silent
 from tests.sandbox.hostile_packages import HOSTILE_PACKAGES, LOOK, HostilePackage
 from tests.sandbox.package_index import Index, serving, wheel
 
@@ -38,13 +36,13 @@ class HostilePackages:
         return Settings(home=shared_home, package_index=index.url)
 
     @pytest.fixture
-    def hasty(self, sandbox: IsolatedSandbox, settings: Settings) -> EnvironmentBuilder:
+    def hasty(self, sandbox: Packaging, settings: Settings) -> EnvironmentBuilder:
         """Gives up on a silent index after a second."""
-        return EnvironmentBuilder(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds=1))
+        return builder_of(sandbox, settings, fetch_seconds=1)
 
     @pytest.mark.parametrize("hostile", HOSTILE_PACKAGES, ids=[hostile.name for hostile in HOSTILE_PACKAGES])
     async def test_a_package_that_attacks(
-        self, sandbox: IsolatedSandbox, index: Index, hostile: HostilePackage
+        self, sandbox: Packaging, index: Index, hostile: HostilePackage
     ) -> None:
         hostile.offer(index)
         with anyio.fail_after(WAIT_SECONDS):
@@ -64,7 +62,7 @@ class HostilePackages:
         )
 
     async def test_a_file_whose_content_changes_after_the_lock_is_not_installed(
-        self, sandbox: IsolatedSandbox, index: Index
+        self, sandbox: Packaging, index: Index
     ) -> None:
         name, content = wheel("swapped", "1", {"swapped.py": "x = 1"})
         index.add(name, content)
@@ -77,7 +75,7 @@ class HostilePackages:
                     await sandbox.prepare(lock, silent)
 
     async def test_a_name_in_another_spelling_is_the_same_package(
-        self, sandbox: IsolatedSandbox, index: Index
+        self, sandbox: Packaging, index: Index
     ) -> None:
         index.add(*wheel("Odd_Name", "1", {"odd.py": "x = 1\n"}))
         with anyio.fail_after(WAIT_SECONDS):
@@ -86,7 +84,7 @@ class HostilePackages:
         assert locks[0].requirements[0].startswith("odd-name==1 --hash=sha256:")
 
     async def test_an_index_that_redirects_elsewhere_leads_nowhere(
-        self, sandbox: IsolatedSandbox, index: Index, hasty: EnvironmentBuilder
+        self, sandbox: Packaging, index: Index, hasty: EnvironmentBuilder
     ) -> None:
         name, content = wheel("moved", "1", {"moved.py": "x = 1\n"})
         index.add(name, content)
@@ -102,7 +100,7 @@ class HostilePackages:
             assert elsewhere.requests == []
 
     async def test_a_page_that_links_to_another_host_leads_nowhere(
-        self, sandbox: IsolatedSandbox, index: Index, hasty: EnvironmentBuilder
+        self, sandbox: Packaging, index: Index, hasty: EnvironmentBuilder
     ) -> None:
         name, content = wheel("linked", "1", {"linked.py": "x = 1\n"})
         index.add(name, content)
@@ -114,7 +112,7 @@ class HostilePackages:
             assert elsewhere.requests == []
 
     async def test_a_download_that_is_cut_short_is_the_indexs_fault(
-        self, sandbox: IsolatedSandbox, index: Index, hasty: EnvironmentBuilder
+        self, sandbox: Packaging, index: Index, hasty: EnvironmentBuilder
     ) -> None:
         name, content = wheel("cut", "1", {"cut.py": "x = 1\n" * 10_000})
         index.add(name, content)
@@ -127,7 +125,7 @@ class HostilePackages:
             await hasty.prepare(lock, silent)
 
     async def test_an_index_that_stays_silent_is_given_up(
-        self, sandbox: IsolatedSandbox, index: Index, hasty: EnvironmentBuilder
+        self, sandbox: Packaging, index: Index, hasty: EnvironmentBuilder
     ) -> None:
         index.add(*wheel("slow", "1", {"slow.py": "x = 1\n"}))
         index.silent = frozenset({"/simple/slow/"})
@@ -144,3 +142,7 @@ class TestHostilePackagesInDocker(InDocker, HostilePackages):
 @pytest.mark.bubblewrap
 class TestHostilePackagesInBubblewrap(InBubblewrap, HostilePackages):
     """Through namespaces and folders."""
+
+
+class TestHostilePackagesInWasm(InWasm, HostilePackages):
+    """Through this machine's uv and archives."""

@@ -7,16 +7,16 @@ from contextlib import AsyncExitStack
 
 import anyio
 
-from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.frames import Kind, encode
 from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
 from alita_mcp.sandbox.pooled import PooledSandbox
-from alita_mcp.sandbox.seam import Environment, Probe, ProbeReport, Progress
+from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
+from alita_mcp.sandbox.wasm.packages import Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wasm.process import worker_process
-from alita_mcp.sandbox.wasm.shelf import Shelf
+from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire import Confinement, Worker
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
@@ -33,6 +33,8 @@ class WasmSandbox(PooledSandbox):
         super().__init__(settings)
         self._files = files or CompiledFiles()
         self._shelf = Shelf(self._boot)
+        self.store = PackageStore(settings, self._run_apart)
+        self._environments = HostEnvironments(self.store, settings)
         self._preparing = anyio.Lock()
         self._compiled: Compiled | None = None
         self._attested: attestation.WorkerAttestation | None = None
@@ -57,18 +59,35 @@ class WasmSandbox(PooledSandbox):
         """Those of the CPython in the component."""
         return abilities.abilities()
 
-    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:  # noqa: ARG002
-        """Refuses."""
-        raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """Exact versions and hashes, of pure wheels where there are any; see the seam."""
+        return await self._environments.resolve(packages, progress)
 
-    async def prepare(self, lock: Lock, progress: Progress) -> Environment:  # noqa: ARG002
-        """Refuses."""
-        raise SandboxRefused("The embedded sandbox runs no packages yet.", hint=abilities.ANOTHER_SANDBOX)
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock; see the seam."""
+        return await self._environments.prepare(lock, progress)
+
+    async def python_tag(self) -> str:
+        """Python and platform inside."""
+        return await self.store.python_tag()
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The location of an environment that was stored completely, or None."""
+        return await self.store.has_environment(digest)
+
+    async def stored_environments(self) -> frozenset[str]:
+        """Digests of all environments of this home."""
+        return await self.store.stored_environments()
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes an environment; see `environment_collector.Store`."""
+        return await self.store.drop_environment(digest)
 
     async def tend(self) -> None:
-        """Ends workers that were idle for too long, until it is cancelled."""
+        """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shelf.tend, self.settings.idle_seconds)
+            tasks.start_soon(self._environments.tend)
             await self._pool.tend()
 
     async def aclose(self) -> None:
@@ -77,7 +96,30 @@ class WasmSandbox(PooledSandbox):
         await super().aclose()
 
     async def _start(self, key: WorkerKey) -> KeptWorker:
-        return await self._shelf.take(key.limits)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._environments.held(key.environment))
+            archive = await self.store.find(key.environment)
+            lease = await self._lease(key.limits, archive)
+            lease.at_end = stack.pop_all()
+            return lease
+        raise AssertionError
+
+    async def _lease(self, limits: Limits, archive: Archive) -> Lease:
+        lease = await self._shelf.take(limits)
+        try:
+            await self.store.give(lease.worker, archive)
+        except BaseException:
+            await lease.aclose()
+            raise
+        return lease
+
+    async def _run_apart(self, job: Job, archive: Archive) -> RunResult:
+        """Runs a step of building an environment; it waits for no call, since calls may wait for it."""
+        lease = await self._lease(job.limits, archive)
+        try:
+            return await lease.call(job, None)
+        finally:
+            await lease.aclose()
 
     async def _boot(self, limits: Limits) -> tuple[Worker, AsyncExitStack]:
         """A new worker process that attested itself."""

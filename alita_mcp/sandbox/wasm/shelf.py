@@ -82,13 +82,16 @@ class Lease(KeptWorker):
 
     def __init__(self, worker: Worker, process: AsyncExitStack, shelf: Shelf) -> None:
         super().__init__(worker, process)
+        self.at_end = AsyncExitStack()
+        """What else ends with it."""
         self._shelf = shelf
 
     async def aclose(self) -> None:
         """Gives the process back where nothing went wrong; else ends it."""
-        if not self.usable:
-            await super().aclose()
-            return
-        self._usable = False
         with anyio.CancelScope(shield=True):
-            await self._shelf.put(self.worker, self._stack)
+            async with self.at_end:
+                if not self.usable:
+                    await super().aclose()
+                    return
+                self._usable = False
+                await self._shelf.put(self.worker, self._stack)

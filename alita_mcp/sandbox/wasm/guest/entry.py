@@ -24,6 +24,7 @@ from alita_mcp.sandbox.strict_json import NotJson, encode_strict
 from alita_mcp.sandbox.wasm.guest import (
     archive,
     library,
+    packages,
     polling,
     refusals,
     set_code,
@@ -105,6 +106,9 @@ class Tool:
         _FILES.bound(options["limits"])
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         sockets.permit(self.ask_network if options["grants"]["network"] else None)
+        if options["packages"]:
+            packages.install(options["packages"], wit_world.packaged)
+            gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
         if options["random_seed"] is not None:
@@ -127,6 +131,7 @@ class Tool:
         except BaseException as problem:
             return failures.head("load_failed", problem)
         finally:
+            gc.enable()
             _flush()
         self._function = module.__dict__.get(name)
         if not callable(self._function):

@@ -72,22 +72,28 @@ class World:
 class Instances:
     """Makes instances of one component; all see one `World`, until it is replaced by another."""
 
-    def __init__(self, compiled: Path, ask: Callable[[str, str], str]) -> None:
+    def __init__(
+        self,
+        compiled: Path,
+        ask: Callable[[str, str], str],
+        packaged: Callable[[str], str] = lambda _name: "",
+    ) -> None:
         self.engine = new_engine()
         self.strings = Bounded()
         self.world = World()
         self._component = Component.deserialize_file(self.engine, str(compiled))
-        self._real = self._linker(ask)
-        self._rehearsed = self._linker(ask)
+        self._real = self._linker(ask, packaged)
+        self._rehearsed = self._linker(ask, packaged)
         self._rehearse(self._rehearsed)
 
-    def _linker(self, ask: Callable[[str, str], str]) -> Linker:
+    def _linker(self, ask: Callable[[str, str], str], packaged: Callable[[str], str]) -> Linker:
         linker = Linker(self.engine)
         linker.add_wasip2()
         linker.allow_shadowing = True
         with linker.root() as root:
             for name in IMPORTS:
                 root.add_func(name, lambda _store, question, name=name: ask(name, question))
+            root.add_func("packaged", lambda _store, name: packaged(name))
         return linker
 
     def _rehearse(self, linker: Linker) -> None:

@@ -21,6 +21,7 @@ from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, World
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
+from alita_mcp.sandbox.wasm.worker.packages import Packages
 
 MAX_HEAD = 64 << 10
 _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
@@ -45,9 +46,10 @@ class Worker:
     def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
         self._link = link
         self._base_bytes = base_bytes
-        self._instances = Instances(compiled, self._ask)
+        self._instances = Instances(compiled, self._ask, self._packaged)
         self._deadline = Deadline(self._instances.engine.increment_epoch, self._abandon)
         self._order: dict[str, Any] = {}
+        self._packages = Packages()
         self._code = ""
         self._output = Output(0, lambda: None)
         self._ready: Ready | None = None
@@ -64,6 +66,9 @@ class Worker:
             frame = self._link.receive()
             if frame.kind == Kind.PAYLOAD:
                 self._payload += frame.payload
+            elif frame.kind == Kind.PACKAGES:
+                self._drop()
+                self._packages = Packages(self._taken())
             elif frame.kind == Kind.LOAD:
                 self._load(json.loads(frame.payload), json.loads(self._taken()))
             elif frame.kind == Kind.CALL:
@@ -227,6 +232,10 @@ class Worker:
             frame = self._link.receive()
             if frame.kind == Kind.ANSWER and frame.stream == self._number:
                 return frame.payload.decode()
+
+    def _packaged(self, name: str) -> str:
+        """What the packages of the code that runs hold under a name."""
+        return self._packages.read(name) if self._order["options"]["packages"] else ""
 
 
 def _fits(part: object, texts: int) -> bool:

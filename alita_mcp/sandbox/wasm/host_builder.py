@@ -1,0 +1,185 @@
+"""Runs our builder program on this machine, for the sandbox that cannot run uv: wheels are unpacked, never executed.
+
+It sees no configuration and no variables of the user's, a temporary folder of its own, and the index alone, through a
+proxy. What it may use is bounded by itself and by the proxy, for no sandbox does it here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib import resources
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
+
+from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.sandbox.builder import MAX_RESULT_BYTES, BuilderFailed, Lines, OnLine
+from alita_mcp.sandbox.gate import AllowList
+from alita_mcp.sandbox.metering import ByteBudget, MeteredStream
+from alita_mcp.sandbox.proxy import serve
+from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.uv_binary import own_uv
+from alita_mcp.sandbox.wasm.build import PYTHON
+from alita_mcp.sandbox.wasm.process import environment as variables
+
+PLATFORM = "x86_64-manylinux_2_28"
+"""Whose wheels are taken where a package has no pure one: the modules in Python are used, native ones left out."""
+MEMORY_BYTES = 2 << 30
+MAX_DOWNLOAD_BYTES = 512 << 20
+_END_SECONDS = 5.0
+_GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+class HostBuilder:
+    """Fills the `Builder` protocol with one program only: ours."""
+
+    async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
+        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
+        scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
+    ) -> bytes:  # fmt: skip
+        """What the builder program answers to the request in the payload; see `index_builder.Builder`.
+
+        Raises:
+            BuilderFailed: it ended without a result.
+            SandboxUnavailable: uv is not installed with this package.
+        """
+        del program, environment, memory_bytes  # another program than ours is never run here
+        uv = await to_thread.run_sync(own_uv)
+        if uv is None:
+            raise SandboxUnavailable(
+                "uv, which fetches packages, is not installed.", hint="pip install --force-reinstall uv"
+            )
+        on_host = {
+            "options": ["--python-version", PYTHON, "--python-platform", PLATFORM],
+            "memory_bytes": MEMORY_BYTES,
+            "scratch_bytes": scratch_bytes,
+        }
+        request = json.loads(payload) | {"uv": str(uv), "on_host": on_host}
+        try:
+            async with _proxy(hosts) as proxy:
+                with tempfile.TemporaryDirectory(
+                    prefix="alita-packages-", ignore_cleanup_errors=True
+                ) as folder:
+                    asked = json.dumps(request | {"proxy": proxy}).encode()
+                    return await _run(Path(folder), asked, wall_seconds, Lines(on_line))
+        except BaseExceptionGroup as group:
+            if len(group.exceptions) == 1:
+                raise group.exceptions[0] from group
+            raise
+        raise AssertionError
+
+
+async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) -> bytes:
+    source, asked, answered = work / "builder.py", work / "payload", work / "result"
+    program = resources.files("alita_mcp.sandbox").joinpath("builder_program.py")
+    await to_thread.run_sync(source.write_bytes, program.read_bytes())
+    await to_thread.run_sync(asked.write_bytes, payload)
+    argv = [sys.executable, "-I", "-X", "utf8", str(source), str(asked), str(answered)]
+    status: int | None = None
+    with anyio.move_on_after(wall_seconds):
+        async with _process(argv, work) as process:
+            async with anyio.create_task_group() as tasks:
+                for stream, pipe in ((1, process.stdout), (2, process.stderr)):
+                    tasks.start_soon(_listen, lines, stream, pipe)
+            status = await process.wait()
+    await lines.finish()
+    if status is None:
+        raise BuilderFailed(
+            f"It took more than {wall_seconds:g} s.", exit_code=None, output=tuple(lines.kept)
+        )
+    if status:
+        raise BuilderFailed(
+            f"The builder ended with status {status}.",
+            exit_code=max(status, 0) or None,
+            output=tuple(lines.kept),
+        )
+    if answered.stat().st_size > MAX_RESULT_BYTES:
+        raise BuilderFailed("No space left for its result.", exit_code=None, output=tuple(lines.kept))
+    return await to_thread.run_sync(answered.read_bytes)
+
+
+@asynccontextmanager
+async def _process(argv: list[str], work: Path) -> AsyncIterator[Process]:
+    """A process that ends, and uv with it, when its input does."""
+    with anyio.CancelScope(shield=True):
+        process = await anyio.open_process(
+            argv, cwd=work, env=variables(), start_new_session=os.name == "posix"
+        )
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.stdin is not None:
+                await process.stdin.aclose()
+            with anyio.move_on_after(_END_SECONDS):
+                await process.wait()
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.aclose()
+
+
+async def _listen(lines: Lines, stream: int, pipe: ByteReceiveStream | None) -> None:
+    if pipe is not None:
+        async for data in pipe:
+            await lines.take(stream, data)
+
+
+class _Bounded:
+    """The index's hosts and no others; so many bytes in all."""
+
+    def __init__(self, hosts: frozenset[str]) -> None:
+        self._allowed = AllowList(hosts)
+        self._budget = ByteBudget(MAX_DOWNLOAD_BYTES)
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """A connection to a host of the index; see the seam."""
+        return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
+
+
+class _Client:
+    """A connection of uv's, as the proxy takes it."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        try:
+            return await self._stream.receive()
+        except (anyio.EndOfStream, *_GONE):
+            return b""
+
+    async def send(self, data: bytes) -> None:
+        """Sends bytes."""
+        await self._stream.send(data)
+
+    async def end(self) -> None:
+        """Says that nothing more follows."""
+        await self._stream.send_eof()
+
+
+@asynccontextmanager
+async def _proxy(hosts: frozenset[str]) -> AsyncIterator[str]:
+    """A proxy on loopback that leads to the index alone; its URL."""
+    gate = _Bounded(hosts)
+
+    async def answer(stream: ByteStream) -> None:
+        with suppress(*_GONE):
+            async with stream:
+                await serve(_Client(stream), gate)
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, answer)
+        port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
+        yield f"http://127.0.0.1:{port}"
+        tasks.cancel_scope.cancel()

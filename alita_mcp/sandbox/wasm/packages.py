@@ -1,0 +1,313 @@
+"""Environments of the embedded sandbox: the files of a lock's wheels in, one archive with their bytecode out.
+
+Nothing of a wheel runs on the host. The modules are compiled inside, where a wheel's native modules are missed, too.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from anyio import to_thread
+
+from alita_mcp.errors import PackagesRejected
+from alita_mcp.sandbox.environment_tar import plain_entries
+from alita_mcp.sandbox.environments import EnvironmentBuilder
+from alita_mcp.sandbox.folders import Folders
+from alita_mcp.sandbox.frames import Kind
+from alita_mcp.sandbox.kept_environments import EnvironmentGone
+from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
+from alita_mcp.sandbox.wasm.build import PYTHON
+from alita_mcp.sandbox.wasm.host_builder import HostBuilder
+from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
+from alita_mcp.sandbox.wire import MAX_ORDER_BYTES, PACKAGES, Worker
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+
+PYTHON_TAG = f"cp{PYTHON.replace('.', '')}-wasi_wasm32"
+MAX_FILES_BYTES = 256 << 20
+MAX_FILE_BYTES = 32 << 20
+_BATCH_BYTES = 2 << 20
+_BATCH_MODULES = 200
+_TESTS = {"test", "tests"}
+"""Folders whose modules are compiled when somebody imports them, which hardly anybody does."""
+_FILE = ".zip"
+_LARGE = Limits(wall_seconds=120, cpu_seconds=120, memory_bytes=768 << 20, result_bytes=MAX_ORDER_BYTES)
+_TRIAL = Limits()
+_NOTHING = Environment(digest="", location="")
+_COMPILE = f"""
+import base64, marshal, warnings
+
+warnings.simplefilter("ignore")
+
+def compile_modules(sources):
+    return {{path: base64.b64encode(code_of(path, source)).decode() for path, source in sources.items()}}
+
+def code_of(path, source):
+    try:
+        code = compile(source.encode("latin-1"), "{PACKAGES}/" + path, "exec", dont_inherit=True, optimize=0)
+    except Exception:
+        return b""  # whoever imports it is told why
+    return marshal.dumps(code)
+"""
+_MOST_TRIED = 40
+_TRY = """
+import importlib
+
+def try_modules(top, below):
+    missed = missing(top)
+    if missed is None:
+        failed = [found for found in map(missing, below) if found]
+        missed = failed[0] if 2 * len(failed) > len(below) else None
+    return missed
+
+def missing(name):
+    try:
+        importlib.import_module(name)
+    except Exception as problem:
+        while problem is not None:
+            if str(getattr(problem, "path", "")).endswith(".whl"):
+                return [name, problem.name, problem.path]
+            problem = problem.__cause__ or problem.__context__
+"""
+RunApart = Callable[[Job, "Archive"], Awaitable[RunResult]]
+"""Runs a job with an archive of packages that is stored nowhere yet."""
+
+
+class Archive:
+    """The packages of one environment as workers take them: a zip of files, code and an index."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.sha256 = hashlib.sha256(content).hexdigest()
+
+
+NO_PACKAGES = Archive(b"")
+
+
+class HostEnvironments(EnvironmentBuilder):
+    """Builds environments with the uv of this machine."""
+
+    async def _uv(self, python: str, progress: Progress) -> None:
+        """Nothing: it need not cross into a sandbox."""
+
+
+class PackageStore(HostBuilder):
+    """Where archives are kept and how workers get them; the back end of `HostEnvironments`."""
+
+    kind = "wasm"
+
+    def __init__(self, settings: Settings, run_apart: RunApart) -> None:
+        self._folders = Folders(settings.home / "environments", mode=0o700)
+        self._run_apart = run_apart
+        self._seen_whole: dict[str, tuple[str, int, int]] = {}
+        self._given: WeakKeyDictionary[Worker, str] = WeakKeyDictionary()
+
+    async def python_tag(self) -> str:
+        """That of the Python in the component."""
+        return PYTHON_TAG
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The folder of an environment that was stored completely and is what was stored."""
+        location = self._folders.find(digest)
+        if location is None or await to_thread.run_sync(self._is_whole, location):
+            return location
+        await self.drop_environment(digest)
+        return None
+
+    async def stored_environments(self) -> frozenset[str]:
+        """All folders: nobody but this home puts any there."""
+        return await to_thread.run_sync(self._folders.names)
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes the folder of an environment."""
+        await to_thread.run_sync(self._folders.drop, digest)
+        return True
+
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Compiles the modules of an environment inside and keeps all of it as an archive; its folder.
+
+        Raises:
+            PackagesRejected: a package needs native code, or is too large.
+            SandboxError: the tar holds what no environment holds, or the disk refuses.
+        """
+        files = await to_thread.run_sync(_read, tar)
+        code: dict[str, bytes] = {}
+        for batch in _batches(files):
+            code |= await self._compiled(batch)
+        archive = await to_thread.run_sync(_packed, files, code)
+        await self._check(files, archive)
+        return await to_thread.run_sync(self._folders.store, digest, _tar_of(archive))
+
+    async def give(self, worker: Worker, archive: Archive) -> None:
+        """Makes a worker have these packages and no others, whatever it is told to load next."""
+        if self._given.get(worker, NO_PACKAGES.sha256) == archive.sha256:
+            return
+        self._given.pop(worker, None)
+        await worker.order(Kind.PACKAGES, {}, archive.content)
+        self._given[worker] = archive.sha256
+
+    async def find(self, environment: Environment | None) -> Archive:
+        """The archive of an environment.
+
+        Raises:
+            EnvironmentGone: it is not there, or is not what was stored.
+        """
+        if environment is None:
+            return NO_PACKAGES
+        if self._folders.find(environment.digest) == environment.location:
+            archive = await to_thread.run_sync(_whole_archive, Path(environment.location))
+            if archive is not None:
+                return archive
+            await self.drop_environment(
+                environment.digest
+            )  # damaged: it is built again when it is prepared again
+        raise EnvironmentGone(f"The environment {environment.digest!r} is not here any more.")
+
+    def _is_whole(self, location: str) -> bool:
+        """Looks at the archive's bytes once, and again where its name, size or time changed."""
+        for file in Path(location).glob(f"*{_FILE}"):
+            status = file.stat()
+            seen = (file.name, status.st_size, status.st_mtime_ns)
+            if self._seen_whole.get(location) == seen:
+                return True
+            if _whole_archive(Path(location)) is not None:
+                self._seen_whole[location] = seen
+                return True
+        return False
+
+    async def _compiled(self, sources: dict[str, str]) -> dict[str, bytes]:
+        job = Job(
+            code=_COMPILE,
+            function="compile_modules",
+            arguments={"sources": sources},
+            limits=_LARGE,
+            fresh=True,
+        )
+        result = await self._run_apart(job, NO_PACKAGES)
+        if result.status == "crashed":
+            return {}  # what the compiler does not survive is compiled by whoever imports it
+        if not result.ok:
+            names = ", ".join(sorted({path.partition("/")[0] for path in sources}))[:200]
+            raise PackagesRejected(
+                f"The modules of {names} could not be compiled: {result.message[:200] or result.status}.",
+                hint="Use smaller packages, or the standard library.",
+            )
+        return {
+            path: base64.b64decode(code) for path, code in result.value.items() if code and path in sources
+        }
+
+    async def _check(self, files: dict[str, bytes], archive: Archive) -> None:
+        """Imports the packages that nobody else in the lock asks for, where native modules were left out.
+
+        Refused is one that cannot be imported without them, or most of whose modules cannot. What fails for another
+        reason is the tool's to find; so is a module that is imported later.
+        """
+        roots = root_modules(files) if native_modules(files) else {}
+        for top, below in roots.items():
+            job = Job(
+                code=_TRY, function="try_modules", arguments={"top": top, "below": below[:_MOST_TRIED]},
+                limits=_TRIAL, fresh=True, environment=_NOTHING,
+            )  # fmt: skip
+            result = await self._run_apart(job, archive)
+            if result.ok and result.value:
+                module, missed, wheel = result.value
+                raise PackagesRejected(
+                    f"{str(wheel)[:200]} is native, which the embedded sandbox cannot run: import {module} needs"
+                    f" {str(missed)[:200]}.",
+                    hint=ANOTHER_SANDBOX,
+                )
+
+
+def _whole_archive(folder: Path) -> Archive | None:
+    """The archive in a folder; None where it is not what was stored."""
+    for file in folder.glob(f"*{_FILE}"):
+        archive = Archive(file.read_bytes())
+        if archive.sha256 == file.stem:
+            return archive
+    return None
+
+
+def _read(tar: bytes) -> dict[str, bytes]:
+    """The files of an environment but for bytecode, by path.
+
+    Raises:
+        PackagesRejected: they are too large.
+        SandboxError: the tar holds what no environment holds.
+    """
+    files: dict[str, bytes] = {}
+    total = 0
+    for entry, content in plain_entries(tar):
+        if content is None or "__pycache__" in entry.name:
+            continue
+        total += entry.size
+        if entry.size > MAX_FILE_BYTES or total > MAX_FILES_BYTES:
+            raise PackagesRejected(
+                f"The packages take more room than an environment may have: {entry.name!r}.",
+                hint="Use smaller packages.",
+            )
+        files[entry.name] = content.read()
+    return files
+
+
+def _batches(files: dict[str, bytes]) -> Iterator[dict[str, str]]:
+    """The sources in parts that one call compiles."""
+    batch: dict[str, str] = {}
+    size = 0
+    for path, content in files.items():
+        if not path.endswith(".py") or _TESTS & set(path.split("/")):
+            continue
+        if batch and (size + len(content) > _BATCH_BYTES or len(batch) >= _BATCH_MODULES):
+            yield batch
+            batch, size = {}, 0
+        batch[path] = content.decode("latin-1")
+        size += len(content)
+    if batch:
+        yield batch
+
+
+def _packed(files: dict[str, bytes], code: dict[str, bytes]) -> Archive:
+    """The archive; equal files give equal bytes.
+
+    Raises:
+        PackagesRejected: it is too large for a worker.
+    """
+    natives = native_modules(files)
+    tree: dict[str, Any] = {}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in sorted(files.items()):
+            *folders, name = path.split("/")
+            place = tree
+            for folder in folders:
+                place = place.setdefault(folder, {})
+            place[name] = len(content)
+            archive.writestr(zipfile.ZipInfo(f"files/{path}"), content, zipfile.ZIP_DEFLATED)
+        for path, compiled in sorted(code.items()):
+            archive.writestr(zipfile.ZipInfo(f"code/{path}"), compiled, zipfile.ZIP_DEFLATED)
+        index = json.dumps({"tree": tree, "natives": natives})
+        archive.writestr(zipfile.ZipInfo("index"), index, zipfile.ZIP_DEFLATED)
+    if buffer.tell() > MAX_ORDER_BYTES:
+        raise PackagesRejected(
+            "The packages take more room than an environment may have.", hint="Use smaller packages."
+        )
+    return Archive(buffer.getvalue())
+
+
+def _tar_of(archive: Archive) -> bytes:
+    """The archive as the only file of an environment's folder, named by its digest."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:") as tar:
+        entry = tarfile.TarInfo(f"{archive.sha256}{_FILE}")
+        entry.size = len(archive.content)
+        tar.addfile(entry, io.BytesIO(archive.content))
+    return buffer.getvalue()

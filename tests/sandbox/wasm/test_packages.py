@@ -1,0 +1,338 @@
+"""Packages in the embedded sandbox: what of a wheel works inside, what is refused, and what attacks come to."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.errors import PackagesRejected, SandboxError
+from alita_mcp.sandbox.kept_environments import EnvironmentGone
+from alita_mcp.sandbox.seam import Environment, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
+from alita_mcp.sandbox.wasm.worker.packages import Packages
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits, Lock
+from tests.sandbox.environment_homes import InWasm, silent
+from tests.sandbox.package_index import Index, serving, wheel
+
+NATIVE_TAG = "cp314-cp314-manylinux_2_28_x86_64"
+NATIVE = "cpython-314-x86_64-linux-gnu.so"
+FAST: dict[str, str | bytes] = {
+    "fast/__init__.py": (
+        "try:\n    from fast._speedups import double\nexcept ImportError:\n    from fast.slow import double\n"
+    ),
+    "fast/slow.py": "def double(x): return 2 * x\n",
+    f"fast/_speedups.{NATIVE}": b"\x7fELF",
+}
+"""A package that does without its native module."""
+ALBUM: dict[str, str | bytes] = {
+    "album/__init__.py": "from album.inner import word\nTEXT = word()\n",
+    "album/inner/__init__.py": "def word(): return 'w'\n",
+    "album/data/note.txt": "grün\n",
+    "album/tests/__init__.py": "SEEN = 1\n",
+    "album/broken.py": "def (:\n",
+    "spaced/part/leaf.py": "X = 5\n",
+}
+READS = """
+import album, importlib.metadata, importlib.resources, io, os, pathlib, pkgutil, spaced.part.leaf
+import album.tests
+
+def f():
+    folder = os.path.dirname(album.__file__)
+    note = importlib.resources.files("album").joinpath("data/note.txt")
+    refused = []
+    for attempt in (
+        lambda: open(folder + "/new", "w"), lambda: open(folder + "/data"), lambda: open(folder + "/absent"),
+        lambda: os.listdir(folder + "/absent"), lambda: open(folder + "/../../../etc/passwd"),
+        lambda: importlib.import_module("album.broken"), lambda: importlib.import_module("album.absent"),
+    ):
+        try:
+            refused.append(str(attempt()))
+        except Exception as problem:
+            refused.append(type(problem).__name__)
+    return {
+        "text": [note.read_text("utf-8"), pkgutil.get_data("album", "data/note.txt").decode(),
+                 open(folder + "/data/note.txt", encoding="utf-8").read(), io.open(note, "rb").read().decode(),
+                 pathlib.Path(folder, "data", "note.txt").read_bytes().decode()],
+        "version": importlib.metadata.version("album"),
+        "modules": [module.name for module in pkgutil.iter_modules(album.__path__)],
+        "listed": sorted(os.listdir(folder)),
+        "walked": sorted(name for _, _, names in os.walk(folder) for name in names),
+        "kinds": [os.path.isfile(album.__file__), os.path.isdir(folder), os.path.exists(folder + "/absent")],
+        "size": os.path.getsize(folder + "/data/note.txt"), "leaf": spaced.part.leaf.X, "seen": album.tests.SEEN,
+        "source": open(album.__file__).readline(), "refused": refused,
+    }
+"""
+
+
+WHICH = """
+def f():
+    found = []
+    for name in ("first", "second"):
+        try:
+            found.append(__import__(name).X)
+        except ImportError:
+            pass
+    return found
+"""
+NAMES = """
+import alita_tool, fine, graphlib, json, sys, wave
+
+def f():
+    import tool
+    return [fine.X, tool.f is f, "sitecustomize" in sys.modules, hasattr(alita_tool, "secret"), hasattr(wave, "open")]
+"""
+HIDES = "try:\n    from ._core import x\nexcept ImportError as e:\n    raise ImportError('broken') from e\n"
+
+
+async def prepared(sandbox: WasmSandbox, *packages: str) -> Environment:
+    return await sandbox.prepare(await sandbox.resolve(packages, silent), silent)
+
+
+async def run(
+    sandbox: WasmSandbox, code: str, environment: Environment | None = None, **limits: Any
+) -> RunResult:
+    job = Job(code=code, function="f", arguments={}, environment=environment, limits=Limits(**limits))
+    return await sandbox.run(job)
+
+
+def damage(folder: Path) -> None:
+    """Changes the archive in an environment's folder, which only its owner can enter."""
+    (archive,) = folder.iterdir()
+    if os.name == "posix":
+        assert folder.stat().st_mode & 0o777 == 0o700
+    archive.write_bytes(archive.read_bytes()[:-1] + b"?")
+
+
+def processes_of(word: str) -> list[str]:
+    """Command lines of this machine that hold a word."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = file.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if word in line:
+            found.append(line)
+    return found
+
+
+class TestPackages(InWasm):
+    """One home; an index of hand-made wheels for each test."""
+
+    @pytest.fixture
+    def index(self) -> Iterator[Index]:
+        with serving() as opened:
+            yield opened
+
+    @pytest.fixture
+    def settings(self, shared_home: Path, index: Index) -> Settings:
+        return Settings(home=shared_home, package_index=index.url)
+
+    async def test_all_that_reads_files_reads_those_of_packages(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        index.add(*wheel("album", "1.2", ALBUM))
+        result = await run(sandbox, READS, await prepared(sandbox, "album"))
+        assert result.ok, result
+        value = result.value
+        assert value["text"] == ["grün\n"] * 5
+        assert value["version"] == "1.2"
+        assert value["modules"] == ["broken", "inner", "tests"]
+        assert value["listed"] == ["__init__.py", "broken.py", "data", "inner", "tests"]
+        assert value["walked"] == ["__init__.py"] * 3 + ["broken.py", "note.txt"]
+        assert value["kinds"] == [True, True, False]
+        assert (value["size"], value["leaf"], value["seen"]) == (6, 5, 1)
+        assert value["source"] == "from album.inner import word\n"
+        assert value["refused"] == [
+            "PermissionError", "IsADirectoryError", "FileNotFoundError", "FileNotFoundError", "FileNotFoundError",
+            "SyntaxError", "ModuleNotFoundError",
+        ]  # fmt: skip
+
+    async def test_a_tool_has_the_packages_of_its_lock_and_no_others(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        index.add(*wheel("first", "1", {"first.py": "X = 1\n"}))
+        index.add(*wheel("second", "1", {"second.py": "X = 2\n"}))
+        one, two = await prepared(sandbox, "first"), await prepared(sandbox, "second")
+        code = WHICH
+        for environment, seen in ((one, [1]), (two, [2]), (None, []), (one, [1]), (None, [])):
+            assert (await run(sandbox, code, environment)).value == seen
+
+    async def test_the_modules_in_python_of_a_native_wheel_work(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        index.add(*wheel("fast", "1", FAST, tag=NATIVE_TAG))
+        environment = await prepared(sandbox, "fast")
+        code = "import fast\ndef f(): return [fast.double(4), fast.double.__module__]"
+        assert (await run(sandbox, code, environment)).value == [8, "fast.slow"]
+        late = await run(sandbox, "import fast\ndef f():\n    from fast import _speedups\n", environment)
+        assert (late.status, late.error_type) == ("error", "ImportError")
+        assert f"fast._speedups is native code of fast-1-{NATIVE_TAG}.whl" in late.message
+        assert "Docker or bubblewrap" in late.message
+
+    @pytest.mark.parametrize(
+        "files",
+        [
+            {"core/__init__.py": "from core._core import x\n", f"core/_core.{NATIVE}": b""},
+            {"core/__init__.py": HIDES, "core/_core.abi3.so": b""},
+            {"core.pyd": b"MZ"},
+            {"core/__init__.py": "", f"core/etree.{NATIVE}": b"", "core/html.py": "from core import etree\n"},
+        ],
+        ids=["import", "hidden import", "module", "all but the package itself"],
+    )  # fmt: skip
+    async def test_a_package_that_needs_its_native_modules_is_refused_by_name(
+        self, sandbox: WasmSandbox, index: Index, files: dict[str, str | bytes]
+    ) -> None:
+        index.add(*wheel("core", "2.5", files, tag=NATIVE_TAG))
+        index.add(*wheel("asks", "1", {"asks.py": "import core\n" + "import core.html\n" * ("core/html.py" in files)},
+                         requires=("core",)))  # fmt: skip
+        for name in ("core", "asks"):
+            lock = await sandbox.resolve((name,), silent)
+            with pytest.raises(PackagesRejected) as rejected:
+                await sandbox.prepare(lock, silent)
+            assert f"core-2.5-{NATIVE_TAG}.whl is native" in rejected.value.message
+            assert "Docker" in (rejected.value.hint or "")
+            assert "bubblewrap" in (rejected.value.hint or "")
+
+    async def test_a_pure_wheel_is_preferred(self, sandbox: WasmSandbox, index: Index) -> None:
+        pure = index.add(*wheel("both", "1", {"both.py": "X = 'pure'\n"}))
+        index.add(*wheel("both", "1", {f"both.{NATIVE}": b"\x7fELF"}, tag=NATIVE_TAG))
+        lock = await sandbox.resolve(("both",), silent)
+        assert lock == Lock(requirements=(f"both==1 --hash=sha256:{pure}",), python="cp314-wasi_wasm32")
+        environment = await sandbox.prepare(lock, silent)
+        assert (await run(sandbox, "import both\ndef f(): return both.X", environment)).value == "pure"
+
+    async def test_names_of_the_library_and_of_ours_stay_what_they_are(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        shadow = "raise SystemExit('the shadow ran')\n"
+        names = ("alita_tool", "json", "graphlib", "wave", "tool", "sitecustomize")
+        index.add(*wheel("shadows", "1", {f"{name}.py": shadow for name in names} | {"fine.py": "X = 1\n"}))
+        code = NAMES
+        assert (await run(sandbox, code, await prepared(sandbox, "shadows"))).value == [
+            1,
+            True,
+            False,
+            True,
+            True,
+        ]
+
+    async def test_an_import_that_never_ends_ends_with_its_call(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        loops = {"loops.py": "while True:\n    pass\n", f"_part.{NATIVE}": b""}
+        index.add(*wheel("loops", "1", loops, tag=NATIVE_TAG))
+        environment = await prepared(sandbox, "loops")
+        result = await run(sandbox, "import loops\ndef f(): return 1", environment, wall_seconds=1)
+        assert (result.status, "imported" in result.message) == ("timeout", True)
+        assert (await run(sandbox, "def f(): return 1")).value == 1
+
+    async def test_packages_that_are_too_large_are_rejected(self, sandbox: WasmSandbox, index: Index) -> None:
+        index.add(*wheel("heavy", "1", {"heavy.bin": bytes(33 << 20)}))
+        lock = await sandbox.resolve(("heavy",), silent)
+        with pytest.raises(PackagesRejected, match="more room than an environment may have"):
+            await sandbox.prepare(lock, silent)
+        assert not processes_of(index.url)
+
+    async def test_a_module_that_the_compiler_does_not_survive_harms_only_its_importer(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        deep = "x = " + "(" * 90 + "-" * 100_000 + "1" + ")" * 90 + "\n"
+        index.add(*wheel("deep", "1", {"deep.py": deep, "shallow.py": "X = 1\n"}))
+        environment = await prepared(sandbox, "deep")
+        assert (await run(sandbox, "import shallow\ndef f(): return shallow.X", environment)).value == 1
+        assert not (await run(sandbox, "import deep\ndef f(): return 1", environment)).ok
+
+    @pytest.mark.parametrize(
+        "page", [b"\0" * 1000, b"<" * 100_000, b"{}", b'<a href="\xff\xfe/../x.whl">x</a>']
+    )
+    async def test_an_index_that_answers_garbage_is_no_index(
+        self, sandbox: WasmSandbox, index: Index, page: bytes
+    ) -> None:
+        index.page = lambda _project: page  # type: ignore[method-assign]
+        with pytest.raises((PackagesRejected, SandboxError)):
+            await sandbox.resolve(("anything",), silent)
+
+    async def test_an_environment_is_its_owners_and_is_checked_before_it_is_used(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        index.add(*wheel("kept", "1", {"kept.py": "X = 1\n"}))
+        lock = await sandbox.resolve(("kept",), silent)
+        environment = await sandbox.prepare(lock, silent)
+        folder = Path(environment.location)
+        await anyio.to_thread.run_sync(damage, folder)
+        with pytest.raises(EnvironmentGone):
+            await run(sandbox, "import kept\ndef f(): return kept.X", environment)
+        assert not await anyio.Path(folder).exists()
+        again = await sandbox.prepare(lock, silent)
+        assert (await run(sandbox, "import kept\ndef f(): return kept.X", again)).value == 1
+
+    async def test_a_location_that_the_store_did_not_name_is_not_read(
+        self, sandbox: WasmSandbox, tmp_path: Path
+    ) -> None:
+        with pytest.raises(SandboxError, match="not here"):
+            await run(sandbox, "def f(): return 1", Environment(digest="0" * 64, location=str(tmp_path)))
+
+    @pytest.mark.process
+    async def test_two_processes_that_prepare_one_lock_agree(
+        self, sandbox: WasmSandbox, index: Index, settings: Settings
+    ) -> None:
+        index.add(
+            *wheel("shared", "1", {"shared.py": f"X = {os.getpid()}\n", "shared.bin": os.urandom(4 << 20)})
+        )
+        words = [
+            sys.executable,
+            "-m",
+            "tests.sandbox.environment_process",
+            "wasm",
+            str(settings.home),
+            index.url,
+        ]
+        told: list[bytes] = []
+
+        async def build() -> None:
+            told.append((await anyio.run_process([*words, "shared"])).stdout.splitlines()[-1])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(build)
+        environment = await prepared(sandbox, "shared")
+        assert set(told) == {f"built {environment.location}".encode()}
+        code = "import shared\ndef f(): return shared.X"
+        assert (await run(sandbox, code, environment)).value == os.getpid()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+    async def test_a_caller_that_gives_up_leaves_no_process_and_no_file(
+        self, sandbox: WasmSandbox, index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        index.add(*wheel("slow", "1", {"slow.py": ""}))
+        index.silent = frozenset({"/simple/slow/"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sandbox.resolve, ("slow",), silent)
+            await anyio.to_thread.run_sync(index.asked.wait)
+            assert processes_of(index.url)
+            tasks.cancel_scope.cancel()
+        assert not processes_of(str(tmp_path))
+        assert not [entry async for entry in anyio.Path(tmp_path).glob("alita-packages-*")]
+
+
+def test_a_worker_gives_nothing_that_its_packages_do_not_hold() -> None:
+    assert [Packages().read("index"), Packages().read("../index")] == ["", ""]
+
+
+def test_what_a_wheel_says_about_itself_is_a_strangers_word() -> None:
+    hostile = {
+        "x-1.dist-info/RECORD": b'"unclosed\nx\0y,,\n../../z.py,,\n', "x-1.dist-info/METADATA": b"\xff\xfe\n\nName",
+        "x-1.dist-info/WHEEL": b"Tag:\nTag: -\nTag: \xff\n", "x/y.so": b"",
+    }  # fmt: skip
+    assert set(native_modules(hostile)) == {"x.y"}
+    assert root_modules(hostile) == {}
