@@ -345,6 +345,19 @@ answer = [first, mode, (workspace / "a.txt").read_text()]
     assert (first, mode, second) == (["OSError", "the wire broke"], 0, "hello")
 
 
+def test_a_file_that_could_not_be_fetched_is_not_handed_back_empty() -> None:
+    refusals, host = inside("""
+with open(host / "large", "wb") as file:
+    file.truncate((16 << 20) + 1)
+refusals = [refused((workspace / "large").read_bytes), refused((workspace / "link").read_text)]
+(workspace / "new").write_text("x")
+grants.finish()
+answer = [refusals, [(host / "large").stat().st_size, (host / "new").exists(), (host / "a.txt").read_text()]]
+""")
+    assert [kind for kind, _ in refusals] == ["OSError", "PermissionError"]
+    assert host == [(16 << 20) + 1, True, "hello"]
+
+
 def test_a_file_that_changes_while_it_is_read_is_an_error() -> None:
     assert inside("""
 (host / "large").write_bytes(b"x" * 600_000)

@@ -179,6 +179,7 @@ class Mirror:
                 time_ns = None if replaced else self._copy(name, file)
         except BaseException:
             os.chmod(local, 0)
+            self._laid[name] = _look(local)[:3]  # what is left of it is no change of the tool's
             raise
         if time_ns is not None:
             os.utime(local, ns=(time_ns, time_ns))

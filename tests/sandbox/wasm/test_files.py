@@ -68,6 +68,8 @@ SAME = {
         other = os.dup(fd)
         os.lseek(other, 0, os.SEEK_END); out.append(os.lseek(fd, 0, os.SEEK_CUR))
         os.ftruncate(fd, 2); os.close(other); os.fsync(fd); out.append(os.fstat(fd).st_size); os.close(fd)
+        with open("a", "wb", 0) as file:
+            out += [told(lambda: file.write("text")), told(lambda: os.write(file.fileno(), "text"))]
         return out + [told(lambda: os.read(fd, 1)), told(lambda: os.close(fd)), told(lambda: os.fstat(fd))]
         """,
     "append": """

@@ -87,7 +87,12 @@ class OpenFiles:
         opened.need(os.O_WRONLY, os.O_RDWR)
         if offset < 0:
             raise failure(errno.EINVAL)
-        with memoryview(data) as view, view.cast("B") as content:
+        try:
+            view = memoryview(data)
+        except TypeError:
+            message = f"a bytes-like object is required, not {type(data).__name__!r}"
+            raise TypeError(message) from None
+        with view, view.cast("B") as content:
             return self._tree.write(opened.node, offset, content)
 
     def lseek(self, fd: int, position: int, whence: int, /) -> int:
