@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import SandboxError
 from alita_mcp.library.background import background
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.seam import Progress, Sandbox
 from alita_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 
 BEGINS_AFTER_S = 1.0
 """A client that just started a server has its first questions answered before."""
@@ -33,7 +36,7 @@ async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIter
         tasks.cancel_scope.cancel()
 
 
-async def prepare_early(settings: Settings, sandbox: LazySandbox) -> None:
+async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:
     """Has the embedded sandbox prepared where it is the one that tools will run in, and was never prepared here.
 
     Never fails: who calls a tool hears why it cannot run.
@@ -45,10 +48,10 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox) -> None:
         return
     await anyio.sleep(BEGINS_AFTER_S)
     try:
-        component, files = await anyio.to_thread.run_sync(find_component), CompiledFiles()
+        component, files = await anyio.to_thread.run_sync(find_component), files or CompiledFiles()
         if not await anyio.to_thread.run_sync(files.is_due, component):
             return
         if (await sandbox.chosen()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
-    except SandboxError as problem:
+    except Exception as problem:  # noqa: BLE001 - work that nobody asked for must not end the server
         log.info("the embedded sandbox is not prepared: %s", problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from importlib import import_module
 
@@ -83,6 +84,28 @@ def load_sandbox(name: str, settings: Settings) -> Sandbox:
     return _load(name)(settings)
 
 
+class _Choice:
+    """One attempt to choose a back end, for all who wait for it; given up when the last of them leaves."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self.failure: Exception | None = None
+        self._waiting = 0
+
+    async def wait(self) -> None:
+        """Returns when it ended; raises what it failed with."""
+        self._waiting += 1
+        try:
+            await self.ended.wait()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self.scope.cancel()
+        if self.failure is not None:
+            raise copy(self.failure) from self.failure  # each caller adds to its own
+
+
 class LazySandbox:
     """A sandbox that is chosen when it is first needed, once, and then stays the same.
 
@@ -96,6 +119,9 @@ class LazySandbox:
         self.preparation = Preparation()
         """How far the preparation is that the first callers wait for."""
         self._choosing = anyio.Lock()
+        self._choice: _Choice | None = None
+        self._is_tended = False
+        self._wanted = anyio.Event()
         self._is_chosen = anyio.Event()
 
     @property
@@ -110,12 +136,22 @@ class LazySandbox:
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
     async def chosen(self) -> Sandbox:
-        """The back end; the first caller waits for the probes, and when it is cancelled the next one goes on.
+        """The back end; the first caller has it chosen, and the choice goes on while anybody waits for it.
+
+        Where nobody tends this object, the first caller chooses; when it is cancelled the next one begins again.
 
         Raises:
             SandboxUnavailable: none isolates here; the next call looks again.
             SandboxError: closed already.
         """
+        if self._is_tended and self._chosen is None:
+            if self._choice is None or self._choice.scope.cancel_called:
+                self._choice = _Choice()
+                self._wanted.set()
+            await self._choice.wait()
+        return await self._choose()
+
+    async def _choose(self) -> Sandbox:
         async with self._choosing:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
@@ -123,6 +159,7 @@ class LazySandbox:
                 with self.preparation:
                     self._chosen = await open_sandbox(self._settings, self.preparation.tell)
                 self._is_chosen.set()
+                self._wanted.set()
             return self._chosen
 
     async def until_chosen(self) -> None:
@@ -150,9 +187,31 @@ class LazySandbox:
         return await (await self.chosen()).run(job, broker)
 
     async def tend(self) -> None:
-        """The chosen back end's own, once there is one."""
-        await self.until_chosen()
-        await (await self.chosen()).tend()
+        """Chooses for all callers, then the chosen back end's own."""
+        self._is_tended = True
+        try:
+            while self._chosen is None:
+                await self._wanted.wait()
+                self._wanted = anyio.Event()
+                await self._choose_for(self._choice)
+        finally:
+            self._is_tended = False
+            if self._choice is not None:
+                self._choice.ended.set()
+        await self._chosen.tend()
+
+    async def _choose_for(self, choice: _Choice | None) -> None:
+        if choice is None:
+            return
+        try:
+            with choice.scope:
+                await self._choose()
+        except Exception as failure:  # noqa: BLE001 - whoever waits raises it
+            choice.failure = failure
+        finally:
+            choice.ended.set()
+            if self._choice is choice:
+                self._choice = None
 
     async def aclose(self) -> None:
         """Closes the back end if one was chosen."""

@@ -33,8 +33,11 @@ class Owner(NamedTuple):
         return f"{self.machine}-{self.pid}-{self.started}"
 
     def is_gone(self) -> bool:
-        """True when the process surely ended: it was one of this machine, and its number is free or reused."""
-        if self.machine != _machine():
+        """True when the process surely ended: it was one of this machine, and its number is free or reused.
+
+        On Windows False: nothing in the standard library tells it there.
+        """
+        if self.machine != _machine() or os.name == "nt":  # where signal 0 is Ctrl-C
             return False
         try:
             os.kill(self.pid, 0)

@@ -28,6 +28,7 @@ from alita_mcp.values import Value
 if TYPE_CHECKING:
     from benchmarks.calls import (
         baselines,
+        beside_plain,
         crowd,
         goals,
         latency,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     )
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
     baselines = importlib.import_module(f"{__package__}.baselines")
+    beside_plain = importlib.import_module(f"{__package__}.beside_plain")
     crowd = importlib.import_module(f"{__package__}.crowd")
     goals = importlib.import_module(f"{__package__}.goals")
     latency = importlib.import_module(f"{__package__}.latency")
@@ -48,9 +50,9 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     small_gets = importlib.import_module(f"{__package__}.small_gets")
     timing = importlib.import_module(f"{__package__}.timing")
 
-KINDS = ("docker", "bubblewrap")
-PARTS = ("seam", "crowd", "memory", "get", "stdio")
-DISTRIBUTIONS = ("alita-mcp-server", "mcp", "anyio", "docker")
+KINDS = ("docker", "bubblewrap", "wasm")
+PARTS = ("seam", "crowd", "memory", "compute", "get", "stdio")
+DISTRIBUTIONS = ("alita-mcp-server", "mcp", "anyio", "docker", "wasmtime")
 LONG_CALLS = 10_000
 
 OpenSandbox = Callable[[str, Settings], Any]
@@ -167,19 +169,16 @@ class _Run:
         self._open_broker = open_broker
 
     async def at_the_seam(self, result: dict[str, Any]) -> None:
-        """Calls, crowds, memory and GETs, all by `Sandbox.run` in this process."""
+        """Calls, crowds, memory, computing and GETs, all by `Sandbox.run` in this process."""
         async with AsyncExitStack() as stack:
             sandboxes = await self._sandboxes(stack, result)
-            if "seam" in self._plan.parts:
-                await self._latency(sandboxes, result)
-            if "crowd" in self._plan.parts:
-                image, window_s = self._settings.docker_image, self._plan.window_s
-                found = await crowd.measure(sandboxes, image, window_s, _teller("crowd"))
-                result["docker_run_crowd"] = found.pop(latency.DOCKER_RUN, {})
-                for kind, figures in found.items():
-                    result[kind]["crowd"] = figures
-            if "get" in self._plan.parts:
-                await self._small_gets(sandboxes, result)
+            parts = {
+                "seam": self._latency, "crowd": self._crowds, "compute": self._beside_plain,
+                "get": self._small_gets,
+            }  # fmt: skip
+            for part, measure_part in parts.items():
+                if part in self._plan.parts:
+                    await measure_part(sandboxes, result)
         if "memory" in self._plan.parts:
             for kind in result["kinds"]:
                 opener = partial(self._open_sandbox, kind, self._settings)
@@ -221,6 +220,19 @@ class _Run:
         result["baselines"] = latency.baseline_figures(measured)
         result["peers"] = peers.figures(measured, found, rivals)
         result["peer_versions"] = found.versions
+
+    async def _crowds(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
+        image, window_s = self._settings.docker_image, self._plan.window_s
+        found = await crowd.measure(sandboxes, image, window_s, _teller("crowd"))
+        result["docker_run_crowd"] = found.pop(latency.DOCKER_RUN, {})
+        for kind, figures in found.items():
+            result[kind]["crowd"] = figures
+
+    async def _beside_plain(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
+        rounds = max(1, self._plan.rounds // 2)
+        found = await beside_plain.measure(sandboxes, rounds, _teller("compute"))
+        for kind, figures in found.items():
+            result[kind]["compute"] = figures
 
     async def _small_gets(self, sandboxes: dict[str, Sandbox], result: dict[str, Any]) -> None:
         found = await small_gets.measure(sandboxes, self._open_broker, self._plan.rounds, _teller("get"))

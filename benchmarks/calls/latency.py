@@ -22,6 +22,8 @@ DOCKER_EXEC = "docker exec"
 INTERPRETER = "fresh interpreter, no sandbox"
 FRESH_BUBBLEWRAP = "fresh bubblewrap and interpreter"
 BURST = " back to back"
+IMPORT = " with an import of 20 ms"
+IMPORT_SPACE_S = 0.05
 RATIOS = ("ratio_to_docker_run", "ratio_to_docker_run_back_to_back")
 
 
@@ -38,6 +40,9 @@ async def measure(
         call = work.at_the_seam(sandbox)
         contenders[kind] = timing.spaced(call)
         contenders[kind + BURST] = timing.back_to_back(call)
+        slow = work.at_the_seam(sandbox, source=work.SLOW_IMPORT)
+        contenders[kind + IMPORT] = timing.spaced(slow, space_s=IMPORT_SPACE_S)
+        contenders[kind + IMPORT + BURST] = timing.back_to_back(slow)
     async with _baselines(image) as (calls, missing):
         contenders |= {name: timing.once(call) for name, call in calls.items()}
         contenders |= {name: timing.spaced(call) for name, call in peers.items()}
@@ -70,6 +75,8 @@ def figures(measured: timing.Measured, kind: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "spaced": measured.figures(kind),
         "back_to_back": measured.figures(burst),
+        "slow_import_spaced": measured.figures(kind + IMPORT),
+        "slow_import_back_to_back": measured.figures(kind + IMPORT + BURST),
         "ratio_to_docker_run": measured.ratio(kind, DOCKER_RUN),
         "ratio_to_docker_run_back_to_back": measured.ratio(burst, DOCKER_RUN),
         "ratio_to_docker_exec": measured.ratio(kind, DOCKER_EXEC),

@@ -50,20 +50,24 @@ async def _measure(
         tell(f"{kind}: memory of an idle worker")
         probed = await anyio.to_thread.run_sync(present, kind)
         await _warm(sandbox, 1)
-        one = await anyio.to_thread.run_sync(workers, kind, probed)
+        # the embedded sandbox gives the processes of its probe to the tools that come after it
+        one = await anyio.to_thread.run_sync(workers, kind, before if kind == "wasm" else probed)
         tell(f"{kind}: memory of {bound} workers")
-        await _warm(sandbox, bound)
+        first = await _warm(sandbox, bound)
         full = await anyio.to_thread.run_sync(workers, kind, before)
-    return {"idle_worker": one, "pool": {"bound": bound, **full}}
+    started = first[bound // 2 :]  # the ones before may have found a process that waited
+    return {"idle_worker": one, "pool": {"bound": bound, **full}, "first_call": timing.spread(started)}
 
 
-async def _warm(sandbox: Sandbox, workers: int) -> None:
-    """Calls that many tools, each twice, so that each has a worker that was used before."""
+async def _warm(sandbox: Sandbox, workers: int) -> list[float]:
+    """Calls that many tools, each twice, so that each has a worker that was used before; seconds of the first calls."""
+    first = []
     for version in range(1, workers + 1):
         call = work.at_the_seam(sandbox, version)
-        await call()
+        first.append(await call())
         await call()
     await anyio.sleep(IDLE_S)
+    return first
 
 
 class Present(NamedTuple):
@@ -118,10 +122,11 @@ def trees(processes: Set[int]) -> dict[str, Any]:
     roots = [pid for pid in processes if _parent(pid) == os.getpid()]
     if not roots:
         return {}
-    total = _tree_bytes({*roots, *(pid for root in roots for pid in descendants(root))})
-    if total is None:
+    every = {*roots, *(pid for root in roots for pid in descendants(root))}
+    total, private = _tree_bytes(every), _tree_bytes(every, "Private_Clean", "Private_Dirty")
+    if total is None or private is None:
         return {"missing": "the memory of the workers' processes may not be read by this user"}
-    return {"workers": len(roots), "bytes": total, "how": "PSS"}
+    return {"workers": len(roots), "bytes": total, "private_bytes": private, "how": "PSS"}
 
 
 def descendants(root: int | None = None) -> set[int]:
@@ -158,14 +163,15 @@ def size_in_bytes(usage: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def _tree_bytes(processes: set[int]) -> int | None:
-    """The proportional share of processes together; one that has ended has none."""
+def _tree_bytes(processes: set[int], *names: str) -> int | None:
+    """The proportional share of processes together, or other fields; one that has ended has none."""
     total = 0
     for pid in processes:
-        share = _field(PROC / str(pid) / "smaps_rollup", "Pss")
-        if share is None and _field(PROC / str(pid) / "status", "VmRSS"):
-            return None  # it lives, has memory, and we may not see how much
-        total += share or 0
+        for name in names or ("Pss",):
+            share = _field(PROC / str(pid) / "smaps_rollup", name)
+            if share is None and _field(PROC / str(pid) / "status", "VmRSS"):
+                return None  # it lives, has memory, and we may not see how much
+            total += share or 0
     return total
 
 

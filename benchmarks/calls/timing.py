@@ -83,13 +83,13 @@ async def interleaved(
     return measured
 
 
-def spaced(call: Call, calls: int = SPACED_CALLS) -> Turn:
+def spaced(call: Call, calls: int = SPACED_CALLS, space_s: float = SPACE_S) -> Turn:
     """A few calls with a pause before each."""
 
     async def turn() -> list[float]:
         seconds = []
         for _ in range(calls):
-            await anyio.sleep(SPACE_S)
+            await anyio.sleep(space_s)
             seconds.append(await call())
         return seconds
 

@@ -18,6 +18,10 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
 ADD = 'def add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n'
 FROM_STDIN = f"import json, sys\n{ADD}print(json.dumps(add(**json.load(sys.stdin))))\n"
 """The same work as a program of its own."""
+SLOW_IMPORT = (
+    f"import time\n_begin = time.perf_counter()\nwhile time.perf_counter() < _begin + 0.02:\n    pass\n{ADD}"
+)
+"""The same work in a tool whose import takes 20 ms."""
 _numbers = itertools.count(1)
 
 
@@ -48,18 +52,18 @@ def parsed(name: str, text: bytes | str) -> Any:
         raise ContenderFailed(f"{name} printed {text[:200]!r}") from problem
 
 
-def job(arguments: dict[str, int], version: int = 0) -> Job:
+def job(arguments: dict[str, int], version: int = 0, source: str = ADD) -> Job:
     """One call at the seam; each version is another tool as far as the pool can tell."""
-    code = f"{ADD}\n# version {version}\n" if version else ADD
+    code = f"{source}\n# version {version}\n" if version else source
     return Job(code=code, function="add", arguments=arguments)
 
 
-def at_the_seam(sandbox: Sandbox, version: int = 0) -> Call:
+def at_the_seam(sandbox: Sandbox, version: int = 0, source: str = ADD) -> Call:
     """Calls of one tool in one sandbox."""
 
     async def call() -> float:
         arguments = new_arguments()
-        request = job(arguments, version)
+        request = job(arguments, version, source)
         watch = Stopwatch()
         result = await sandbox.run(request)
         seconds = watch.seconds

@@ -24,7 +24,7 @@ from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from benchmarks import calls
-from benchmarks.calls import baselines, crowd, memory, over_stdio, small_gets, timing, work
+from benchmarks.calls import baselines, beside_plain, crowd, memory, over_stdio, small_gets, timing, work
 
 ROOT = Path(__file__).resolve().parents[2]
 NOWHERE = "unix:///nowhere/docker.sock"
@@ -43,6 +43,8 @@ def silent(_line: str) -> None:
 def adds(job: Job) -> RunResult:
     if job.function == "get":
         return RunResult(status="ok", value=[0.5] + [0.002] * (job.arguments["times"] - 1))
+    if job.function == "compute":
+        return RunResult(status="ok", value=beside_plain.plain_answer(job.arguments["load"]))
     return RunResult(status="ok", value=job.arguments["a"] + job.arguments["b"])
 
 
@@ -73,7 +75,7 @@ def no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_options_become_a_plan() -> None:
     plain = calls.plan(options())
-    assert plain.kinds == ("docker", "bubblewrap")
+    assert plain.kinds == ("docker", "bubblewrap", "wasm")
     assert (plain.required, plain.with_peers, plain.rounds, plain.memory_calls) == (False, False, 20, 1000)
     assert plain.parts == calls.PARTS
     words = ["-n", "3", "--sandbox", "bubblewrap", "--peers", "--long", "--only", "stdio", "seam"]
@@ -84,7 +86,7 @@ def test_the_options_become_a_plan() -> None:
     assert chosen.memory_within_s > 60 >= plain.memory_within_s
 
 
-@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "x"], ["--sandbox", "wasm"], ["--only", "peers"]])
+@pytest.mark.parametrize("words", [["-n", "0"], ["-n", "x"], ["--sandbox", "cellar"], ["--only", "peers"]])
 def test_options_that_make_no_sense_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         options(*words)
@@ -96,16 +98,20 @@ async def test_the_result_has_the_promised_shape_and_is_plain_json(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opener = Opener()
-    plan = calls.Plan(rounds=2, parts=("seam", "crowd", "get"), memory_calls=5)
+    plan = calls.Plan(rounds=2, parts=("seam", "crowd", "compute", "get"), memory_calls=5)
     with anyio.fail_after(120):
         result = await calls.measure(plan, settings, opener, lambda _job: None)  # type: ignore[arg-type, return-value]
-    assert result["kinds"] == ["docker", "bubblewrap"]
-    for kind in ("docker", "bubblewrap"):
+    assert result["kinds"] == list(calls.KINDS)
+    for kind in calls.KINDS:
         figures = result[kind]
         assert figures["ratio_to_docker_run"] is None
         assert figures["ratio_to_docker_run_back_to_back"] is None
         assert figures["spaced"]["n"] == 2 * timing.SPACED_CALLS
-        assert figures["back_to_back"]["n"] == 2 * timing.BURST_CALLS
+        assert (
+            figures["back_to_back"]["n"] == figures["slow_import_back_to_back"]["n"] == 2 * timing.BURST_CALLS
+        )
+        assert set(figures["compute"]) == {"loop", "json", "regex"}
+        assert all(found["ratio"] > 0 for found in figures["compute"].values())
         assert set(figures["spaced"]) == {"n", "median_s", "p10_s", "p90_s"}
         assert "no Docker engine answers" in figures["note"]
         assert figures["crowd"]["many"]["lost"] == 0
@@ -137,7 +143,7 @@ async def test_every_call_has_arguments_of_its_own_and_back_ends_take_turns(sett
     plan = calls.Plan(rounds=1, parts=("seam",))
     with anyio.fail_after(60):
         await calls.measure(plan, settings, Opener(answer))
-    assert len(set(turns)) == len(turns) == 2 * 2 * (timing.SPACED_CALLS + timing.BURST_CALLS + 1)
+    assert len(set(turns)) == len(turns) == 3 * 2 * 2 * (timing.SPACED_CALLS + timing.BURST_CALLS + 1)
 
 
 @pytest.mark.usefixtures("no_engine")
@@ -160,7 +166,7 @@ async def test_a_back_end_that_is_not_here_is_named_with_the_reason(settings: Se
     plan = calls.Plan(rounds=1, parts=())
     with anyio.fail_after(60):
         result = await calls.measure(plan, settings, Opener(missing=("docker",)))
-        assert result["kinds"] == ["bubblewrap"]
+        assert result["kinds"] == ["bubblewrap", "wasm"]
         assert result["docker"]["missing"] == "docker is not here"
         assert result["docker"]["ratio_to_docker_run"] is None
         assert "docker: not measured: docker is not here" in calls.table(result)
@@ -168,7 +174,7 @@ async def test_a_back_end_that_is_not_here_is_named_with_the_reason(settings: Se
         with pytest.raises(SandboxUnavailable, match="docker is not here"):
             await calls.measure(required, settings, Opener(missing=("docker",)))
         with pytest.raises(SandboxUnavailable, match="No sandbox isolates"):
-            await calls.measure(plan, settings, Opener(missing=("docker", "bubblewrap")))
+            await calls.measure(plan, settings, Opener(missing=calls.KINDS))
 
 
 async def test_a_window_lets_all_call_at_once_counts_each_and_reports_what_was_lost() -> None:

@@ -144,3 +144,37 @@ def test_a_goal_as_json_names_its_reason_only_when_nothing_was_measured() -> Non
     }
     assert missing.as_json()["why_not"] == "no broker"
     assert missing.as_json()["met"] is None
+
+
+def test_the_embedded_sandbox_has_promises_of_its_own() -> None:
+    slow = {"slow_import_spaced": spread(9), "slow_import_back_to_back": spread(30)}
+    compute = {"loop": {"inside": spread(400), "plain": spread(100), "ratio": 4.0}}
+    memory = {
+        "idle_worker": {"workers": 1, "bytes": 25_000_000, "private_bytes": 19_000_000, "how": "PSS"},
+        "first_call": spread(290),
+    }
+    crowd = whole_result()["docker"]["crowd"] | {"times_one_caller": 1.31}
+    result = {
+        "kinds": ["wasm"],
+        "wasm": {
+            "spaced": spread(2), "back_to_back": spread(6.1), "ratio_to_docker_run": 0.02,
+            "ratio_to_docker_run_back_to_back": 0.024, "memory": memory, "compute": compute, "crowd": crowd, **slow,
+        },
+        "baselines": {"docker run --rm": spread(250)},
+        "rounds": 5, "date": "2026-01-01", "seconds": 12.3, "versions": {"python": "3.11"},
+    }  # fmt: skip
+    assert verdicts(result) == {
+        "wasm: warm call, spaced, against docker run": True,
+        "wasm: warm call, back to back, against docker run": True,
+        "wasm: warm call, ms": True,
+        "wasm: warm call, back to back, ms": False,
+        "wasm: call of a tool with an import of 20 ms, ms": True,
+        "wasm: 16 callers against one": True,
+        "wasm: 16 callers against docker run": False,
+        "wasm: lost calls": True,
+        "wasm: idle warm worker, private MB": True,
+        "wasm: first call of a tool, its worker started for it, s": True,
+    }
+    table = goals.table(result)
+    assert "wasm, loop: 4 times plain" in table
+    assert "wasm, slow import back to back  30.00 ms" in table

@@ -190,3 +190,90 @@ async def test_a_failed_choice_is_tried_again_at_the_next_use(settings: Settings
         with pytest.raises(SandboxUnavailable):
             await lazy.run(JOB)
         assert (lazy.kind, len(Isolating.made)) == ("unchosen", attempt)
+
+
+async def test_a_choice_goes_on_while_anybody_waits_for_it(settings: Settings) -> None:
+    Isolating.held = anyio.Event()
+    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lazy.tend)
+            await anyio.wait_all_tasks_blocked()
+            first = anyio.CancelScope()
+
+            async def impatient() -> None:
+                with first:
+                    await lazy.run(JOB)
+
+            tasks.start_soon(impatient)
+            await anyio.wait_all_tasks_blocked()
+            async with anyio.create_task_group() as others:
+                others.start_soon(lazy.run, JOB)
+                await anyio.wait_all_tasks_blocked()
+                first.cancel()
+                await anyio.wait_all_tasks_blocked()
+                Isolating.held.set()
+            tasks.cancel_scope.cancel()
+
+    assert [(made.closed, len(made.jobs)) for made in Isolating.made] == [(False, 1)]
+
+
+async def test_a_choice_that_nobody_waits_for_is_given_up_and_can_be_made_later(settings: Settings) -> None:
+    Isolating.held = anyio.Event()
+    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lazy.tend)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.CancelScope() as left:
+                tasks.start_soon(_soon, left)
+                await lazy.run(JOB)
+            assert left.cancelled_caught
+            await anyio.wait_all_tasks_blocked()
+            assert [made.closed for made in Isolating.made] == [True]
+            Isolating.held.set()
+            assert (await lazy.run(JOB)).value == "tool"
+            tasks.cancel_scope.cancel()
+
+
+async def _soon(scope: anyio.CancelScope) -> None:
+    await anyio.wait_all_tasks_blocked()
+    scope.cancel()
+
+
+async def test_all_who_wait_for_a_choice_that_fails_hear_why_and_it_is_made_once(settings: Settings) -> None:
+    lazy, told = LazySandbox(with_sandbox(settings, f"{HERE}:Leaky")), []
+
+    async def want() -> None:
+        with pytest.raises(SandboxUnavailable, match="home unreadable") as refused:
+            await lazy.run(JOB)
+        told.append(refused.value)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lazy.tend)
+            await anyio.wait_all_tasks_blocked()
+            async with anyio.create_task_group() as callers:
+                for _ in range(5):
+                    callers.start_soon(want)
+            assert len(Isolating.made) == 1
+            await want()
+            assert len(Isolating.made) == 2
+            tasks.cancel_scope.cancel()
+    assert len({id(failure) for failure in told}) == 6
+    assert {failure.hint for failure in told} == {"Mend the leak."}
+
+
+async def test_an_end_of_tending_keeps_nobody_waiting(settings: Settings) -> None:
+    Isolating.held = anyio.Event()
+    lazy = LazySandbox(with_sandbox(settings, f"{HERE}:Isolating"))
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as callers:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lazy.tend)
+                await anyio.wait_all_tasks_blocked()
+                callers.start_soon(lazy.run, JOB)
+                await anyio.wait_all_tasks_blocked()
+                tasks.cancel_scope.cancel()
+            Isolating.held.set()
+    assert lazy.kind == "isolating"

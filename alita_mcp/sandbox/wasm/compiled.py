@@ -38,6 +38,7 @@ KEPT_DAYS = 30
 """Files that nobody used for so long are removed."""
 _LOCK = "compile.lock"
 _POLL_SECONDS = 0.1
+_TRIES = 20
 _MAX_RECORD = 10_000
 _OURS = re.compile(r"([0-9a-f]{32})(?:-[0-9a-f]{16})?\.(?:cwasm|json|partial|unneeded)")
 
@@ -129,7 +130,7 @@ class CompiledFiles:
             if found is None:
                 async with self._turn(folder, progress):
                     found = await find() or await self._make(folder, component, wants, progress)
-        except (OSError, NotImplementedError) as problem:
+        except (OSError, RuntimeError) as problem:
             raise SandboxUnavailable(
                 f"Python could not be prepared for this machine: {problem}.",
                 hint=f"{folder} must be writable, on a file system that has locks.",
@@ -277,14 +278,12 @@ def _keep(aside: Path, said: str, wants: Wanted, seconds: float) -> None:
 
 
 def _replace(written: Path, target: Path) -> None:
-    """Renames over a file, which on Windows somebody may be reading for a moment."""
-    for _ in range(50):
+    """Renames over a file; Windows refuses that while somebody reads it, which takes a moment."""
+    for _ in range(_TRIES):
         with suppress(PermissionError):
             written.replace(target)
             return
-        if os.name != "nt":
-            break
-        time.sleep(0.1)
+        time.sleep(_POLL_SECONDS)
     written.replace(target)
 
 

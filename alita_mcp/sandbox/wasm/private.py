@@ -28,10 +28,11 @@ def private_folder(folder: Path) -> Path:
         SandboxUnavailable: it cannot be made, or somebody else can change it.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         folder = folder.parent.resolve() / folder.name
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
+        for place in (*reversed(folder.parents), folder):
+            if not place.is_dir():
+                with suppress(FileExistsError):
+                    place.mkdir(mode=0o700)  # whatever the umask allows
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or getattr(found, "st_reparse_tag", False):
             raise _exposed(folder, "it is a link or a file, not a folder", "Remove it; it is made anew.")

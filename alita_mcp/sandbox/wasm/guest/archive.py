@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 _LEFT_OUT = {
-    "__pycache__", "_pyrepl", "ctypes", "curses", "ensurepip", "idlelib", "lib-dynload", "pydoc_data", "site-packages",
+    "__pycache__", "ctypes", "curses", "ensurepip", "idlelib", "lib-dynload", "pydoc_data", "site-packages",
     "test", "tkinter", "turtle.py", "turtledemo", "venv",
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ import wit_world
 
 from alita_mcp.sandbox.runner import failures, grants, shapes
 from alita_mcp.sandbox.strict_json import NotJson, encode_strict
-from alita_mcp.sandbox.wasm.guest import archive, library, set_code, set_order, waiting
+from alita_mcp.sandbox.wasm.guest import archive, library, refusals, set_code, set_order, waiting
 from alita_mcp.sandbox.wasm.guest.scratch import opening
 from alita_mcp.sandbox.wasm.guest.scratch.files import Files
 
@@ -144,6 +144,7 @@ def _build() -> tuple[Tool, Files]:
     shelf = archive.Archive(_LIBRARY)
     library.make_ready()
     waiting.install()
+    refusals.install()
     sys.meta_path.append(shelf)
     sys.path[:] = []
     sys.path_importer_cache.clear()
@@ -156,9 +157,9 @@ def _build() -> tuple[Tool, Files]:
 
 
 _TOOL, _FILES = _build()
-_OURS = [
-    name
-    for name in sys.modules
+_OURS = {
+    name: module
+    for name, module in sys.modules.items()
     if name.partition(".")[0] in {"alita_guest", "alita_mcp", "tzdata", "wit_world"}
-]
-"""What no tool imports."""
+}
+"""What no tool imports; held here, since to free it would cost each instance time."""

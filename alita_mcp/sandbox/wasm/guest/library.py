@@ -12,14 +12,15 @@ import types
 import zoneinfo
 
 READY = """
-    array ast asyncio base64 bisect calendar cmath colorsys configparser contextlib contextvars copy csv
-    dataclasses datetime decimal difflib email.message enum fnmatch fractions functools getpass graphlib
-    gzip heapq html html.parser http.client importlib.metadata importlib.resources inspect ipaddress
-    itertools json locale logging math mimetypes numbers operator pathlib pickle platform pprint queue
-    quopri random re reprlib sched secrets shlex shutil sqlite3 statistics string struct tempfile textwrap
-    threading timeit tomllib traceback typing unicodedata unittest.mock urllib.parse urllib.request uuid
-    warnings weakref xml.dom.minidom xml.etree.ElementTree zipfile encodings.ascii encodings.cp1252
-    encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_8_sig
+    argparse array ast asyncio base64 bisect calendar cmath colorsys configparser contextlib contextvars copy
+    csv dataclasses datetime decimal difflib email.mime.multipart email.mime.text email.policy encodings.ascii
+    encodings.cp1252 encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_32 encodings.utf_8_sig enum
+    fnmatch fractions functools getpass graphlib gzip heapq html html.parser http.client http.cookies
+    importlib.metadata importlib.resources inspect ipaddress itertools json locale logging logging.config
+    logging.handlers math mimetypes numbers operator optparse pathlib pickle platform plistlib pprint queue
+    quopri random re reprlib sched secrets shlex shutil sqlite3 statistics string struct subprocess symtable
+    tarfile tempfile textwrap threading timeit tomllib traceback typing unicodedata unittest.mock urllib.parse
+    urllib.request uuid warnings weakref xml.dom.minidom xml.etree.ElementTree xml.sax.handler zipfile
 """.split()
 """Imported while the component is built: for a tool their import costs nothing."""
 _SIZES = {"c_char": 1, "c_short": 2, "c_int": 4, "c_long": 4, "c_size_t": 4, "c_longlong": 8, "c_double": 8}

@@ -130,12 +130,13 @@ class Worker:
             head = self._trapped(trap, loading=False)
         if limit := self._deadline.stop():
             head = self._overdue(limit, loading=False)
-        ready.store.close()
         imported, self._imported = self._imported, 0.0
-        self._finish(head, result, imported + time.monotonic() - started)
+        self._answer(head, result, imported + time.monotonic() - started)
+        ready.store.close()
+        self._make_next()
 
-    def _finish(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
-        """Tells how the call ended, then makes the next one's instance while the caller reads."""
+    def _answer(self, head: dict[str, Any], result: bytes, seconds: float) -> None:
+        """Tells how the call ended."""
         largest = self._order["result_bytes"] + MAX_HEAD
         if head["status"] == "ok" and len(result) <= largest:
             self._link.send(Kind.CHUNK, result)
@@ -143,6 +144,9 @@ class Worker:
             head = {"status": "crashed", "message": f"answered {len(result)} bytes where {largest} may be"}
         self._send_output()
         self._link.send_json(Kind.RESULT, {**head, "seconds": seconds})
+
+    def _make_next(self) -> None:
+        """Makes the instance of the next call while the caller reads."""
         if self._order["once"] or self._prepare()["status"] == "ok":
             self._link.send_json(Kind.CLEAN, _CLEAN)
         else:

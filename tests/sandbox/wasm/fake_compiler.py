@@ -1,0 +1,43 @@
+"""A compiler that does what its component tells it: each is a JSON object. Run as the real one is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sys
+import time
+from importlib import import_module, metadata
+from pathlib import Path
+
+from alita_mcp.sandbox.wasm.worker.tuning import SETTINGS
+
+from alita_mcp.sandbox.wasm.worker.compile import attend, write_whole
+
+MODULE = "tests.sandbox.wasm.fake_compiler"
+
+
+def main() -> None:
+    component, _sha256, target, told = sys.argv[1:]
+    how = json.loads(Path(component).read_text("utf-8"))
+    attend(Path(told))
+    with Path(component).with_name("runs").open("a", encoding="utf-8") as runs:
+        runs.write(f"{os.getpid()} {os.nice(0)}\n")
+    while "until" in how and not Path(how["until"]).exists():
+        time.sleep(0.05)
+    if how.get("ends") == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "room" in how:
+        resource = import_module("resource")  # not on Windows
+        resource.setrlimit(resource.RLIMIT_FSIZE, (how["room"], how["room"]))
+    content = b"native code " * how.get("twelves", 1000)
+    try:
+        write_whole(Path(target), content)
+    except OSError as problem:
+        sys.exit(str(problem))
+    made = {
+        "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content), "base_bytes": 1 << 20,
+        "engine": metadata.version("wasmtime"), "settings": SETTINGS, "cpu_seconds": 1.5,
+    } | how.get("says", {})  # fmt: skip
+    print(how.get("answer") or json.dumps(made))

@@ -1,0 +1,513 @@
+"""Compiled files: made once, loaded only from where nobody else can write and only as they were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.sandbox.wasm import compiled, compiling
+from alita_mcp.sandbox.wasm.compiled import KEPT_DAYS, Compiled, CompiledFiles, wanted
+from alita_mcp.sandbox.wasm.component import Component
+from alita_mcp.sandbox.wasm.worker.compile import NICENESS
+from tests.living import alive
+from tests.sandbox.wasm.fake_compiler import MODULE
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="the fake compiler uses POSIX limits and signals"),
+]
+PATIENCE_S = 120
+NOBODY = 65_534
+LONG_AGO = (KEPT_DAYS + 1) * 86_400
+as_root = pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="gives files away, which root may")
+
+
+class Workshop:
+    """A folder of compiled files, a component whose compiler does as it is told, and what was told on the way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "cache" / "compiled"
+        self.go = folder / "go"
+        self.lines: list[str] = []
+        self._room = folder
+        self.files = CompiledFiles(self.folder, MODULE)
+
+    def component(self, **how: Any) -> Component:
+        path = self._room / "component.json"
+        path.write_text(json.dumps(how), "utf-8")
+        return Component(path=path, sha256="c" * 64)
+
+    def runs(self) -> list[list[int]]:
+        """The process and the niceness of each compiler that was started."""
+        try:
+            text = (self._room / "runs").read_text("utf-8")
+        except FileNotFoundError:
+            return []
+        return [[int(word) for word in line.split()] for line in text.splitlines()]
+
+    async def started(self) -> psutil.Process:
+        """The compiler that runs now."""
+        with anyio.fail_after(PATIENCE_S):
+            while not self.runs():  # noqa: ASYNC110 - another process tells
+                await anyio.sleep(0.02)
+        return psutil.Process(self.runs()[-1][0])
+
+    async def tell(self, line: str) -> None:
+        self.lines.append(line)
+
+    async def once(self, files: CompiledFiles | None = None, **how: Any) -> Compiled:
+        with anyio.fail_after(PATIENCE_S):
+            return await (files or self.files).once(self.component(**how), self.tell)
+
+    def left(self) -> set[str]:
+        """The kinds of files in the folder."""
+        return {path.suffix for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path)
+
+
+def rewritten(record: Path, **changes: Any) -> None:
+    record.write_text(json.dumps(json.loads(record.read_text("utf-8")) | changes), "utf-8")
+
+
+async def test_it_is_made_once_for_the_user_alone(workshop: Workshop) -> None:
+    first = await workshop.once()
+    again = await workshop.once(CompiledFiles(workshop.folder, MODULE))
+    assert again == first
+    assert len(workshop.runs()) == 1
+    assert workshop.folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (first.path, *workshop.folder.glob("*.json"))} == {0o600}
+    assert workshop.left() == {".cwasm", ".json", ".lock"}
+    assert workshop.lines[0] == "preparing Python for this machine, once: 0 of about 13 s"
+
+
+async def test_the_record_says_of_what_and_by_what_it_was_made(workshop: Workshop) -> None:
+    made = await workshop.once()
+    record = json.loads(next(workshop.folder.glob("*.json")).read_text("utf-8"))
+    assert record["wanted"] == wanted(workshop.component()).model_dump()
+    assert record["wanted"]["component"] == "c" * 64
+    assert (record["bytes"], record["base_bytes"], record["cpu_seconds"]) == (12_000, 1 << 20, 1.5)
+    assert made.path.name == record["file"]
+    assert made.path.name.startswith(wanted(workshop.component()).name)
+
+
+def other_content(made: Compiled) -> None:
+    made.path.write_bytes(b"N" + made.path.read_bytes()[1:])
+
+
+def cut_short(made: Compiled) -> None:
+    os.truncate(made.path, 100)
+
+
+def linked_elsewhere(made: Compiled) -> None:
+    theirs = made.path.parents[2] / "theirs"
+    made.path.rename(theirs)
+    made.path.symlink_to(theirs)
+
+
+def with_a_second_name(made: Compiled) -> None:
+    made.path.parents[2].joinpath("second").hardlink_to(made.path)
+
+
+def writable_by_others(made: Compiled) -> None:
+    made.path.chmod(0o620)
+
+
+def a_pipe(made: Compiled) -> None:
+    made.path.unlink()
+    os.mkfifo(made.path)
+
+
+def gone(made: Compiled) -> None:
+    made.path.unlink()
+
+
+def with_record(**changes: Any) -> Callable[[Compiled], None]:
+    def change(made: Compiled) -> None:
+        rewritten(made.path.with_name(f"{made.record.wanted.name}.json"), **changes)
+
+    return change
+
+
+def of_other(**changes: str) -> Callable[[Compiled], None]:
+    def change(made: Compiled) -> None:
+        with_record(wanted=made.record.wanted.model_dump() | changes)(made)
+
+    return change
+
+
+def garbage(made: Compiled) -> None:
+    made.path.with_name(f"{made.record.wanted.name}.json").write_bytes(b"\xff{" * 9000)
+
+
+def record_writable_by_others(made: Compiled) -> None:
+    made.path.with_name(f"{made.record.wanted.name}.json").chmod(0o606)
+
+
+def given_away(made: Compiled) -> None:
+    os.chown(made.path, NOBODY, NOBODY)
+
+
+FORGERIES = [
+    other_content, cut_short, linked_elsewhere, with_a_second_name, writable_by_others, a_pipe, gone, garbage,
+    record_writable_by_others, pytest.param(given_away, marks=as_root),
+    pytest.param(with_record(sha256="0" * 64), id="another digest"),
+    pytest.param(with_record(base_bytes=1 << 40), id="an instance that takes all memory"),
+    pytest.param(with_record(file="../../theirs"), id="a file elsewhere"),
+    pytest.param(with_record(more=1), id="a field more"),
+    pytest.param(of_other(engine="1.0.0"), id="another engine"),
+    pytest.param(of_other(component="d" * 64), id="another component"),
+    pytest.param(of_other(settings="none"), id="other settings"),
+    pytest.param(of_other(machine="pdp11"), id="another machine"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("forge", FORGERIES)
+async def test_what_is_not_as_it_was_made_is_thrown_away_and_made_anew(
+    workshop: Workshop, forge: Callable[[Compiled], None]
+) -> None:
+    made = await workshop.once()
+    forge(made)
+    again = await workshop.once(CompiledFiles(workshop.folder, MODULE))
+    assert len(workshop.runs()) == 2
+    assert again.path != made.path
+    assert again.path.read_bytes() == b"native code " * 1000
+    assert not made.path.is_symlink()
+    assert not made.path.exists()
+
+
+async def test_a_file_that_changed_since_it_was_checked_is_not_the_checked_one(workshop: Workshop) -> None:
+    made = await workshop.once()
+    assert made.is_as_checked()
+    other_content(made)
+    assert not made.is_as_checked()
+    made.path.unlink()
+    assert not made.is_as_checked()
+
+
+def group_may_write(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o770)
+
+
+def all_may_write(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o1777)
+
+
+def a_link(folder: Path) -> None:
+    (folder.parent / "mine").mkdir(mode=0o700)
+    folder.symlink_to(folder.parent / "mine")
+
+
+def a_file(folder: Path) -> None:
+    folder.write_text("")
+
+
+def anothers(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    os.chown(folder, NOBODY, NOBODY)
+
+
+def below_what_all_may_write(folder: Path) -> None:
+    folder.parent.chmod(0o777)
+
+
+def below_anothers(folder: Path) -> None:
+    os.chown(folder.parent, NOBODY, NOBODY)
+
+
+EXPOSED = [
+    (group_may_write, "others may write it"), (all_may_write, "others may write it"), (a_link, "a link or a file"),
+    (a_file, "a link or a file"), (below_what_all_may_write, "everybody may write"),
+    pytest.param(anothers, "belongs to another user", marks=as_root),
+    pytest.param(below_anothers, "belongs to another user", marks=as_root),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expose", "told"), EXPOSED)
+async def test_nothing_is_made_or_loaded_where_somebody_else_may_write(
+    workshop: Workshop, expose: Callable[[Path], None], told: str
+) -> None:
+    workshop.folder.parent.mkdir()
+    expose(workshop.folder)
+    with pytest.raises(SandboxUnavailable, match=told) as refused:
+        await workshop.once()
+    assert refused.value.hint
+    assert workshop.runs() == []
+
+
+async def test_a_folder_that_others_may_only_read_is_closed_to_them(workshop: Workshop) -> None:
+    workshop.folder.mkdir(parents=True, mode=0o755)
+    await workshop.once()
+    assert workshop.folder.stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_umask_that_allows_all_opens_nothing(workshop: Workshop) -> None:
+    before = os.umask(0)
+    try:
+        made = await workshop.once()
+    finally:
+        os.umask(before)
+    for place in (workshop.folder.parent, workshop.folder, made.path, *workshop.folder.glob("*.json")):
+        assert place.stat().st_mode & 0o077 == 0
+
+
+async def test_a_cache_that_cannot_be_written_is_named(workshop: Workshop) -> None:
+    workshop.folder.parent.write_text("a file where a folder should be")
+    with pytest.raises(SandboxUnavailable, match="cache") as refused:
+        await workshop.once()
+    assert "writable" in refused.value.hint
+
+
+async def test_two_that_want_it_at_once_have_it_made_once_and_both_hear_of_it(workshop: Workshop) -> None:
+    component = workshop.component(until=str(workshop.go))
+    heard: list[list[str]] = [[], []]
+    made: list[Compiled] = []
+
+    async def want(lines: list[str]) -> None:
+        async def tell(line: str) -> None:
+            lines.append(line)
+            if all(" 0 of" not in lines[-1] for lines in heard if lines) and all(heard):
+                workshop.go.touch()
+
+        made.append(await CompiledFiles(workshop.folder, MODULE).once(component, tell))
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for lines in heard:
+                tasks.start_soon(want, lines)
+    assert len(workshop.runs()) == 1
+    assert made[0] == made[1]
+    assert all(
+        re.fullmatch(r"preparing Python for this machine, once: \d+ of about \d+ s", line)
+        for line in chain(*heard)
+    )
+
+
+ONE_OF_TWO = """
+import sys, anyio
+from pathlib import Path
+from alita_mcp.sandbox.wasm.compiled import CompiledFiles
+from alita_mcp.sandbox.wasm.component import Component
+
+async def silent(line):
+    pass
+
+async def main():
+    files = CompiledFiles(Path(sys.argv[1]), "tests.sandbox.wasm.fake_compiler")
+    print((await files.once(Component(path=Path(sys.argv[2]), sha256="c" * 64), silent)).path)
+
+anyio.run(main)
+"""
+
+
+def other_process(workshop: Workshop, component: Component) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", ONE_OF_TWO, str(workshop.folder), str(component.path)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+async def test_two_processes_at_once_do_it_once(workshop: Workshop) -> None:
+    component = workshop.component(until=str(workshop.go))
+    with other_process(workshop, component) as one, other_process(workshop, component) as two:
+        await workshop.started()
+        workshop.go.touch()
+        paths = {one.communicate(timeout=PATIENCE_S)[0], two.communicate(timeout=PATIENCE_S)[0]}
+    assert len(paths) == 1
+    assert len(workshop.runs()) == 1
+
+
+async def test_a_killed_process_takes_its_compiler_with_it_and_leaves_no_lock(workshop: Workshop) -> None:
+    component = workshop.component(until=str(workshop.go))
+    with other_process(workshop, component) as one:
+        compiler = await workshop.started()
+        half = workshop.folder / f"{wanted(component).name}-{'0' * 16}.partial"
+        half.write_bytes(b"half")
+        one.kill()
+    with anyio.fail_after(PATIENCE_S):
+        while alive(compiler):  # noqa: ASYNC110 - another process ends
+            await anyio.sleep(0.02)
+    await workshop.once()
+    assert len(workshop.runs()) == 2
+    assert workshop.left() == {".cwasm", ".json", ".lock"}
+
+
+async def test_a_killed_compiler_is_said_and_the_next_call_tries_again(workshop: Workshop) -> None:
+    with pytest.raises(SandboxUnavailable, match=r"its process was ended \(-9\)") as failed:
+        await workshop.once(ends="killed")
+    assert "500 MB of memory" in failed.value.hint
+    assert workshop.left() == {".lock"}
+    assert (await workshop.once()).path.exists()
+
+
+async def test_a_disk_without_room_is_said_and_leaves_no_half_file(workshop: Workshop) -> None:
+    with pytest.raises(SandboxUnavailable, match="File too large") as failed:
+        await workshop.once(room=5_000)
+    assert "100 MB on the disk" in failed.value.hint
+    assert workshop.left() == {".lock"}
+    assert (await workshop.once()).path.exists()
+
+
+async def test_a_disk_that_is_known_to_be_full_costs_no_compile(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "NEEDED_BYTES", 1 << 60)
+    with pytest.raises(SandboxUnavailable, match="MB left"):
+        await workshop.once()
+    assert workshop.runs() == []
+
+
+async def test_a_compiler_that_does_not_end_is_ended(workshop: Workshop) -> None:
+    with pytest.raises(SandboxUnavailable, match=r"took more than 1\.5 s"):
+        await workshop.once(CompiledFiles(workshop.folder, MODULE, most_seconds=1.5), until=str(workshop.go))
+    assert not any(psutil.pid_exists(process) for process, _niceness in workshop.runs())
+    assert workshop.left() == {".lock"}
+
+
+async def test_whoever_waits_for_another_process_does_not_wait_for_ever(workshop: Workshop) -> None:
+    component = workshop.component(until=str(workshop.go))
+    with other_process(workshop, component) as one:
+        await workshop.started()
+        with pytest.raises(SandboxUnavailable, match="Another process"):
+            await CompiledFiles(workshop.folder, MODULE, most_seconds=0.3).once(component, workshop.tell)
+        workshop.go.touch()
+        one.communicate(timeout=PATIENCE_S)
+    assert len(workshop.runs()) == 1
+
+
+async def test_a_cancelled_caller_ends_the_compiler(workshop: Workshop) -> None:
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            component = workshop.component(until=str(workshop.go))
+            tasks.start_soon(workshop.files.once, component, workshop.tell)
+            compiler = await workshop.started()
+            tasks.cancel_scope.cancel()
+    assert not alive(compiler)
+    assert workshop.left() == {".lock"}
+    assert (await workshop.once()).path.exists()
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"says": {"engine": "1.0.0"}}, "The compiler used 1.0.0"),
+        ({"says": {"settings": "none"}}, "The compiler used .* \\(none\\)"),
+        ({"answer": "[]"}, "answered"),
+        ({"answer": "no JSON"}, "answered"),
+        ({"says": {"base_bytes": -1}}, "answered"),
+        ({"says": {"sha256": "0" * 64}}, "not what its compiler wrote"),
+    ],
+)
+async def test_what_the_compiler_says_must_fit_what_was_wanted(
+    workshop: Workshop, how: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(SandboxUnavailable, match=told):
+        await workshop.once(**how)
+    assert (await workshop.once()).path.exists()
+    assert len(list(workshop.folder.glob("*.cwasm"))) == 1
+
+
+async def test_the_compiler_steps_back_behind_others(workshop: Workshop) -> None:
+    await workshop.once()
+    assert workshop.runs()[0][1] == min(19, os.nice(0) + NICENESS)
+
+
+async def test_files_that_nobody_used_for_a_month_are_removed_when_another_is_made(
+    workshop: Workshop,
+) -> None:
+    made = await workshop.once()
+    kept, old = "a" * 32, "b" * 32
+    for name in (kept, old):
+        for path in (workshop.folder / f"{name}.json", workshop.folder / f"{name}-{'0' * 16}.cwasm"):
+            path.write_bytes(b"of another engine")
+            os.utime(path, (made.path.stat().st_mtime - LONG_AGO,) * 2)
+    os.utime(workshop.folder / f"{kept}.json")
+    (workshop.folder / "notes.txt").write_text("a person's")
+    os.utime(workshop.folder / "notes.txt", (0, 0))
+    made.path.unlink()
+    again = await workshop.once()
+    left = {path.name for path in workshop.folder.iterdir()} - {"compile.lock"}
+    mine = {again.path.name, f"{again.record.wanted.name}.json", "notes.txt"}
+    assert left == mine | {f"{kept}.json", f"{kept}-{'0' * 16}.cwasm"}
+
+
+class Read(type(Path())):  # type: ignore[misc]
+    """A file over which, as on Windows, nothing can be renamed while it is read: here, the first three times."""
+
+    tries = 0
+
+    def replace(self, target: Any) -> Path:
+        Read.tries += 1
+        if Read.tries <= 3:
+            raise PermissionError(
+                13, "The process cannot access the file because it is being used", str(target)
+            )
+        return Path(super().replace(target))
+
+
+def test_a_record_that_somebody_reads_on_windows_is_replaced_a_moment_later(tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("new", "utf-8")
+    (tmp_path / "old").write_text("old", "utf-8")
+    compiled._replace(Read(tmp_path / "new"), tmp_path / "old")
+    assert (tmp_path / "old").read_text("utf-8") == "new"
+
+
+async def test_use_keeps_a_file(workshop: Workshop) -> None:
+    made = await workshop.once()
+    record = workshop.folder / f"{made.record.wanted.name}.json"
+    os.utime(record, (0, 0))
+    assert made.is_as_checked()
+    assert record.stat().st_mtime > 0
+    os.utime(record, (0, 0))
+    assert await workshop.files.find(workshop.component()) == made
+    assert record.stat().st_mtime > 0
+
+
+async def test_it_is_due_until_it_is_made_or_another_sandbox_was_chosen(workshop: Workshop) -> None:
+    component = workshop.component()
+    assert workshop.files.is_due(component)
+    workshop.files.note_unneeded(component)
+    assert not workshop.files.is_due(component)
+    marker = next(workshop.folder.glob("*.unneeded"))
+    os.utime(marker, (0, 0))
+    assert workshop.files.is_due(component)
+    await workshop.once()
+    assert not workshop.files.is_due(component)
+    assert not marker.exists()
+
+
+def test_a_server_names_the_engine_without_loading_it() -> None:
+    program = "import sys, alita_mcp.sandbox.wasm.sandbox; print('wasmtime' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert ran.stdout == "False\n"
+
+
+def test_a_component_that_is_not_what_its_record_says_is_not_compiled(tmp_path: Path) -> None:
+    wrong, target = tmp_path / "python.wasm", tmp_path / "made"
+    wrong.write_bytes(b"\0asm")
+    words = [sys.executable, "-c", f"from {compiling.MODULE} import main; main()"]
+    told = [str(wrong), "0" * 64, str(target), str(tmp_path / "now")]
+    ours, its = os.pipe()[::-1]
+    with subprocess.Popen([*words, *told], stdin=its, stderr=subprocess.PIPE, text=True) as compiler:
+        assert "not the file that its record describes" in compiler.communicate(timeout=PATIENCE_S)[1]
+    os.close(its)
+    os.close(ours)
+    assert compiler.returncode == 1
+    assert not target.exists()

@@ -1,0 +1,194 @@
+"""The first call on a machine waits for what is done once there, and hears how far it is; a server begins early."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import platformdirs
+import pytest
+
+from alita_mcp.app import app as app_module
+from alita_mcp.app import open_app
+from alita_mcp.app.preparing import prepare_early
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.wasm.compiled import CompiledFiles
+from alita_mcp.sandbox.wasm.compiling import MODULE
+from alita_mcp.sandbox.wasm.component import Component, find_component
+from alita_mcp.server.admission import admit
+from alita_mcp.server.build import build_server
+from alita_mcp.settings import Settings
+from tests.sandbox.wasm import slow_to_prepare
+from tests.server.in_memory import PATIENCE_S, connected, text_of
+from tests.server.processes import ENTRY, environment, gone, started
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="the fake compiler uses POSIX limits"),
+]
+LINE = re.compile(r"preparing Python for this machine, once: (\d+) of about (\d+) s")
+
+
+class Heard:
+    """What a client heard of its call; the compiler goes on once it was told of a second that passed."""
+
+    def __init__(self, go: Path) -> None:
+        self._go = go
+        self.steps: list[float] = []
+        self.lines: list[str] = []
+
+    async def take(self, progress: float, _total: float | None, message: str | None) -> None:
+        self.steps.append(progress)
+        self.lines.append(message or "")
+        if (told := LINE.fullmatch(self.lines[-1])) and int(told[1]):
+            self._go.touch()
+
+
+@pytest.fixture
+def slow(settings: Settings, tmp_path: Path) -> Settings:
+    slow_to_prepare.set_up(tmp_path / "slow", json.dumps({"until": str(tmp_path / "go")}))
+    return settings.model_copy(update={"sandbox": slow_to_prepare.NAME})
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Heard:
+    return Heard(tmp_path / "go")
+
+
+@asynccontextmanager
+async def client_of(settings: Settings, era: str) -> AsyncIterator[object]:
+    server = build_server(settings, open_app=partial(open_app, settings, admit=admit))
+    async with connected(server, era) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("calculate", {"expression": "6 * 7"}),
+        ("run_tool", {"name": "calculate", "arguments": {"expression": "6 * 7"}}),
+        (
+            "synthesize_tool",
+            {
+                "name": "answer", "description": "Gives the answer to everything that was ever asked.",
+                "code": "def answer() -> int:\n    return 42\n",
+                "tests": [{"arguments": {}, "expected": 42}] * 3,
+            },
+        ),
+    ],
+)  # fmt: skip
+async def test_a_call_that_comes_first_waits_and_hears_how_far_it_is(
+    slow: Settings, heard: Heard, era: str, tool: str, arguments: dict[str, object]
+) -> None:
+    async with client_of(slow, era) as client:
+        result = await client.call_tool(tool, arguments, progress_callback=heard.take)
+        assert [line for line in heard.lines if LINE.fullmatch(line)], text_of(result)
+        assert heard.steps == sorted(set(heard.steps))
+        heard.lines.clear()
+        await client.call_tool("calculate", {"expression": "7 * 6"}, progress_callback=heard.take)
+        assert not [line for line in heard.lines if LINE.fullmatch(line)]
+
+
+async def test_a_failed_preparation_is_the_answer_and_is_tried_again(
+    slow: Settings, heard: Heard, tmp_path: Path
+) -> None:
+    slow_to_prepare.set_up(tmp_path / "slow", json.dumps({"ends": "killed"}))
+    async with client_of(slow, "legacy") as client:
+        refused = await client.call_tool("calculate", {"expression": "6 * 7"})
+        assert refused.is_error
+        assert "could not be prepared" in text_of(refused)
+        slow_to_prepare.set_up(tmp_path / "slow", "{}")
+        again = await client.call_tool("calculate", {"expression": "6 * 7"})
+        assert "could not be prepared" not in text_of(again)
+
+
+async def early(setting: str, settings: Settings, files: CompiledFiles) -> LazySandbox:
+    sandbox = LazySandbox(settings)
+    with anyio.fail_after(PATIENCE_S):
+        await prepare_early(settings.model_copy(update={"sandbox": setting}), sandbox, files)
+    await sandbox.aclose()
+    return sandbox
+
+
+@pytest.mark.parametrize("setting", ["auto", "wasm"])
+async def test_a_server_has_the_sandbox_prepared_before_it_is_asked(
+    setting: str, slow: Settings, tmp_path: Path
+) -> None:
+    (tmp_path / "go").touch()
+    files = CompiledFiles(tmp_path / "compiled")
+    assert (await early(setting, slow, files)).kind == "slow"
+    assert not files.is_due(find_component())
+    assert (await early(setting, slow, files)).kind == "unchosen"
+
+
+async def test_a_server_that_is_told_of_another_sandbox_prepares_nothing(
+    slow: Settings, tmp_path: Path
+) -> None:
+    files = CompiledFiles(tmp_path / "compiled")
+    for setting in ("docker", "bubblewrap", slow_to_prepare.NAME):
+        assert (await early(setting, slow, files)).kind == "unchosen"
+    assert files.is_due(find_component())
+
+
+async def test_an_early_preparation_that_fails_ends_nothing(slow: Settings, tmp_path: Path) -> None:
+    slow_to_prepare.set_up(tmp_path / "slow", json.dumps({"ends": "killed"}))
+    sandbox = await early("auto", slow, CompiledFiles(tmp_path / "compiled"))
+    assert sandbox.kind == "unchosen"
+    with pytest.raises(SandboxError):
+        await sandbox.chosen()
+
+
+class Unreadable(CompiledFiles):
+    def is_due(self, component: Component) -> bool:
+        raise PermissionError(f"nobody may look for {component.path}")
+
+
+async def test_an_early_preparation_that_breaks_ends_nothing(slow: Settings, tmp_path: Path) -> None:
+    assert (await early("auto", slow, Unreadable(tmp_path / "compiled"))).kind == "unchosen"
+
+
+async def test_a_search_does_not_wait_for_the_preparation(
+    slow: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(app_module, "LEARNS_KIND_WITHIN_S", 0.1)
+    async with client_of(slow, "legacy") as client:
+        found = await client.call_tool(
+            "search_capabilities", {"query": "read a text file from the workspace"}
+        )
+        assert not found.is_error
+    assert not (tmp_path / "go").exists()
+
+
+@pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="XDG_CACHE_HOME names the folder for caches on Linux")
+@pytest.mark.parametrize("killed", [False, True])
+async def test_a_new_server_compiles_unasked_and_takes_its_compiler_with_it(
+    tmp_path: Path, *, killed: bool
+) -> None:
+    cache = tmp_path / "cache" / "alita-mcp"
+    cache.mkdir(parents=True)
+    (cache / "components").symlink_to(Path(platformdirs.user_cache_dir("alita-mcp")) / "components")
+    fresh = environment(home=tmp_path / "home", sandbox="wasm") | {"XDG_CACHE_HOME": str(cache.parent)}
+    async with started(ENTRY, fresh, tmp_path) as peer:
+        await peer.initialize()
+        with anyio.fail_after(PATIENCE_S):
+            while not (cache / "compiled" / "compiling.now").exists():  # noqa: ASYNC110 - another process makes it
+                await anyio.sleep(0.02)
+        everything = peer.descendants()
+        assert any(MODULE in word for process in everything for word in process.cmdline())
+        if killed:
+            peer.process.kill()
+        else:
+            await peer.end_input()
+        await peer.ended()
+        await gone(everything)
+        assert "Traceback" not in peer.stderr
+    assert not list((cache / "compiled").glob("*.json"))
