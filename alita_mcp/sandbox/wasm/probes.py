@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import SandboxError
@@ -49,10 +50,11 @@ def probe(path, folder):
         found.append(Path(path).read_text())
     except OSError:
         pass
-    try:
-        found.append(os.listdir(folder))
-    except OSError:
-        pass
+    for place in (folder, "/", "/tmp", "/dev"):
+        try:
+            found += sorted(set(os.listdir(place)) - {"dev", "tmp", "null"})
+        except OSError:
+            pass
     try:
         open(path + ".probe", "w").write("x")
         found.append("written")
@@ -80,7 +82,7 @@ _SHORT = Limits(wall_seconds=0.2, cpu_seconds=0.2)
 
 async def probe_report(kind: str, run: Run) -> ProbeReport:
     """Runs every attempt; one that cannot be run at all counts as not held."""
-    here = {"path": __file__, "folder": "/"}
+    here = {"path": __file__, "folder": str(Path(__file__).parent)}
     attempts: list[tuple[str, str, dict[str, Any], Limits, Judge]] = [
         ("starts", _STARTS, {}, Limits(), lambda result: result.value == 42),
         ("network refused", _NETWORK, {}, Limits(), lambda result: result.ok and result.value == []),

@@ -21,16 +21,20 @@ ABSENT = {
     "test_libraries_that_would_start_threads_are_asked_not_to": "no threads",
     "test_hundreds_of_calls_leave_no_process": "no processes",
     "test_too_few_processes_for_the_sandbox_itself_are_refused": "no processes",
+    "test_running_clocks_and_times_of_files_move_with_it": "no file of a kernel to ask",
     "test_it_says_what_code_can_do_in_it": "`tests/sandbox/wasm` has the words for it",
 }
 """Claims about what does not exist here."""
-ABSENT_LIMITS = {"open_files", "shared_memory", "forks", "programs"}
-COMING = {
-    "test_running_clocks_and_times_of_files_move_with_it": "scratch",
-    "test_calls_of_one_tool_share_a_worker_and_nothing_else": "scratch",
-    "test_a_fresh_call_has_a_worker_of_its_own": "scratch",
-    "test_questions_are_answered_refused_and_counted": "counted questions",
+ABSENT_LIMITS = {
+    "open_files": "no descriptors of the machine to count",
+    "shared_memory": "no memory to share",
+    "forks": "no processes",
+    "programs": "no processes",
+    "file_size": "one file may fill the scratch, whose limit is named",
+    "scratch_bytes": "buffers are larger than what it writes, and nothing closes its files",
 }
+"""Limits that bite otherwise or bound nothing here."""
+COMING = {"test_questions_are_answered_refused_and_counted": "questions are not counted in the worker yet"}
 
 
 class WasmFixtures:
@@ -38,11 +42,10 @@ class WasmFixtures:
     def what_exists(self, request: pytest.FixtureRequest) -> None:
         name = request.node.originalname
         limit = request.node.callspec.params.get("limit", "") if hasattr(request.node, "callspec") else ""
-        if name in ABSENT or limit in ABSENT_LIMITS:
-            pytest.skip(ABSENT.get(name, "no processes, no descriptors and no memory to share"))
-        if name in COMING or limit in {"file_size", "scratch_bytes", "scratch_files"}:
-            reason = COMING.get(name, "scratch")
-            request.node.add_marker(pytest.mark.xfail(reason=f"needs {reason}", strict=False))
+        if reason := ABSENT.get(name) or ABSENT_LIMITS.get(limit):
+            pytest.skip(reason)
+        if name in COMING:
+            request.node.add_marker(pytest.mark.xfail(reason=COMING[name], strict=False))
 
     @pytest.fixture
     def warm_workers(self) -> None:

@@ -21,7 +21,7 @@ SURROUNDINGS = """
 import os, sys, glob, platform, socket
 def f():
     seen = {"environment": dict(os.environ), "argv": sys.argv, "path": sys.path, "files": [], "open": []}
-    for place in ("/", ".", "..", "/proc/self", "/python", "/etc", "C:/", "/dev"):
+    for place in ("/", ".", "..", "/proc/self", "/python", "/etc", "C:/", "/dev", "/tmp", "/home", "/root"):
         try:
             seen["files"] += os.listdir(place)
         except OSError:
@@ -34,6 +34,8 @@ def f():
             pass
     return seen
 """
+OWN = ["dev", "tmp", "dev", "tmp", "null"]
+"""What lies at the root, where the tool is, and below `/dev`: nothing but the scratch folder in its memory."""
 SPOILS = """
 import builtins, os, sys, json, random
 count = 0
@@ -94,7 +96,7 @@ def answers(arena: Arena, answer: str, **words: Any) -> RunResult:
 
 def test_nothing_of_the_machine_is_seen_from_inside(arena: Arena) -> None:
     result = arena.run(Job(code=SURROUNDINGS, function="f", arguments={}))
-    assert result.value == {"environment": {}, "argv": [], "path": [], "files": [], "open": [0, 1, 2]}
+    assert result.value == {"environment": {}, "argv": [], "path": [], "files": OWN, "open": [0, 1, 2]}
 
 
 @pytest.mark.parametrize("how", ["return", "trap", "exit", "flood", "loop", "memory", "forge"])

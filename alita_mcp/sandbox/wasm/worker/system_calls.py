@@ -11,7 +11,7 @@ import os
 import struct
 
 # name: (x86_64, aarch64); None where the architecture has no such call
-_ALLOWED: dict[str, tuple[int | None, int]] = {
+_ALLOWED: dict[str, tuple[int, int | None]] = {
     "futex": (202, 98), "write": (1, 64), "read": (0, 63), "munmap": (11, 215), "clock_gettime": (228, 113),
     "madvise": (28, 233), "brk": (12, 214), "mremap": (25, 216), "writev": (20, 66), "readv": (19, 65),
     "close": (3, 57), "rt_sigaction": (13, 134), "rt_sigprocmask": (14, 135), "rt_sigreturn": (15, 139),
@@ -20,8 +20,8 @@ _ALLOWED: dict[str, tuple[int | None, int]] = {
     "gettimeofday": (96, 169), "restart_syscall": (219, 128), "getrandom": (318, 278), "gettid": (186, 178),
     "getpid": (39, 172), "set_robust_list": (273, 99), "set_tid_address": (218, 96), "rseq": (334, 293),
     "membarrier": (324, 283), "exit": (60, 93), "exit_group": (231, 94), "epoll_create1": (291, 20),
-    "epoll_ctl": (233, 21), "epoll_pwait": (281, 22), "epoll_wait": (232, 22), "eventfd2": (290, 19),
-    "poll": (7, 73), "ppoll": (271, 73), "socketpair": (53, 199),
+    "epoll_ctl": (233, 21), "epoll_pwait": (281, 22), "epoll_wait": (232, None), "eventfd2": (290, 19),
+    "poll": (7, None), "ppoll": (271, 73), "socketpair": (53, 199),
 }  # fmt: skip
 _CLONE, _MMAP, _MPROTECT, _PRCTL, _TGKILL = (56, 220), (9, 222), (10, 226), (157, 167), (234, 131)
 _FCNTL = (72, 25)
