@@ -169,7 +169,8 @@ def given_away(made: Compiled) -> None:
 
 
 FORGERIES = [
-    other_content, cut_short, linked_elsewhere, with_a_second_name, in_a_folder_elsewhere, writable_by_others, a_pipe, gone, garbage,
+    other_content, cut_short, linked_elsewhere, with_a_second_name, in_a_folder_elsewhere, writable_by_others,
+    a_pipe, gone, garbage,
     record_writable_by_others, pytest.param(given_away, marks=as_root),
     pytest.param(with_record(sha256="0" * 64), id="another digest"),
     pytest.param(with_record(base_bytes=1 << 40), id="an instance that takes all memory"),
