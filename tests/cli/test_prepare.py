@@ -12,6 +12,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+from alita_mcp.cli.preparing import embedded, embedded_line
+from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from tests.cli.conftest import PATIENCE_S, Alita
 from tests.sandbox.wasm import slow_to_prepare
 
@@ -108,3 +110,16 @@ def test_a_demo_on_a_fresh_machine_prepares_it_once_and_says_so(fresh: dict[str,
     assert again.returncode == 0, again.stdout + again.stderr
     assert "preparing" not in again.stderr
     assert again.stdout.endswith("nothing is left behind.\n")
+
+
+async def test_what_there_is_is_told_in_a_line(tmp_path: Path) -> None:
+    files = CompiledFiles(tmp_path / "compiled")
+    found = await embedded(files)
+    assert found["compiled"] is False
+    assert found["folder"] == str(files.folder)
+    assert "not compiled yet (component " in embedded_line(found)
+    assert "`alita prepare` does it" in embedded_line(found)
+    files.folder.chmod(0o777)
+    exposed = embedded_line(await embedded(files))
+    assert exposed.startswith("✗ embedded Python: ")
+    assert "others may write it" in exposed

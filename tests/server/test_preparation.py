@@ -15,7 +15,6 @@ import anyio
 import platformdirs
 import pytest
 
-from alita_mcp.app import app as app_module
 from alita_mcp.app import open_app
 from alita_mcp.app.preparing import prepare_early
 from alita_mcp.errors import SandboxError
@@ -155,10 +154,7 @@ async def test_an_early_preparation_that_breaks_ends_nothing(slow: Settings, tmp
     assert (await early("auto", slow, Unreadable(tmp_path / "compiled"))).kind == "unchosen"
 
 
-async def test_a_search_does_not_wait_for_the_preparation(
-    slow: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(app_module, "LEARNS_KIND_WITHIN_S", 0.1)
+async def test_a_search_does_not_wait_for_the_preparation(slow: Settings, tmp_path: Path) -> None:
     async with client_of(slow, "legacy") as client:
         found = await client.call_tool(
             "search_capabilities", {"query": "read a text file from the workspace"}

@@ -151,6 +151,11 @@ def of_other(**changes: str) -> Callable[[Compiled], None]:
     return change
 
 
+def in_a_folder_elsewhere(made: Compiled) -> None:
+    (made.path.parents[2] / "theirs").write_bytes(made.path.read_bytes())
+    with_record(file="../../theirs")(made)
+
+
 def garbage(made: Compiled) -> None:
     made.path.with_name(f"{made.record.wanted.name}.json").write_bytes(b"\xff{" * 9000)
 
@@ -164,11 +169,11 @@ def given_away(made: Compiled) -> None:
 
 
 FORGERIES = [
-    other_content, cut_short, linked_elsewhere, with_a_second_name, writable_by_others, a_pipe, gone, garbage,
+    other_content, cut_short, linked_elsewhere, with_a_second_name, in_a_folder_elsewhere, writable_by_others,
+    a_pipe, gone, garbage,
     record_writable_by_others, pytest.param(given_away, marks=as_root),
     pytest.param(with_record(sha256="0" * 64), id="another digest"),
     pytest.param(with_record(base_bytes=1 << 40), id="an instance that takes all memory"),
-    pytest.param(with_record(file="../../theirs"), id="a file elsewhere"),
     pytest.param(with_record(more=1), id="a field more"),
     pytest.param(of_other(engine="1.0.0"), id="another engine"),
     pytest.param(of_other(component="d" * 64), id="another component"),
