@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         peers,
         small_gets,
         timing,
+        work,
     )
 else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
     baselines = importlib.import_module(f"{__package__}.baselines")
@@ -49,11 +50,13 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     peers = importlib.import_module(f"{__package__}.peers")
     small_gets = importlib.import_module(f"{__package__}.small_gets")
     timing = importlib.import_module(f"{__package__}.timing")
+    work = importlib.import_module(f"{__package__}.work")
 
 KINDS = ("docker", "bubblewrap", "wasm")
-PARTS = ("seam", "crowd", "memory", "compute", "get", "stdio")
+PARTS = ("seam", "crowd", "memory", "start", "compute", "get", "stdio")
 DISTRIBUTIONS = ("alita-mcp-server", "mcp", "anyio", "docker", "wasmtime")
 LONG_CALLS = 10_000
+FIRST_CALLS = 6
 
 OpenSandbox = Callable[[str, Settings], Any]
 """An opened sandbox of a kind, as a context manager; raises SandboxUnavailable where there is none."""
@@ -144,6 +147,8 @@ async def measure(
             open_broker or small_gets.loopback_broker,
         )
         await run_parts.at_the_seam(result)
+        if "start" in wanted.parts:
+            await run_parts.starts(result)
         if "stdio" in wanted.parts:
             await run_parts.over_stdio(result)
     result["goals"] = [goal.as_json() for goal in goals.goals(result)]
@@ -184,6 +189,22 @@ class _Run:
                 opener = partial(self._open_sandbox, kind, self._settings)
                 bound = self._settings.max_workers
                 result[kind]["memory"] = await memory.measure(kind, opener, bound, _teller("memory"))
+
+    async def starts(self, result: dict[str, Any]) -> None:
+        """First calls in back ends of which nothing runs yet."""
+        from alita_mcp.sandbox.choose import load_sandbox
+
+        for kind in result["kinds"]:
+            _tell(f"start: first calls, {kind}")
+            sandbox = load_sandbox(kind, self._settings)
+            try:
+                found = await work.first_calls(sandbox, min(FIRST_CALLS, self._settings.max_workers - 1))
+                result[kind]["first_call"] = timing.spread(found)
+            except (SandboxError, timing.ContenderFailed) as failed:
+                result[kind]["first_call"] = {"missing": str(failed)}
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await sandbox.aclose()
 
     async def over_stdio(self, result: dict[str, Any]) -> None:
         """Whole calls of server processes."""

@@ -53,21 +53,18 @@ async def _measure(
         # the embedded sandbox gives the processes of its probe to the tools that come after it
         one = await anyio.to_thread.run_sync(workers, kind, before if kind == "wasm" else probed)
         tell(f"{kind}: memory of {bound} workers")
-        first = await _warm(sandbox, bound)
+        await _warm(sandbox, bound)
         full = await anyio.to_thread.run_sync(workers, kind, before)
-    started = first[bound // 2 :]  # the ones before may have found a process that waited
-    return {"idle_worker": one, "pool": {"bound": bound, **full}, "first_call": timing.spread(started)}
+    return {"idle_worker": one, "pool": {"bound": bound, **full}}
 
 
-async def _warm(sandbox: Sandbox, workers: int) -> list[float]:
-    """Calls that many tools, each twice, so that each has a worker that was used before; seconds of the first calls."""
-    first = []
+async def _warm(sandbox: Sandbox, workers: int) -> None:
+    """Calls that many tools, each twice, so that each has a worker that was used before."""
     for version in range(1, workers + 1):
         call = work.at_the_seam(sandbox, version)
-        first.append(await call())
+        await call()
         await call()
     await anyio.sleep(IDLE_S)
-    return first
 
 
 class Present(NamedTuple):

@@ -162,6 +162,18 @@ async def test_wrong_answers_are_never_counted(settings: Settings) -> None:
     assert "answered -1" in calls.table(result)
 
 
+async def test_first_calls_are_those_of_different_tools_after_one_more() -> None:
+    codes: list[str] = []
+
+    def answer(job: Job) -> RunResult:
+        codes.append(job.code)
+        return adds(job)
+
+    found = await work.first_calls(ScriptedSandbox(answer), 3)
+    assert len(found) == 3
+    assert len(set(codes)) == len(codes) == 4
+
+
 async def test_a_back_end_that_is_not_here_is_named_with_the_reason(settings: Settings) -> None:
     plan = calls.Plan(rounds=1, parts=())
     with anyio.fail_after(60):
