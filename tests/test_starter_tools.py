@@ -111,22 +111,6 @@ async def test_every_gate_passes_again(folder: Path, sandbox: Sandbox) -> None:
     assert {"static", "examples", "determinism"} <= set(stages)
 
 
-async def test_the_embedded_interpreter_refuses_those_that_ask_for_grants(settings: Settings) -> None:
-    async def on_stage(_stage: str) -> None:
-        return None
-
-    box = WasmSandbox(settings)
-    try:
-        for name in ASKING:
-            with anyio.fail_after(LONG_S):
-                verdict = await verify((await read_tool(name)).draft, box, on_stage, read_tool)
-            failure = verdict.report.failure
-            assert failure is not None
-            assert (failure.stage, "Docker or bubblewrap" in failure.message) == ("environment", True)
-    finally:
-        await box.aclose()
-
-
 @pytest.mark.parametrize("folder", VERSIONS, ids=named)
 def test_a_starter_tool_is_worth_starting_with(folder: Path) -> None:
     stored = stored_in(folder)

@@ -85,15 +85,11 @@ class Catalogue:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
-            for statement in (
-                *ADDED_TABLES,
-                *(() if decisions else DECIDED_BEFORE),
-                *TOUCHED,
-                *LISTING,
-                *WITHOUT_MONTY,
-            ):
+            for statement in (*ADDED_TABLES, *(() if decisions else DECIDED_BEFORE), *TOUCHED, *LISTING):
                 db.execute(statement)
             prepare(db)
+            for statement in WITHOUT_MONTY:
+                db.execute(statement)
 
     def close(self) -> None:
         """Closes the file; safe to call twice."""

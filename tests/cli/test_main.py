@@ -209,3 +209,13 @@ def test_bench_lists_what_there_is_and_passes_words_on(alita: Alita) -> None:
     helped = alita("bench", "synthesis", "--help")
     assert helped.status == 0
     assert "alita bench synthesis" in helped.out
+
+
+def test_a_sandbox_that_is_gone_is_answered_with_what_to_write_instead(
+    alita: Alita, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALITA_SANDBOX", "monty")
+    said = alita("list")
+    assert said.status == 2
+    assert "monty is gone: write ALITA_SANDBOX=wasm" in said.err
+    assert "auto" in said.err

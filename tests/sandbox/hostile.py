@@ -27,7 +27,7 @@ class Hostile(NamedTuple):
     """Whether the module breaks its own later calls while it is imported, so that another tool is called after it."""
     grants: Grants = Grants()
     embedded: Expected | None = None
-    """What may come of it in an interpreter without any authority, where that is not refused or failed either."""
+    """What else may come of it where there is no process, no file and no descriptor of a system."""
 
 
 def ends(*statuses: str) -> Expected:

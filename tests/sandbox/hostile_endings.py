@@ -100,6 +100,7 @@ def f():
     return 1
 """,
         ends("crashed"),
+        embedded=gives(lambda v: v == 1),
     ),
     Hostile(
         "closes_everything_and_waits",
@@ -120,6 +121,7 @@ def f():
     return 1
 """,
         ends("crashed", "load_failed"),
+        embedded=gives(lambda v: v == 1),
     ),
     Hostile(
         "exits_at_import",

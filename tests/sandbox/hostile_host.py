@@ -187,6 +187,7 @@ def f():
     return text
 """,
         gives(lambda text: text.startswith("tooltool")),
+        embedded=gives(lambda text: text == "(none)(none)"),
     ),
     Hostile(
         "more_cpu_than_its_share",

@@ -279,5 +279,6 @@ def f():
         path for path in sys.path if 'packages' in path or path in ('', '.')]
 """,
         gives(lambda v: v == [False]),
+        embedded=gives(lambda v: v[1:] == []),
     ),
 )

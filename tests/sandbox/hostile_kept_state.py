@@ -391,6 +391,7 @@ def f():
 """,
         gives(lambda n: 100 < n < 300),
         times=3,
+        embedded=gives(lambda n: n < 300),
     ),
     Hostile(
         "expected_values_searched",
@@ -437,5 +438,6 @@ def f():
 """,
         gives(lambda v: v[0] == "tool" and v[2] == ["tool"] and "PYTEST" not in str(v[1])),
         times=2,
+        embedded=gives(lambda v: v[:3] == ["(none)", [], []]),
     ),
 )

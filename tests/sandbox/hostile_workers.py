@@ -281,6 +281,7 @@ def f():
         ends("crashed", "error", "timeout"),
         {},
         BRIEF,
+        embedded=gives(lambda v: v == 5),
     ),
     Hostile(
         "every_socket_drained",

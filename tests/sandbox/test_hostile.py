@@ -39,6 +39,9 @@ from tests.sandbox.owners import owners_below
 
 pytestmark = pytest.mark.no_cover
 
+BRIEF_S = 5
+"""Enough for what ends at all; programs that compute for ever end by time as well."""
+
 CONFINED: dict[str, Callable[[Settings], Sandbox]] = {
     "docker": DockerSandbox,
     "bubblewrap": BubblewrapSandbox,

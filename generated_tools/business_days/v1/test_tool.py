@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'start': '2024-02-26', 'end': '2024-03-01'}
@@ -82,20 +78,17 @@ def test_example_8():
 
 def test_example_9_raises_ValueError():
     arguments = {'start': '2023-02-29', 'end': '2023-03-01'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_10_raises_ValueError():
     arguments = {'start': '1 May 2024', 'end': '2024-05-02'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_11_raises_ValueError():
     arguments = {'start': '2024-05-01', 'end': '2024-05-02', 'holidays': ['05/01/2024']}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

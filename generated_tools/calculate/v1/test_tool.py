@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'expression': '(0.1 + 0.2) * 3'}
@@ -82,58 +78,50 @@ def test_example_8():
 
 def test_example_9_raises_ZeroDivisionError():
     arguments = {'expression': '1 / (2 - 2)'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ZeroDivisionError):
         call(**arguments)
-    assert 'ZeroDivisionError' in names_of(caught.value)
 
 
 def test_example_10_raises_ValueError():
     arguments = {'expression': '2 * (3 + 4'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_11_raises_ValueError():
     arguments = {'expression': "__import__('os')"}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_12_raises_ValueError():
     arguments = {'expression': ''}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_13_raises_ValueError():
     arguments = {'expression': '9**9**9'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_14_raises_ValueError():
     arguments = {'expression': '((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_15_raises_ValueError():
     arguments = {'expression': '1', 'decimals': -1}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_16_raises_ValueError():
     arguments = {'expression': '9e3999 * 10'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_17_check():
@@ -144,23 +132,20 @@ def test_example_17_check():
 
 def test_example_18_raises_ValueError():
     arguments = {'expression': '1e3999 * 10'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_19_raises_ValueError():
     arguments = {'expression': '2**0.5'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_20_raises_ValueError():
     arguments = {'expression': '1**100001'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_21():
@@ -171,9 +156,8 @@ def test_example_21():
 
 def test_example_22_raises_ValueError():
     arguments = {'expression': '10**4001'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_23():
@@ -208,9 +192,8 @@ def test_example_27():
 
 def test_example_28_raises_ZeroDivisionError():
     arguments = {'expression': '5 % 0'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ZeroDivisionError):
         call(**arguments)
-    assert 'ZeroDivisionError' in names_of(caught.value)
 
 
 def test_example_29():
@@ -221,9 +204,8 @@ def test_example_29():
 
 def test_example_30_raises_ValueError():
     arguments = {'expression': '(((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((7)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_31():
@@ -234,37 +216,32 @@ def test_example_31():
 
 def test_example_32_raises_ValueError():
     arguments = {'expression': '1', 'decimals': 201}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_33_raises_ValueError():
     arguments = {'expression': ')'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_34_raises_ValueError():
     arguments = {'expression': '1 2'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_35_raises_ValueError():
     arguments = {'expression': '.'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_36_raises_ValueError():
     arguments = {'expression': '1e4001'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_37():
@@ -299,6 +276,5 @@ def test_example_41():
 
 def test_example_42_raises_ValueError():
     arguments = {'expression': '2 +'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

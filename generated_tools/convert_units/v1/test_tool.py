@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'value': 26.2, 'from_unit': 'miles', 'to_unit': 'km'}
@@ -100,37 +96,32 @@ def test_example_11():
 
 def test_example_12_raises_ValueError():
     arguments = {'value': 1, 'from_unit': 'kg', 'to_unit': 'm'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_13_raises_ValueError():
     arguments = {'value': 1, 'from_unit': 'Mb', 'to_unit': 'MB'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_14_raises_ValueError():
     arguments = {'value': 1, 'from_unit': 'furlong', 'to_unit': 'm'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_15_raises_ValueError():
     arguments = {'value': -300, 'from_unit': 'C', 'to_unit': 'K'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_16_raises_ValueError():
     arguments = {'value': 1e+308, 'from_unit': 'km', 'to_unit': 'nm'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_17():
@@ -165,9 +156,8 @@ def test_example_21():
 
 def test_example_22_raises_ValueError():
     arguments = {'value': -273.16, 'from_unit': 'C', 'to_unit': 'K'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_23():
@@ -214,16 +204,14 @@ def test_example_29():
 
 def test_example_30_raises_ValueError():
     arguments = {'value': 1, 'from_unit': 'Gb', 'to_unit': 'MB'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_31_raises_ValueError():
     arguments = {'value': 1, 'from_unit': ' Tb ', 'to_unit': 'MB'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_32():

@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'text': 'city,month,amount\n'
@@ -252,16 +248,14 @@ def test_example_17_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'select': ['town']}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_18_raises_ValueError():
     arguments = {'text': ''}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_19_raises_ValueError():
@@ -272,23 +266,20 @@ def test_example_19_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'rows': [{'a': '1'}]}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_20_raises_ValueError():
     arguments = {'text': 'a,b\n1\n'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_21_raises_ValueError():
     arguments = {'text': 'a,b\n"1,2\n'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_22_raises_ValueError():
@@ -299,9 +290,8 @@ def test_example_22_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'aggregates': [{'function': 'sum', 'column': 'city'}]}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_23_raises_ValueError():
@@ -312,9 +302,8 @@ def test_example_23_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'aggregates': [{'function': 'count'}, {'function': 'count'}]}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_24_raises_ValueError():
@@ -325,9 +314,8 @@ def test_example_24_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'where': [{'column': 'city', 'test': '='}]}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_25_raises_ValueError():
@@ -338,6 +326,5 @@ def test_example_25_raises_ValueError():
              'Paris,2026-02,\n'
              'Rome,2026-02,100\n',
      'limit': -1}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'text': 'name,qty\n"Smith, ""Jo""","2\n3"\n'}
@@ -82,27 +78,23 @@ def test_example_8():
 
 def test_example_9_raises_ValueError():
     arguments = {'text': 'a,b\n"1,2'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_10_raises_ValueError():
     arguments = {'text': 'a,b\n"1"x,2'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_11_raises_ValueError():
     arguments = {'text': 'a,b\n1,2,3'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_12_raises_ValueError():
     arguments = {'text': 'a,b\n1,2', 'delimiter': '::'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

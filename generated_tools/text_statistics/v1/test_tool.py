@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'text': 'strawberry', 'find': 'r'}
@@ -125,9 +121,8 @@ def test_example_9_raises_ValueError():
      'find': 'long long long long long long long long long long long long long long long long long '
              'long long long long long long long long long long long long long long long long long '
              'long long long long long long long '}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_10():
