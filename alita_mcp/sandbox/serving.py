@@ -17,8 +17,8 @@ from alita_mcp.sandbox.gate import NoHosts
 from alita_mcp.sandbox.outbox import Outbox
 from alita_mcp.sandbox.runner.grants import ERRORS, lacks
 from alita_mcp.sandbox.seam import Broker, Gate, GateClosed
+from alita_mcp.sandbox.streams import Question, StreamFailed, Streams
 from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
-from alita_mcp.sandbox.wasm.streams import Question, StreamFailed, Streams
 from alita_mcp.sandbox.wire import Worker
 
 MAX_MESSAGE = 2_000
