@@ -73,6 +73,10 @@ def ask(where: str, **question: Any) -> Any:
     return answer["ok"]
 
 
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+_KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
+
+
 class Socket(socket.socket):
     """A TCP socket towards a granted host; it never has a descriptor of the system."""
 
@@ -86,6 +90,8 @@ class Socket(socket.socket):
             socket.SOCK_STREAM if type == -1 else type & 0xF,
             max(proto, 0),
         )
+        if self._shape[0] not in _FAMILIES or self._shape[1] not in _KINDS:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
         self._seconds = socket.getdefaulttimeout()
         self._peer: tuple[str, int] | None = None
         self._stream: int | None = None
