@@ -89,7 +89,7 @@ def _interpreters() -> types.ModuleType:
     """Names, for packages that import them before they know whether they need another interpreter."""
 
     def create() -> None:
-        raise NotImplementedError("there is one interpreter here")
+        raise RuntimeError("there is one interpreter here")
 
     module = types.ModuleType("concurrent.interpreters")
     vars(module).update(create=create, ExecutionFailed=type("ExecutionFailed", (Exception,), {}))
