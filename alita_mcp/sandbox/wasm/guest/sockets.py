@@ -22,18 +22,11 @@ SECURE = b"\x16\x03\x01alita"
 """Begins the TLS of a connection that is wrapped by its bytes, as in asyncio; a line of JSON follows, and answers."""
 _PIECE = 256 << 10
 _LINE = 16 << 10
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _FIRST_NUMBER = 1 << 12
 _REFUSED = (
-    "bind",
-    "listen",
-    "accept",
-    "sendto",
-    "recvfrom",
-    "recvfrom_into",
-    "recvmsg",
-    "recvmsg_into",
-    "share",
-)
+    "bind", "listen", "accept", "sendto", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into", "share",
+)  # fmt: skip
 _ERRORS: dict[str, type[Exception]] = {
     kind.__name__: kind
     for kind in (
@@ -73,25 +66,18 @@ def ask(where: str, **question: Any) -> Any:
     return answer["ok"]
 
 
-_FAMILIES = (socket.AF_INET, socket.AF_INET6)
-_KINDS = (socket.SOCK_STREAM, socket.SOCK_DGRAM)
-
-
 class Socket(socket.socket):
     """A TCP socket towards a granted host; it never has a descriptor of the system."""
 
     def __init__(self, family: int = -1, type: int = -1, proto: int = -1, fileno: int | None = None) -> None:
         if fileno is not None:
             raise OSError(errno.EBADF, "no descriptor is a socket here")
+        kind = socket.SOCK_STREAM if type == -1 else type & 0xF
+        if family not in (-1, *_FAMILIES) or kind not in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            raise PermissionError(errno.EPERM, "only TCP to granted hosts is carried")
         self._io_refs = 0
         self._closed = self._gone = False
-        self._shape = (
-            socket.AF_INET if family == -1 else family,
-            socket.SOCK_STREAM if type == -1 else type & 0xF,
-            max(proto, 0),
-        )
-        if self._shape[0] not in _FAMILIES or self._shape[1] not in _KINDS:
-            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        self._shape = (socket.AF_INET if family == -1 else family, kind, max(proto, 0))
         self._seconds = socket.getdefaulttimeout()
         self._peer: tuple[str, int] | None = None
         self._stream: int | None = None
@@ -109,7 +95,7 @@ class Socket(socket.socket):
 
     def connect(self, address: Any) -> None:
         """Notes where to; see the module."""
-        if self._shape[0] not in (socket.AF_INET, socket.AF_INET6) or self._shape[1] != socket.SOCK_STREAM:
+        if self._shape[1] != socket.SOCK_STREAM:
             raise PermissionError(errno.EPERM, "only TCP to granted hosts is carried")
         host, port = names.checked(address[0]), address[1]
         if not isinstance(port, int) or not 0 < port < 65536:
