@@ -89,8 +89,8 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     lock = work / "requirements.lock"
     lock.write_text("\n".join(request["requirements"]) + "\n", "utf-8")
     # hard links: the cache lies beside the target, and a copy would need the room twice
-    words = "--no-deps --require-hashes --link-mode hardlink --target"
-    options = [*words.split(), str(target), "-r", str(lock)]
+    install = ["--no-deps", "--require-hashes", "--link-mode", "hardlink"]
+    options = [*install, "--target", str(target), "-r", str(lock)]
     notes = _uv(request, work, "install", *options) if request["requirements"] else []
     if notes:
         _say(file, {"status": 1, "notes": notes})

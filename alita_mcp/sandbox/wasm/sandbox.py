@@ -21,6 +21,8 @@ from alita_mcp.sandbox.wire import Confinement, Worker
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
+KEPT_IDLE = 4
+"""So many processes stay with the tool that they served last, while another tool would have to start one."""
 _WORKER = "alita_mcp.sandbox.wasm.worker.main"
 
 
@@ -105,6 +107,8 @@ class WasmSandbox(PooledSandbox):
         raise AssertionError
 
     async def _lease(self, limits: Limits, archive: Archive) -> Lease:
+        if self._shelf.is_empty:  # a process of another tool comes sooner than a new one
+            await self._pool.release_idle(KEPT_IDLE)
         lease = await self._shelf.take(limits)
         try:
             await self.store.give(lease.worker, archive)

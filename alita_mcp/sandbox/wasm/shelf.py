@@ -35,6 +35,11 @@ class Shelf:
         self._waiting: list[Waiting] = []
         self._closed = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next one who takes a process has to start it."""
+        return not self._waiting
+
     async def take(self, limits: Limits) -> Lease:
         """A worker process, one that waits or a new one."""
         while self._waiting:
