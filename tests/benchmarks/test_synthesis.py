@@ -82,21 +82,6 @@ async def test_a_solution_that_was_broken_where_its_tests_look_is_never_publishe
     assert "| **broken and published** | 0 (0.0%) |" in synthesis.table(result)
 
 
-@pytest.mark.process
-async def test_a_solution_that_the_sandbox_cannot_run_is_reported_as_not_broken(tmp_path: Path) -> None:
-    path = tmp_path / "requests.jsonl"
-    code = (
-        "def double_it(x: int) -> int:\n    def _twice():\n        yield 2 * x\n    return next(_twice())\n"
-    )
-    lazy = DOUBLE | {"code": code}
-    path.write_text(json.dumps(lazy), encoding="utf-8")
-    result = await measured("--requests", str(path), "--sandbox", "wasm", "--break", "1")
-    figures = result["wasm"]["broken"]
-    assert figures["broken"] == 0
-    assert "refuses the unbroken code" in figures["not_broken"][0]["why"]
-    assert "not broken" in synthesis.table(result)
-
-
 def test_a_sandbox_that_does_not_exist_is_an_error(requests_file: Path) -> None:
     with pytest.raises(SandboxUnavailable, match="cellar"):
         synthesis.run(options("--requests", str(requests_file), "--sandbox", "cellar"))
