@@ -125,7 +125,9 @@ class Pool(Generic[K, W]):
 
     async def release_idle(self, kept: int) -> None:
         """Closes the workers that are idle longest, but for so many."""
-        await self._end([self._condemn(place) for place in tuple(self._idle)[: max(0, len(self._idle) - kept)]])
+        await self._end(
+            [self._condemn(place) for place in tuple(self._idle)[: max(0, len(self._idle) - kept)]]
+        )
 
     async def aclose(self) -> None:
         """Closes all workers, those in use and those that others are closing included; later calls are refused."""
