@@ -82,10 +82,9 @@ def test_six_compute_and_five_ask_for_grants() -> None:
 def proofs() -> Iterator[ParameterSet]:
     """Every tool in every sandbox that can run it; the whole suite has what is not the cheapest of them."""
     for folder in VERSIONS:
-        cheapest = "wasm" if folder in PURE else "bubblewrap"
-        for kind in ("wasm", "bubblewrap", "docker")[folder not in PURE :]:
+        for kind in ("wasm", "bubblewrap", "docker"):
             marks = [] if kind == "wasm" else [getattr(pytest.mark, kind)]
-            is_costly = kind != cheapest or folder.parent.name in COSTLY
+            is_costly = kind != "wasm" or folder.parent.name in COSTLY
             marks += [pytest.mark.exhaustive] if is_costly else []
             yield pytest.param(kind, folder, marks=marks, id=f"{kind}-{named(folder)}")
 
