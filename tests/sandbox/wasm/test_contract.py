@@ -26,15 +26,14 @@ ABSENT = {
 }
 """Claims about what does not exist here."""
 ABSENT_LIMITS = {
-    "open_files": "no descriptors of the machine to count",
     "shared_memory": "no memory to share",
     "forks": "no processes",
+    "threads": "no threads",
     "programs": "no processes",
     "file_size": "one file may fill the scratch, whose limit is named",
     "scratch_bytes": "buffers are larger than what it writes, and nothing closes its files",
 }
 """Limits that bite otherwise or bound nothing here."""
-COMING = {"test_questions_are_answered_refused_and_counted": "questions are not counted in the worker yet"}
 
 
 class WasmFixtures:
@@ -44,8 +43,6 @@ class WasmFixtures:
         limit = request.node.callspec.params.get("limit", "") if hasattr(request.node, "callspec") else ""
         if reason := ABSENT.get(name) or ABSENT_LIMITS.get(limit):
             pytest.skip(reason)
-        if name in COMING:
-            request.node.add_marker(pytest.mark.xfail(reason=COMING[name], strict=False))
 
     @pytest.fixture
     def warm_workers(self) -> None:

@@ -115,7 +115,7 @@ async def test_a_long_question_is_refused_before_it_is_read(wasm_sandbox: WasmSa
     code = f"""{RAW}
 def f():
     told = []
-    for question in ("x" * (3 << 20), "\\u00fc" * (900 << 10)):
+    for question in ("x" * ((1 << 20) + 1), "\\u00fc" * ((1 << 19) + 1)):
         told += [json.loads(HOST.ask(question)), json.loads(HOST.network(question))]
     return told
 """
@@ -124,6 +124,14 @@ def f():
     assert result.ok, result
     assert result.value == [refused] * 4
     assert broker.events == []
+
+
+@pytest.mark.parametrize("door", ["ask", "network"])
+async def test_a_question_that_is_far_too_long_ends_the_call(wasm_sandbox: WasmSandbox, door: str) -> None:
+    code = f"{RAW}\ndef f():\n    return HOST.{door}('x' * (3 << 20))\n"
+    result, broker = await call(wasm_sandbox, code, Grants(model=True))
+    assert (result.status, broker.events) == ("crashed", [])
+    assert "3145728 bytes" in result.message
 
 
 async def test_a_question_of_the_largest_prompt_arrives_in_one_piece(wasm_sandbox: WasmSandbox) -> None:

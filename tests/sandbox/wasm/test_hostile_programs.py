@@ -28,6 +28,10 @@ ABSENT = {
     "has no attribute 'memfd_create'": "memory is the instance's own and is never shared",
     "wasi does not support processes": "there are no processes",
     "can't start new thread": "there is one thread",
+    "starts no threads": "there is one thread",
+    "starts no processes": "there are no processes",
+    "has no attribute 'AF_UNIX'": "sockets only speak to granted hosts",
+    "has no attribute 'SO_REUSEPORT'": "sockets only speak to granted hosts",
     "Permission denied": "there are no sockets",
     "No such file or directory": "there are no files but the tool's own",
     "Bad file descriptor": "there is no channel to a supervisor",
@@ -49,14 +53,8 @@ HERE: dict[str, Expected] = {
 """What comes of programs that run here to another end."""
 
 
-COMING = {"asks_behind_the_module", "asks_without_end"}
-"""What waits for questions to be counted in the worker."""
-
-
 def attack(program: Hostile) -> ParameterSet:
     marks = [pytest.mark.exhaustive] if program.name in {"wide", "closes_everything_and_waits"} else []
-    if program.name in COMING:
-        marks.append(pytest.mark.xfail(reason="questions are not counted in the worker yet", strict=False))
     return pytest.param(program, id=program.name, marks=marks)
 
 
@@ -76,7 +74,7 @@ def test_a_hostile_program_harms_nobody(arena: Arena, program: Hostile) -> None:
 
 @pytest.mark.exhaustive
 def test_most_of_the_programs_really_run(arena: Arena) -> None:
-    able = [program for program in HOSTILE if "ctypes" not in program.code and program.name not in COMING]
+    able = [program for program in HOSTILE if "ctypes" not in program.code]
     results = [arena.run(arena.job(program, bare=True)) for program in able]
     assert sum(result.status != "load_failed" for result in results) >= 180
     assert sum(is_absent(result) for result in results) <= 80
