@@ -142,7 +142,6 @@ async def test_similar_words_with_other_behaviour_is_a_new_tool(bench: Bench) ->
         ({"name": "run_tool"}, "schema", "own tools"),
         ({"name": "\u0422riple"}, "schema", "not a tool name"),
         ({"tests": []}, "examples", "there are none"),
-        ({"network": ["api.example.org"]}, "environment", "grants need Docker or bubblewrap"),
         ({"network": ["https://api.example.org/v1"]}, "policy", "no host"),
         ({"network": ["*.com"]}, "policy", "everybody"),
         ({"network": ["169.254.169.254"]}, "policy", "no host"),
@@ -153,7 +152,7 @@ async def test_similar_words_with_other_behaviour_is_a_new_tool(bench: Bench) ->
         ({"secrets": ["hunter2 hunter2"]}, "policy", "secret"),
         ({"code": "def triple(number: int) -> int:\n    return 3 *"}, "static", ""),
         ({"code": "while True: pass\n" + CODE}, "static", ""),
-        ({"packages": ["no-such-package-at-all"]}, "environment", ""),
+        ({"packages": ["no such package"]}, "environment", ""),
         ({"tests": CONTRADICTORY}, "examples", ""),
     ],
 )  # fmt: skip
