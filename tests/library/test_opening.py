@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from pathlib import Path
 
 import anyio
@@ -204,17 +203,27 @@ async def test_only_the_own_staging_of_the_living_is_left_alone(home: Path) -> N
             assert not odd.exists()
 
 
-async def test_an_opening_after_no_death_looks_at_no_tool_folder_and_reindex_looks_at_all(home: Path) -> None:
+async def test_an_opening_after_no_death_looks_at_no_tool_folder_and_reindex_looks_at_all(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
         stranger = home / "generated_tools" / "by_hand" / "v1"
         stranger.mkdir(parents=True)
     looked: list[str] = []
-    sys.addaudithook(lambda event, values: looked.append(str(values[0])) if event == "os.scandir" else None)
+
+    def watched(name: str) -> None:
+        really = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda place=".": (looked.append(str(place)), really(place))[1])
+
+    watched("scandir")
+    watched("listdir")
+    tools = str(home / "generated_tools")
     async with opened(home) as library:
-        assert not [place for place in looked if place.startswith(str(home / "generated_tools"))]
+        assert not [place for place in looked if place.startswith(tools)]
         assert stranger.is_dir()
         await library.reindex()
+        assert [place for place in looked if place.startswith(tools)]
         assert not stranger.exists()
         assert found(home, "set-aside/by_hand-v1-*")
         assert (await library.read("slugify")).manifest.version == 1
