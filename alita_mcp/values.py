@@ -222,6 +222,10 @@ class Agreement(Value):
     """How often the chosen one was mended after a failure."""
     attempts: int = 1
     """How many times candidates and tests were drawn."""
+    probability: float | None = None
+    """That the chosen one is right, by agreement and by what is known of the models; None in older reports."""
+    on_record: bool = False
+    """Whether what is known of these models was measured, not presumed."""
 
 
 class Survivor(Value):

@@ -48,6 +48,10 @@ class Created(Value):
     """Examples of the version before that no longer hold."""
     kept: str = ""
     """Why it is not the current version; empty when it is."""
+    assumed: tuple[str, ...] = ()
+    """Rules that the request does not say and its writer had to invent, at most five, each `name: what holds`."""
+    questions: tuple[str, ...] = ()
+    """Where blind testers expect otherwise than the caller's own code does."""
 
 
 class Exists(Value):
@@ -109,6 +113,8 @@ class NeedsApproval(Value):
     differs: tuple[str, ...] = ()
     breaks: tuple[Broken, ...] = ()
     kept: str = ""
+    assumed: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     """All as in `Created`."""
     asked: str = ""
     """What came of asking the person at this client; empty where nobody was asked there."""

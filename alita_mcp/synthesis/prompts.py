@@ -85,6 +85,10 @@ class Brief(Value):
     notes: str = ""
     lessons: tuple[Lesson, ...] = ()
     script: str = ""
+    sandbox: tuple[str, ...] = ()
+    """What code can do in the sandbox here, in sentences."""
+    network: bool = False
+    """Whether the tool is to reach hosts."""
 
 
 def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:

@@ -54,6 +54,8 @@ class Specification(Written):
         max_length=30,
         description="What is decided about edge cases and errors, so that tests and code are written to one meaning.",
     )
+    assumed: tuple[Line, ...] = Field(default=(), max_length=30)
+    """Of the rules those that the request does not say, each with a name before it: `empty input: ValueError`."""
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
 
     @field_validator("use_when", mode="before")

@@ -72,6 +72,8 @@ class Decision(Value):
     """Of the pooled tests, those that the winning cluster passes."""
     alike: int = 0
     """Candidates of the winning cluster whose text is the chosen one's."""
+    probability: float = 0.0
+    """That the chosen candidate is right, as far as the matrix and the record say."""
     kept: tuple[int, ...] = ()
     """Tests that the winning cluster passes."""
     dropped: tuple[int, ...] = ()

@@ -1,0 +1,70 @@
+"""What is known of models that write tools: counts from calibration and practice, read by the rule of acceptance."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from alita_mcp.values import Value
+
+
+class Tally(Value):
+    """How often something went right and how often wrong."""
+
+    right: float = Field(default=0.0, ge=0)
+    wrong: float = Field(default=0.0, ge=0)
+
+    @property
+    def total(self) -> float:
+        """How often it was seen at all."""
+        return self.right + self.wrong
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(right=self.right + other.right, wrong=self.wrong + other.wrong)
+
+
+class ModelRecord(Value):
+    """What is known of one model, by its name."""
+
+    model: str
+    tasks: int = 0
+    """Calibration tasks that it did, of which the truth is known."""
+    candidates: Tally = Tally()
+    """Its modules for these tasks: right by all hidden examples, or not."""
+    tests: Tally = Tally()
+    """Its blind tests for these tasks: those that hold on the reference solution, or not."""
+    misread: Tally = Tally()
+    """Tasks in which its module and its own suites agreed: right, or wrong together."""
+    practised: Tally = Tally()
+    """Blind tests of syntheses since: kept by the chosen candidate, or contradicting it."""
+    first_time: Tally = Tally()
+    """Syntheses since: published without a repair, or not."""
+    later: Tally = Tally()
+    """Versions that it wrote: still held, or found wrong later (reported, quarantined, replaced after a complaint)."""
+
+
+class Record(Value):
+    """What is known of those who wrote the candidates and the suites of one matrix."""
+
+    candidates: Tally = Tally()
+    tests: Tally = Tally()
+    misread: Tally = Tally()
+
+
+def record_of(coder: ModelRecord | None, tester: ModelRecord | None) -> Record | None:
+    """The record for a matrix of these two; None where one of them was never calibrated.
+
+    Practice counts for tests as calibration does; a version found wrong later counts as a shared misreading.
+    """
+    if coder is None or tester is None or not coder.tasks or not tester.tasks:
+        return None
+    shared = coder.misread if coder.model == tester.model else _worse(coder.misread, tester.misread)
+    later = coder.later if coder.model == tester.model else coder.later + tester.later
+    return Record(
+        candidates=coder.candidates,
+        tests=tester.tests + tester.practised,
+        misread=shared + Tally(wrong=later.wrong),
+    )
+
+
+def _worse(one: Tally, other: Tally) -> Tally:
+    return max(one, other, key=lambda each: (each.wrong + 1) / (each.total + 2))
