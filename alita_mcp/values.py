@@ -249,6 +249,16 @@ class MutationScore(Value):
     inputs: int = 0
 
 
+class WrittenFrom(Value):
+    """What the writers of a version were told: the planner's specification of a request."""
+
+    request: str
+    signature: str
+    rules: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    """Of the rules those that the request does not say, each `name: what holds`."""
+
+
 class VerificationReport(Value):
     """What was proved about a version, and in what sandbox."""
 
@@ -277,6 +287,8 @@ class VerificationReport(Value):
     """For a tool that models wrote: how far their candidates and tests agree."""
     usage: Usage | None = None
     """For a tool that models wrote: what they cost."""
+    written_from: WrittenFrom | None = None
+    """For a tool that models wrote: what they were told to write."""
 
     @property
     def failure(self) -> Check | None:
