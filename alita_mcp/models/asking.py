@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.answer_schema import plain_schema
 from alita_mcp.models.json_answer import json_objects
 from alita_mcp.models.seam import Completion, LanguageModel, Message
 
@@ -41,27 +43,26 @@ async def ask(  # noqa: PLR0913 - what every model takes, by name
     seed: int | None = None,
     max_tokens: int | None = None,
     lacks: Callable[[V], str] | None = None,
+    schema: dict[str, Any] | None = None,
 ) -> Answered[V]:
     """The model's answer as a value of `shape`; the messages are to say that JSON is wanted.
 
+    `schema` is what the model is held to where it can be; else that of `shape`.
     `lacks` says what a readable answer should have besides (empty: nothing); it is asked for once, and done without.
 
     Raises:
         ModelError: the model did not answer, or twice not what was asked for.
     """
-    schema = shape.model_json_schema()
+    wanted = plain_schema(schema or shape.model_json_schema())
 
-    async def answer(talk: Sequence[Message]) -> Completion:
-        return await model.complete(
-            talk, max_tokens=max_tokens, temperature=temperature, seed=seed, schema=schema
-        )
-
+    options: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+    answer = partial(model.complete, **options, schema=wanted)
     first = await answer(messages)
     kept, wrong = _judged(first, shape, lacks)
     if kept is not None and not wrong:
         return kept
     try:
-        second = await answer([*messages, *_correction(first, wrong, shape)])
+        second = await answer([*messages, *_correction(first, wrong, wanted)])
         return Answered(read(second, shape), second.text)
     except (Unreadable, ModelError) as problem:
         if kept is not None:
@@ -111,9 +112,9 @@ def _problems(invalid: ValidationError) -> str:
     return "; ".join(said[:MAX_PROBLEMS])
 
 
-def _correction(answer: Completion, wrong: str, shape: type[BaseModel]) -> list[Message]:
+def _correction(answer: Completion, wrong: str, wanted: dict[str, Any]) -> list[Message]:
     shorter = " Be brief." if answer.truncated else ""
-    schema = json.dumps(shape.model_json_schema(), separators=(",", ":"))
+    schema = json.dumps(wanted, separators=(",", ":"))
     return [
         Message(role="assistant", content=answer.text[:SHOWN_CHARACTERS] or "(nothing)"),
         Message(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.answer_schema import is_closed
 from alita_mcp.models.backoff import Patience, asked_pause
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.failures import headers_of, may_pass, refused_options, translated
@@ -17,6 +19,8 @@ from alita_mcp.models.loading import load_litellm
 from alita_mcp.models.seam import Completion, Message
 
 MAX_TEXT_CHARACTERS = 1_000_000
+_CLOSES = re.compile("claude|anthropic|bedrock|gemini|vertex", re.IGNORECASE)
+"""Providers whose dialect of JSON Schema, as litellm writes it, has no value of any kind."""
 CHARACTERS_PER_TOKEN = 4
 """For servers that count nothing: a guess that is better than nothing for a budget."""
 
@@ -119,8 +123,15 @@ class LitellmModel:
 
 
 def _response_format(litellm: Any, name: str, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """How litellm wants a schema, for models that can be held to one or may be: unknown servers are tried."""
-    if schema is None or not _takes_schemas(litellm, name):
+    """How litellm wants a schema, for models that can be held to one or may be: unknown servers are tried.
+
+    A free-form object reaches some providers as one that has to be empty; their models then answer plain JSON.
+    """
+    if (
+        schema is None
+        or not _takes_schemas(litellm, name)
+        or (_CLOSES.search(name) and not is_closed(schema))
+    ):
         return None
     title = (
         "".join(letter for letter in str(schema.get("title", "answer")) if letter.isalnum())[:40] or "answer"

@@ -28,6 +28,14 @@ class Abilities(Value):
         """A sentence for each thing offered, and for each that is missing what to write instead."""
         return (*self.offers, *(f"Not here: {each.feature}. Instead: {each.instead}." for each in self.lacks))
 
+    def lacking(self) -> tuple[str, ...]:
+        """What is missing, in one sentence for writers who pay by the word; empty where nothing is."""
+        if not self.lacks:
+            return ()
+        return (
+            f"The sandbox here refuses code that uses: {'; '.join(each.feature for each in self.lacks)}.",
+        )
+
 
 def whole_cpython(kind: str, version: str) -> Abilities:
     """The abilities of a sandbox that runs an ordinary CPython of a `version` such as `3.12`."""

@@ -73,12 +73,15 @@ class Drawing:
         Raises:
             ModelError: not one could be had, or the budget is spent.
         """
+        specification = brief.specification
+        schema = None if specification is None else Suite.schema_for(specification.contract())
 
         async def draw(index: int) -> Suite:
             heat = temperature(TESTER_TEMPERATURES, index)
             asked = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
-            return (await ask(tester, asked, Suite, temperature=heat, seed=seed(attempt, index))).value
+            number = seed(attempt, index)
+            return (await ask(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
 
         return await gathered(draw, self._plan.suites, at_once=self._plan.suites)
 

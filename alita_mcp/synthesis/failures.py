@@ -1,13 +1,16 @@
-"""What kind of failure a rejection is, and when two of them are the same: a rejection in, class and signature out."""
+"""What kind of failure a rejection is, when two are the same, and what may be told of one to whom: a rejection in."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from typing import Literal
 
+from alita_mcp.synthesis.error_words import HIDDEN, known_message, known_type, python_names, words_of
 from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.values import Example
 
 FailureClass = Literal[
     "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
@@ -38,6 +41,20 @@ _STATIC: tuple[tuple[str, FailureClass], ...] = (
     ("secret", "policy"),
 )
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
+_MASKED = re.compile(rf"{_VARYING.pattern}|`[^`]*`")
+_RAISED = "raised "
+_SILENT = ("does not fit the return annotation", "the check raised ")
+"""What follows these is made of values."""
+_OPENED = ("the module does not load", "the result is not JSON", "the process died", "printed too much")
+_SPOKEN = re.compile("|".join((*_SILENT, _RAISED, *_OPENED)))
+_ENDINGS = (
+    "out of time", "out of memory", "it returned another result", "it returned a result", "the check does not hold",
+    "gave another result in a fresh process",
+)  # fmt: skip
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_PLACE = re.compile(r"[^:\s]{1,80}:(\d{1,5}) in ")
+MAX_TOLD = 600
+MAX_LINE = 160
 
 
 def classify(rejected: Rejected) -> FailureClass:
@@ -66,6 +83,61 @@ def signature(rejected: Rejected) -> str:
     return hashlib.sha256(where.encode()).hexdigest()
 
 
-def without_values(text: str, limit: int = 200) -> str:
-    """A reason that tells nothing of the inputs it was found with."""
-    return _VARYING.sub("…", text)[:limit]
+def without_values(reason: str, limit: int = MAX_TOLD) -> str:
+    """A reason for strangers: without quoted words, numbers, and what an error says in its code's own words."""
+    said, spoken, rest = _parted(reason)
+    masked = _MASKED.sub(_python_or_hidden, said)
+    if not spoken:
+        return masked[:limit]
+    told = _error_words(spoken, rest, python_names(), frozenset())
+    return f"{masked}{spoken}{told}".strip()[:limit]
+
+
+def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
+    """How a call ended, for the author of its code, who may see neither the example nor anything made from it.
+
+    Names in Python's own messages are shown where the code or Python holds them and the example does not; of what the
+    code says itself, nothing but the line that it says it in.
+    """
+    said, spoken, rest = _parted(reason)
+    if not spoken:
+        return next((ending for ending in _ENDINGS if ending in said), "it fails")
+    known = python_names() | frozenset(_IDENTIFIER.findall(code))
+    hidden = words_of([*example.arguments.values(), example.expected])
+    words = f"it {spoken}" if spoken == _RAISED else spoken.strip()
+    return f"{words}{_error_words(spoken, rest, known, hidden)}{_line_of(trace, code)}"[:MAX_TOLD]
+
+
+def _parted(reason: str) -> tuple[str, str, str]:
+    """Our own words, what opens the words of somebody else, and those."""
+    found = _SPOKEN.search(reason)
+    return (reason, "", "") if found is None else (reason[: found.start()], found[0], reason[found.end() :])
+
+
+def _error_words(spoken: str, rest: str, known: frozenset[str], hidden: frozenset[str]) -> str:
+    """What may be told of somebody else's words; the reason may go on behind them."""
+    if spoken in _SILENT:
+        return ""
+    kind, _, message = rest.removeprefix(": ").partition(": ")
+    kind = known_type(kind.partition(",")[0].partition(";")[0].strip(), known, hidden)
+    name = kind or ("an error" if spoken == _RAISED else "")
+    parts = (
+        message,
+        message.partition("; example ")[0],
+        message.rpartition(", which neither")[0],
+        "" if kind else rest.removeprefix(": "),
+    )
+    told = next(filter(None, (known_message(part, known, hidden) for part in parts)), "")
+    space = "" if spoken == _RAISED or not (name or told) else ": "
+    return space + ": ".join(part for part in (name, told) if part)
+
+
+def _line_of(trace: Sequence[str], code: str) -> str:
+    """The line of the code that failed, as its author wrote it; a trace is believed its number alone."""
+    number = next((int(found[1]) for line in reversed(trace) if (found := _PLACE.match(line))), 0)
+    lines = code.splitlines()
+    return f" in line {number}: {lines[number - 1].strip()[:MAX_LINE]}" if 0 < number <= len(lines) else ""
+
+
+def _python_or_hidden(found: re.Match[str]) -> str:
+    return found[0] if found[0].strip("'\"`") in python_names() else HIDDEN

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.synthesis.drawing import Manuscript
-from alita_mcp.synthesis.failures import without_values
+from alita_mcp.synthesis.failures import hidden_failure
 from alita_mcp.synthesis.outcomes import Rejected, rejection
-from alita_mcp.values import Agreement, Check, DroppedTest, Example, Trust
+from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Trust
 from alita_mcp.verification.agreement import Candidate, Decision, accept
 from alita_mcp.verification.matrix import PassMatrix, Row
 
@@ -18,6 +18,7 @@ KEPT_SHARE = 0.5
 """Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
+HIDDEN_FIX = "Read the request again; every word of it may be tested."
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ def _failing(field: Field, decision: Decision, candidates: Sequence[Candidate]) 
     if row is None:
         return _unloadable(field)
     if number in field.barred and held_out is not None:
-        return Failing(number, _hidden_failure(held_out), shows_test=False)
+        told = _hidden_failure(held_out, field.matrix.candidates[number].draft)
+        return Failing(number, told, shows_test=False)
     failed = [check for check in row.checks if check is not None and not check.passed]
     if not failed:
         return Failing(number, _no_majority(field, decision), shows_test=False)
@@ -136,14 +138,17 @@ def _unloadable(field: Field) -> Failing:
     return Failing(number, rejection(failure), shows_test=False)
 
 
-def _hidden_failure(row: Row) -> Rejected:
+def _hidden_failure(row: Row, draft: Draft) -> Rejected:
     """A failure of an example that its author may not see: how it ended, and nothing of its values."""
-    check = next((check for check in row.checks if check is not None and not check.passed), None)
-    how = without_values(check.message.partition(": ")[2]) if check else "it ran out of time"
+    ran = zip(row.checks, draft.examples, strict=True)
+    pair = next(((check, example) for check, example in ran if check is not None and not check.passed), None)
+    how = (
+        hidden_failure(pair[0].message, pair[1], draft.code, pair[0].trace) if pair else "it ran out of time"
+    )
     return Rejected(
         stage="examples",
         reason=f"an example of the caller's own, which is not shown, fails: {how}",
-        fix="Read the request again; every word of it may be tested.",
+        fix=HIDDEN_FIX,
     )
 
 

@@ -16,15 +16,16 @@ from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
 from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
 from alita_mcp.synthesis.evidence import amended
-from alita_mcp.synthesis.failures import classify, signature, without_values
+from alita_mcp.synthesis.failures import classify, hidden_failure, signature, without_values
 from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
+from alita_mcp.synthesis.judging import HIDDEN_FIX, Choice, Failing, Field, judge
 from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.serving import find_serving
+from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import OnStage, Submission, Workshop
 from alita_mcp.synthesis.written import Specification, Suite
@@ -81,7 +82,13 @@ class Pipeline:
             await self._on_stage("research")
             notes = await self._workshop.advice.research(description)
         lessons = await self._workshop.advice.lessons.recall(description)
-        return Brief(request=self._wish.wish, notes=notes, lessons=lessons)
+        return Brief(
+            request=self._wish.wish,
+            notes=notes,
+            lessons=lessons,
+            sandbox=await told_lacks(self._workshop.sandbox),
+            grants=grants_of(self._wish),
+        )
 
     async def _specified(self, brief: Brief, similar: tuple[str, ...]) -> Specification | Exists | Rejected:
         """The specification under a name that is free; a name that is taken is asked about once more."""
@@ -235,7 +242,8 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told, shows = self._for_author(outcome), outcome.stage == "examples"
+                told = self._for_author(outcome, manuscript.written.code)
+                shows = outcome.stage == "examples"
                 manuscript, last = await self._revised(
                     brief, manuscript, told, last, field.attempt, shows_test=shows
                 )
@@ -283,14 +291,18 @@ class Pipeline:
             varies=tuple(sorted(set(wish.varies))),
         )
 
-    def _for_author(self, rejected: Rejected) -> Rejected:
+    def _for_author(self, rejected: Rejected, code: str) -> Rejected:
         """A rejection as the code's author may read it: the caller's own examples stay hidden."""
-        if all(rejected.case != example.arguments for example in self._wish.tests):
+        shown = (example for example in self._wish.tests if rejected.case == example.arguments)
+        example = next(shown, None)
+        if example is None:
             return rejected
-        return Rejected(stage=rejected.stage, reason=without_values(rejected.reason), fix=rejected.fix)
+        how = hidden_failure(rejected.reason, example, code, rejected.trace)
+        reason = f"an example of the caller's own, which is not shown, fails: {how}"
+        return Rejected(stage=rejected.stage, reason=reason, fix=HIDDEN_FIX)
 
     async def _learn(self, rejected: Rejected) -> None:
-        text = f"{without_values(rejected.reason)} {rejected.fix}"[:500]
+        text = f"{without_values(rejected.reason, 300)} {without_values(rejected.fix)}"[:500]
         lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
         await self._workshop.advice.lessons.learn(lesson)
 

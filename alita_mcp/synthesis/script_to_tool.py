@@ -8,6 +8,7 @@ from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.pipeline import Pipeline, named
@@ -23,6 +24,7 @@ from alita_mcp.synthesis.script_runs import (
     says_the_same,
     wants_input,
 )
+from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.synthesis.written import Specification, fits
 from alita_mcp.values import Example
@@ -56,7 +58,13 @@ class ScriptToTool:
         if broken is not None:
             return broken
         lessons = await self._workshop.advice.lessons.recall(self._wish.description)
-        brief = Brief(request=self._wish.description, lessons=lessons, script=self._wish.code)
+        brief = Brief(
+            request=self._wish.description,
+            lessons=lessons,
+            script=self._wish.code,
+            sandbox=await told_lacks(self._workshop.sandbox),
+            grants=grants_of(self._wish),
+        )
         await self._on_stage("spec")
         specification = await self._specified(brief)
         if isinstance(specification, Exists | Rejected):

@@ -15,19 +15,27 @@ from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.script_template import function_of
 from alita_mcp.values import TOOL_NAME
 
-RULES = (
+CODE_RULES = (
     "One public function named like the tool, sync or async; helpers start with an underscore.",
-    "Annotate parameters and result: str int float bool list[T] dict[str, T] Literal T | None TypedDict.",
+    "Annotate parameters and result: str int float bool list[T] dict[str, T] T | None TypedDict, Literal of strings.",
     "A docstring: first line says what it does; Args: describes each parameter; Raises: names exceptions.",
     "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
+    "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
+)
+"""What holds of every tool's code, whoever writes it."""
+STAND_IN = (
+    "Hosts are a stand-in in tests, over http://: /status/404, /text, /csv and /json are fixed, any other path "
+    "answers the request as JSON (method, path, query, headers, body)."
+)
+RULES = (
+    *CODE_RULES[:-1],
     (
         'More than computing, by import alita_tool: "needs": {"workspace": "read"|"write", "model": true, "tools": '
-        '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. Hosts are a stand-in in tests, '
-        "over http://: /status/404, /text, /csv and /json are fixed, any other path answers the request as JSON "
-        "(method, path, query, headers, body)."
+        '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. '
+        f"{STAND_IN}"
     ),
-    "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
-    "At least 3 tests with different results, one of them an edge or an error case.",
+    CODE_RULES[-1],
+    "At least 3 tests, with different results as far as the tool has them, one of them an edge or an error case.",
     (
         'Dice, a UUID, today: "varies": ["random"] or ["clock"]. Tests say with check what holds of every result; '
         "they know now (a datetime in UTC) and seed."
@@ -60,6 +68,14 @@ async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
         return (await sandbox.abilities()).in_words()
     except SandboxError as none:
         return (f"No tool can be proved here until a sandbox works: {none}",)
+
+
+async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
+    """What code must do without in a sandbox, for those who write it; nothing where there is no sandbox."""
+    try:
+        return (await sandbox.abilities()).lacking()
+    except SandboxError:
+        return ()
 
 
 def _filled(request: SynthesisRequest, printed: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:

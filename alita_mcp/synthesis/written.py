@@ -39,6 +39,12 @@ class Written(Value):
     model_config = ConfigDict(extra="ignore")
 
 
+def _reasons_first(schema: dict[str, Any]) -> None:
+    """Gives an answer a field to think in before it commits itself; it is asked for and left unread."""
+    schema["properties"] = {"reasoning": {"type": "string"}, **schema["properties"]}
+    schema["required"] = ["reasoning", *schema.get("required", ())]
+
+
 class Specification(Written):
     """What a tool is to do, written before and without its code and its tests."""
 
@@ -99,6 +105,8 @@ class Specification(Written):
 class Suite(Written):
     """Tests from one draw; those that are no tests at all are left out."""
 
+    model_config = ConfigDict(json_schema_extra=_reasons_first)
+
     tests: tuple[Example, ...] = Field(min_length=1)
 
     @field_validator("tests", mode="before")
@@ -109,7 +117,7 @@ class Suite(Written):
         found, problem = [], ""
         for test in tests[:MAX_TESTS]:
             try:
-                found.append(Example.model_validate(test))
+                found.append(Example.model_validate(_with_one_outcome(test)))
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])
         if not found and problem:
@@ -120,9 +128,41 @@ class Suite(Written):
         """The tests whose arguments the signature takes."""
         return tuple(test for test in self.tests if fits(test.arguments, contract))
 
+    @classmethod
+    def schema_for(cls, contract: ToolContract) -> dict[str, Any]:
+        """The JSON schema of a suite whose tests call a tool of this contract.
+
+        Arguments and results are spelled out as the signature has them: providers that hold a model to a schema make
+        free-form objects empty ones.
+        """
+        schema, result = cls.model_json_schema(), contract.output_schema
+        test = {
+            "arguments": contract.input_schema,
+            "expected": result["properties"]["result"] if contract.wraps_result else result,
+            "raises": {"type": "string"},
+            "check": {"type": "string"},
+        }
+        item = {"type": "object", "properties": test, "required": ["arguments"]}
+        tests = {"type": "array", "items": item}
+        return {
+            **{key: value for key, value in schema.items() if key != "$defs"},
+            "properties": {**schema["properties"], "tests": tests},
+        }
+
+
+def _with_one_outcome(test: Any) -> Any:
+    """A test without an `expected` of null beside another outcome: some servers make models fill in every field."""
+    if not isinstance(test, dict):
+        return test
+    if test.get("expected") is None and any(test.get(field) is not None for field in ("raises", "check")):
+        return {field: value for field, value in test.items() if field != "expected"}
+    return test
+
 
 class WrittenCode(Written):
     """A module and the packages it needs."""
+
+    model_config = ConfigDict(json_schema_extra=_reasons_first)
 
     code: str = Field(min_length=1, max_length=MAX_TEXT)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
