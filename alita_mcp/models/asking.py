@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,6 +27,15 @@ class Answered(Generic[V]):
 
     value: V
     text: str
+
+
+class _Options(TypedDict):
+    """What both questions are asked with."""
+
+    max_tokens: int | None
+    temperature: float | None
+    seed: int | None
+    schema: dict[str, Any]
 
 
 class Unreadable(ValueError):
@@ -54,15 +62,13 @@ async def ask(  # noqa: PLR0913 - what every model takes, by name
         ModelError: the model did not answer, or twice not what was asked for.
     """
     wanted = plain_schema(schema or shape.model_json_schema())
-
-    options: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-    answer = partial(model.complete, **options, schema=wanted)
-    first = await answer(messages)
+    options = _Options(max_tokens=max_tokens, temperature=temperature, seed=seed, schema=wanted)
+    first = await model.complete(messages, **options)
     kept, wrong = _judged(first, shape, lacks)
     if kept is not None and not wrong:
         return kept
     try:
-        second = await answer([*messages, *_correction(first, wrong, wanted)])
+        second = await model.complete([*messages, *_correction(first, wrong, wanted)], **options)
         return Answered(read(second, shape), second.text)
     except (Unreadable, ModelError) as problem:
         if kept is not None:
