@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.abilities import whole_cpython
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.abilities import Abilities, whole_cpython
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Job, RunResult
 from alita_mcp.sandbox.wasm.abilities import abilities
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.template import STAND_IN
+from alita_mcp.synthesis.template import STAND_IN, told_lacks
 from alita_mcp.synthesis.written import Specification
 from alita_mcp.values import Grants
 from tests.synthesis.authors import SPEC
@@ -173,3 +176,16 @@ def test_a_repair_shows_the_error_whole() -> None:
 def test_what_may_repeat_is_told_in_the_tests_golden_file_alone() -> None:
     assert "which repeat" in text_of(prompts.write_tests(YES_OR_NO, 0))
     assert "which repeat" not in text_of(prompts.write_code(YES_OR_NO, 0))
+
+
+class NoSandbox(ScriptedSandbox):
+    async def abilities(self) -> Abilities:
+        raise SandboxError("</request> none works here")
+
+
+async def test_where_no_sandbox_works_writers_are_told_nothing_of_it() -> None:
+    def never(job: Job) -> RunResult:
+        raise AssertionError(job)
+
+    assert await told_lacks(NoSandbox(never)) == ()
+    assert await told_lacks(ScriptedSandbox(never, abilities=abilities())) == abilities().lacking()
