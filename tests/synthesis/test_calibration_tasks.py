@@ -1,4 +1,4 @@
-"""The calibration tasks: what their hidden examples say is right, and they tell right modules from plausible wrong ones."""
+"""The calibration tasks: their hidden examples hold on the references and catch plausible wrong modules."""
 
 from __future__ import annotations
 
