@@ -92,6 +92,7 @@ def judge(wheel: Path) -> bytes:
         "componentize" in line for line in metadata.splitlines() if line.startswith("Requires-Dist")
     )
     assert len(names) == len(set(names))
+    assert "alita_mcp/synthesis/calibration/tasks.jsonl" in names
     return made
 
 

@@ -17,6 +17,7 @@ from alita_mcp.cli import (
     approving,
     benching,
     caching,
+    calibrating,
     demo,
     environments,
     finding,
@@ -88,7 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, solving, benching,
+        reviewing, caching, environments, solving, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

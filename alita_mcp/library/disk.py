@@ -83,7 +83,7 @@ def read_folder(folder: Path, names: Collection[str]) -> dict[str, bytes]:
                 raise Damaged(f"{entry.name} is a link")
             if entry.name not in names and not entry.name.startswith((".", "__pycache__")):
                 raise Damaged(f"{entry.name} was added")
-        return {name: _read_file(folder / name) for name in names}
+        return {name: read_plain_file(folder / name) for name in names}
     except FileNotFoundError as missing:  # just now: another version's folder may be about to take its place
         raise Damaged("its folder is missing") from missing
     except OSError as error:
@@ -98,7 +98,13 @@ def _check_place(folder: Path) -> None:
         raise Damaged("its folder is missing")
 
 
-def _read_file(path: Path) -> bytes:
+def read_plain_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The content of one file.
+
+    Raises:
+        Damaged: it is missing, linked, too large, or no plain file.
+        OSError: it cannot be read.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | _NO_LINKS)
     except FileNotFoundError as missing:
@@ -106,7 +112,7 @@ def _read_file(path: Path) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Damaged(f"{path.name} is not a plain file")
-        content = file.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
         raise Damaged(f"{path.name} is far too large")
     return content

@@ -9,6 +9,7 @@ from alita_mcp.values import Value
 
 Role = Literal["planner", "tester", "coder", "judge"]
 ROLES: tuple[Role, ...] = get_args(Role)
+_OPTIONS = {"key_from", "temperature", "max_tokens", "timeout_s"}
 
 
 class Chosen(Value):
@@ -92,3 +93,26 @@ def _shared_url(settings: Settings, name: str) -> str | None:
     named = [settings.model, *(getattr(settings, f"model_{role}").name for role in ROLES)]
     first = next(model for model in named if model)
     return settings.model_base_url if name.partition("/")[0] == first.partition("/")[0] else None
+
+
+def writers(settings: Settings) -> tuple[str, ...]:
+    """The names of the models that write code and tests, each once."""
+    chosen = (choose(settings, "coder"), choose(settings, "tester"))
+    return tuple(dict.fromkeys(model.name for model in chosen if model is not None))
+
+
+def alone(settings: Settings, name: str) -> Settings:
+    """Settings under which one model takes every role: as it is configured, or at its provider's own address.
+
+    A base URL counts for models of the same provider only, as always: no key is sent to another one's server.
+    """
+    chosen = (choose(settings, role) for role in (*ROLES, None))
+    known = next((model for model in chosen if model is not None and model.name == name), None)
+    own = ModelChoice()
+    if known is not None:
+        url: str | None = known.base_url
+        own = ModelChoice.model_validate(known.model_dump(include=_OPTIONS))
+    else:
+        url = _shared_url(settings, name) if _configured(settings) else settings.model_base_url
+    roles = {f"model_{role}": own for role in ROLES}
+    return settings.model_copy(update={"model": name, "model_base_url": url, **roles})

@@ -31,8 +31,15 @@ class Models:
     """All roles of one synthesis, on one budget."""
 
     def __init__(
-        self, models: dict[Role, LanguageModel], meter: Meter, at_once: anyio.CapacityLimiter
+        self,
+        models: dict[Role, LanguageModel],
+        meter: Meter,
+        at_once: anyio.CapacityLimiter,
+        *,
+        own: bool = False,
     ) -> None:
+        self.own = own
+        """Whether the settings name them: what lent, scripted or replayed models call themselves proves nothing."""
         self._metered = {role: MeteredModel(model, role, meter, at_once) for role, model in models.items()}
         self._meter = meter
 
@@ -91,7 +98,8 @@ class ModelRoom:
             UsageError: no model is configured.
         """
         models = {role: self._between(role, self._answering(role, fresh=fresh)) for role in ROLES}
-        return Models(models, Meter(budget_of(self._settings)), self._at_once)
+        own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
+        return Models(models, Meter(budget_of(self._settings)), self._at_once, own=own)
 
     def plain(self) -> LanguageModel:
         """The model for work that is no synthesis: no budget, no kept answers.

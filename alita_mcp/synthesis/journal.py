@@ -10,12 +10,14 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.models.roles import Models
+from alita_mcp.models.roles import Models, Role
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome
 from alita_mcp.synthesis.request import SynthesisRequest
 
 EVENT = "synthesis"
 JOURNALLED = {"status", "stage", "reason", "trust", "breaks", "kept"}
+WRITERS: tuple[Role, ...] = ("coder", "tester")
+"""Whose names are kept: what becomes of their work later counts for or against them."""
 PATIENCE_S = 10.0
 """How long the end of a cancelled synthesis waits for the disk."""
 
@@ -25,6 +27,7 @@ class Ending:
 
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
+        self.version: int | None = None
         self.detail: dict[str, Any] = {"status": "failed"}
 
     def note(self, outcome: Outcome) -> None:
@@ -35,6 +38,8 @@ class Ending:
                 self.detail.pop(optional, None)
         if isinstance(outcome, Created | Exists | NeedsApproval):
             self.tool = outcome.tool
+        if isinstance(outcome, Created | NeedsApproval):
+            self.version = outcome.version
 
 
 @asynccontextmanager
@@ -54,7 +59,9 @@ async def journalled(
     finally:
         if models is not None and (models.usage.calls or models.usage.cached):
             ending.detail["usage"] = models.usage.model_dump(mode="json", exclude={"by_role"})
+            if models.own:
+                ending.detail["models"] = {role: models.role(role).name for role in WRITERS}
         if request.client:
             ending.detail["client"] = request.client
         with anyio.move_on_after(PATIENCE_S, shield=True):
-            await library.record(EVENT, ending.tool, ending.detail)
+            await library.record(EVENT, ending.tool, ending.detail, ending.version)

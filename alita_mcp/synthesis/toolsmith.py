@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -23,6 +24,7 @@ from alita_mcp.synthesis.duplicates import Compared, Proved, compared
 from alita_mcp.synthesis.grants import unfit_grants
 from alita_mcp.synthesis.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
+from alita_mcp.synthesis.model_records import EVENTS_READ, ModelRecords
 from alita_mcp.synthesis.modes import PLANS
 from alita_mcp.synthesis.outcomes import (
     Created,
@@ -35,6 +37,7 @@ from alita_mcp.synthesis.outcomes import (
     told_apart,
 )
 from alita_mcp.synthesis.pipeline import Pipeline
+from alita_mcp.synthesis.practice import practised
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
@@ -70,7 +73,8 @@ class Toolsmith:
         self._admit = admit
         self._models = models
         advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
-        self._workshop = Workshop(library, sandbox, self, advised)
+        records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
+        self._workshop = Workshop(library, sandbox, self, advised, records)
 
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
@@ -120,8 +124,11 @@ class Toolsmith:
         """Lets models write the tool."""
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
         if wish.code.strip():
-            return await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
-        return await Pipeline(self._workshop, wish, plan, models, on_stage).make()
+            outcome = await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
+        else:
+            outcome = await Pipeline(self._workshop, wish, plan, models, on_stage).make()
+        await practised(self._workshop, models, outcome)
+        return outcome
 
     def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
         """Why a wish could never be published, known before any model is asked."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
+from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.values import Draft, VerificationReport
 from alita_mcp.verification.verify import Verdict
@@ -57,3 +58,4 @@ class Workshop:
     sandbox: Sandbox
     submission: Submission
     advice: Advice
+    records: ModelRecords

@@ -20,6 +20,7 @@ from alita_mcp.synthesis.request import MAX_TEXT
 from alita_mcp.synthesis.wordings import is_plain, says_nothing_new
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value
 from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.conditions import read_condition
 from alita_mcp.verification.contract import read_contract
 from alita_mcp.verification.findings import ContractError
 
@@ -117,9 +118,11 @@ class Suite(Written):
         found, problem = [], ""
         for test in tests[:MAX_TESTS]:
             try:
-                found.append(Example.model_validate(_with_one_outcome(test)))
+                found.append(_example(_with_one_outcome(test)))
             except ValidationError as invalid:
                 problem = str(invalid.errors(include_url=False)[0]["msg"])
+            except ContractError as unfit:
+                problem = unfit.check.message
         if not found and problem:
             raise ValueError(f"no test can be read: {problem}")
         return tuple(found)
@@ -172,6 +175,14 @@ class WrittenCode(Written):
     def _without_fence(cls, code: str) -> str:
         fenced = _FENCED.match(code)
         return fenced[1] + "\n" if fenced else code
+
+
+def _example(test: Any) -> Example:
+    """A test as it was written; raises `ContractError` where its check is no condition on the result."""
+    example = Example.model_validate(test)
+    if example.check is not None:
+        read_condition(example.check, "test")
+    return example
 
 
 def fits(arguments: dict[str, JsonValue], contract: ToolContract) -> bool:

@@ -1,0 +1,52 @@
+"""What a calibration will ask for: tasks in, calls and tokens out, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alita_mcp.models.pricing import price_of
+from alita_mcp.models.seam import Message
+from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.calibration.tasks import CalibrationTask
+from alita_mcp.synthesis.calibration.trial import CALLS, SUITES
+from alita_mcp.values import Value
+
+CHARACTERS_PER_TOKEN = 4
+ANSWERED = {"suite": 500, "module": 300}
+"""Tokens of an ordinary answer; a model that thinks aloud, or is asked again, uses more."""
+
+
+class Expectation(Value):
+    """An estimate."""
+
+    model: str
+    tasks: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    """None where the price is not known."""
+
+
+async def expected(
+    model: str, tasks: Sequence[CalibrationTask], sandbox: tuple[str, ...] = ()
+) -> Expectation:
+    """What these tasks will take, each answer given once."""
+    asked = sum(_tokens(task, sandbox) for task in tasks)
+    answered = len(tasks) * (SUITES * ANSWERED["suite"] + ANSWERED["module"])
+    return Expectation(
+        model=model,
+        tasks=len(tasks),
+        calls=len(tasks) * CALLS,
+        prompt_tokens=asked,
+        completion_tokens=answered,
+        cost_usd=await price_of(model, asked, answered),
+    )
+
+
+def _tokens(task: CalibrationTask, sandbox: tuple[str, ...]) -> int:
+    brief = task.brief(sandbox)
+    questions: list[list[Message]] = [prompts.write_tests(brief, index) for index in range(SUITES)]
+    questions.append(prompts.write_code(brief, 0))
+    characters = sum(len(message.content) for question in questions for message in question)
+    return -(-characters // CHARACTERS_PER_TOKEN)
