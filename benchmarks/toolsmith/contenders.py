@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import anyio.to_thread
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.roles import ModelRoom
@@ -29,6 +32,8 @@ else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an 
     ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
     with_lock = importlib.import_module(f"{__package__}.truth").with_lock
 
+RECORDS = "model_records"
+"""Where a home keeps what is known of models."""
 Contender = Callable[[ToolWish, ModelRoom, Sandbox], Awaitable[Attempt]]
 NAMES = ("toolsmith", "one-call", "one-suite")
 
@@ -51,6 +56,7 @@ async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sand
         return _refused(request)
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
         own = settings.model_copy(update={"home": Path(folder, "home")})
+        await anyio.to_thread.run_sync(take_records_along, settings.home, own.home)
         async with open_library(own, starters=lambda: None) as library:
             outcome = await Toolsmith(library, sandbox, own, admit, room).make(request, silent)
             if isinstance(outcome, Rejected):
@@ -60,6 +66,12 @@ async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sand
             stored = await library.read(outcome.tool, outcome.version)
         module = await with_lock(stored.code, stored.manifest.name, stored.lock, sandbox)
         return Attempt(status=outcome.status, trust=outcome.trust, module=module)
+
+
+def take_records_along(home: Path, own: Path) -> None:
+    """Copies what is known of the models, which decides how far their tools are trusted; nothing is copied back."""
+    if (home / RECORDS).is_dir():
+        shutil.copytree(home / RECORDS, own / RECORDS, symlinks=True)
 
 
 def _refused(rejected: Rejected) -> Attempt:

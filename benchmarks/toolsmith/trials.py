@@ -102,7 +102,7 @@ async def _trial(
         status=attempt.status,
         trust=attempt.trust,
         stage=attempt.stage,
-        reason=" ".join(attempt.reason.split())[:SHOWN_CHARACTERS],
+        reason=_in_one_line(attempt.reason),
         published=attempt.module is not None,
         hidden=len(wish.hidden),
         calls=len(calls),
@@ -121,9 +121,15 @@ async def _judged(trial: Trial, attempt: Attempt, wish: ToolWish, sandbox: Sandb
     try:
         found = await differences(attempt.module, wish.hidden, sandbox)
     except AlitaError as failure:
-        return trial.model_copy(update={"judged": False, "reason": failure.message})
-    wrong = tuple(each for each in found if each)
+        return trial.model_copy(update={"judged": False, "reason": _in_one_line(failure.message)})
+    wrong = tuple(_in_one_line(each) for each in found if each)
     return trial.model_copy(update={"right": not wrong, "wrong": wrong})
+
+
+def _in_one_line(text: str) -> str:
+    """A stranger's words as a terminal and a list may show them: no line ends, no control characters."""
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return " ".join(words)[:SHOWN_CHARACTERS]
 
 
 def _line(trial: Trial) -> str:

@@ -58,6 +58,7 @@ async def test_a_strong_model_s_recorded_tools_are_published_and_right(
     assert "one-call" not in result
 
 
+@pytest.mark.slow
 async def test_the_same_requests_go_to_an_openai_compatible_server(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +88,7 @@ async def test_the_same_requests_go_to_an_openai_compatible_server(
         assert again[name]["tokens"] == result[name]["tokens"], name
 
 
+@pytest.mark.slow
 async def test_what_no_hidden_example_allows_is_counted_wrong_though_all_agree_on_it(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -123,6 +125,7 @@ async def test_a_suite_is_tried_six_times_and_no_more(settings: Settings, tmp_pa
     assert "gave 5" in figures["trials"][0]["reason"]
 
 
+@pytest.mark.slow
 async def test_answers_take_the_time_that_their_length_says(settings: Settings, tmp_path: Path) -> None:
     row = RECORDED | {"latency_s": {"specification": 0.0}}
     words = ["--replay", "--tokens-per-second", "900", "--only", "one-call", "toolsmith"]
@@ -132,6 +135,7 @@ async def test_answers_take_the_time_that_their_length_says(settings: Settings, 
     assert result["toolsmith"]["seconds_to_model_seconds"] > 1
 
 
+@pytest.mark.slow
 async def test_a_name_that_no_tool_may_have_is_rejected_and_the_next_request_served(
     settings: Settings, tmp_path: Path
 ) -> None:
