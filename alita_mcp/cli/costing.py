@@ -1,4 +1,4 @@
-"""`alita list --usage`: what models cost each tool and all that became none, and how often tools are called."""
+"""`alita list --usage`: what models cost each tool, the median one and all that became none; how often it is called."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns
-from alita_mcp.synthesis.spending import Spending, spending_by_tool
+from alita_mcp.synthesis.spending import MedianTool, Spending, median_tool, spending_by_tool
 
 if TYPE_CHECKING:
     from alita_mcp.library.catalogue_rows import CatalogueEntry
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 async def list_usage(output: Output) -> int:
-    """Prints one line a tool, one for what was asked of models in vain, and the sum."""
+    """Prints one line a tool, one for what was asked of models in vain, the sum, and what the median tool cost."""
     async with opened_library() as library:
-        spent = spending_by_tool(_journal(library))
+        journal = _journal(library)
         entries = list(library.tools.entries())
+    spent, median = spending_by_tool(journal), median_tool(journal)
     known = {entry.name for entry in entries}
     in_vain = sum((spending for name, spending in spent.items() if name not in known), Spending())
     total = sum(spent.values(), Spending())
@@ -28,11 +29,13 @@ async def list_usage(output: Output) -> int:
         ],
         "without_a_tool": in_vain.as_json(),
         "total": total.as_json(),
+        "median_tool": median.as_json(),
     }
     rows = [
         (entry.name, f"{entry.calls} calls", *_cells(spent.get(entry.name, Spending()))) for entry in entries
     ]
     rows += [("(no tool)", "", *_cells(in_vain)), ("(total)", "", *_cells(total))]
+    rows += [("(median tool)", f"of {median.tools}", *_median_cells(median))] if median.tools else []
     output.result(value, columns(rows))
     return 0
 
@@ -50,3 +53,7 @@ def _cells(spending: Spending) -> tuple[str, ...]:
         return ("", "", "")
     cost = "price unknown" if spending.cost_usd is None else f"{spending.cost_usd:.4f} USD"
     return f"{spending.model_calls} model calls", f"{spending.tokens} tokens", cost
+
+
+def _median_cells(median: MedianTool) -> tuple[str, ...]:
+    return f"{median.model_calls:g} model calls", f"{median.tokens:.10g} tokens", ""

@@ -1,0 +1,193 @@
+"""`alita bench toolsmith`: lets models write the tools of a file of requests, and counts what is published and right.
+
+Beside the toolsmith stand two baselines on the same requests and the same model: one call taken as it is, and one suite
+with five retries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from alita_mcp import __version__
+from alita_mcp.errors import UsageError
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.choices import choose
+from alita_mcp.models.recorded import Exchanges, Recorder, Replayer
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.settings import ModelChoice, Settings, read_settings
+from alita_mcp.synthesis.modes import PLANS
+
+if TYPE_CHECKING:
+    from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials
+    from benchmarks.toolsmith.call_log import CallLog
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    tool_wishes = importlib.import_module(f"{__package__}.tool_wishes")
+    recorded_answers = importlib.import_module(f"{__package__}.recorded_answers")
+    CallLog = importlib.import_module(f"{__package__}.call_log").CallLog
+    contenders = importlib.import_module(f"{__package__}.contenders")
+    trials = importlib.import_module(f"{__package__}.trials")
+    tally = importlib.import_module(f"{__package__}.tally")
+
+FROM_THE_FILE = Path()
+"""What `--replay` without a folder stands for."""
+ROLES = ("model_planner", "model_tester", "model_coder", "model_judge")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The benchmark's own options."""
+    parser.add_argument(
+        "--requests", metavar="FILE", type=Path, required=True, help="JSON lines, one request each"
+    )
+    parser.add_argument(
+        "--model", metavar="M", type=_model, help="for every role; default: as ALITA_MODEL… say"
+    )
+    parser.add_argument("--base-url", metavar="URL", help="of an OpenAI-compatible server")
+    parser.add_argument("--sandbox", metavar="KIND", help="default: as ALITA_SANDBOX says")
+    parser.add_argument("--mode", choices=list(PLANS), help="default: as ALITA_SYNTHESIS_MODE says")
+    parser.add_argument("--limit", metavar="N", type=_positive, help="only the first N requests")
+    parser.add_argument(
+        "--only", metavar="NAME", nargs="+", choices=contenders.NAMES, default=list(contenders.NAMES),
+        help=f"of {', '.join(contenders.NAMES)}; default: all",
+    )  # fmt: skip
+    parser.add_argument("--record", metavar="DIR", type=Path, help="folder for every question and answer")
+    parser.add_argument(
+        "--tokens-per-second", metavar="N", type=_speed, dest="speed",
+        help="how fast the answers of --replay are written; default: they come at once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replay", metavar="DIR", type=Path, nargs="?", const=FROM_THE_FILE,
+        help="ask no model: a folder of --record, or without one the answers in the file itself",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    """The figures of each contender under its name, and what they were measured with.
+
+    Raises:
+        UsageError: the file holds no readable request, options contradict each other, or no model is configured.
+        SandboxUnavailable: no sandbox isolates here.
+    """
+    if options.replay is not None and (options.model or options.base_url or options.record):
+        raise UsageError("--replay asks no model.", hint="Leave out --model, --base-url and --record.")
+    wishes = tool_wishes.read_wishes(options.requests, options.limit)
+    settings = settings_for(options, read_settings())
+    return anyio.run(partial(measure, wishes, settings, options))
+
+
+def table(result: dict[str, object]) -> str:
+    """The figures as a reader wants them."""
+    by_contender = {name: each for name in contenders.NAMES if isinstance(each := result.get(name), dict)}
+    words = (
+        f"{result['date']}: alita {result['alita']}, {result['sandbox']}, {result['mode']}, {result['model']}"
+    )
+    return f"{tally.as_table(by_contender)}\n\n{words}"
+
+
+def settings_for(options: argparse.Namespace, settings: Settings) -> Settings:
+    """The settings with what the options say, and without what would tie the run to this machine's library."""
+    given = {
+        "sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url,
+        "synthesis_mode": options.mode,
+    }  # fmt: skip
+    alone = {
+        "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
+        "secrets_file": None, "client_model": False,
+    }  # fmt: skip
+    roles: dict[str, ModelChoice] = {}
+    if options.model:
+        same = {"name": None, "base_url": None, "key_from": None}
+        roles = {role: getattr(settings, role).model_copy(update=same) for role in ROLES}
+    chosen = {field: value for field, value in given.items() if value is not None}
+    return settings.model_copy(update={**alone, **roles, **chosen})
+
+
+async def measure(
+    wishes: Sequence[tool_wishes.ToolWish],
+    settings: Settings,
+    options: argparse.Namespace,
+    patience: Patience | None = None,
+) -> dict[str, object]:
+    """As `run`, with the requests that were read; `patience` is how failures of a model are tried again."""
+    from alita_mcp.sandbox.choose import open_sandbox
+
+    log = CallLog(_through(options))
+    rooms = _rooms(settings, options, log, patience)
+    takes_part = {
+        name: each for name, each in contenders.contenders(settings).items() if name in options.only
+    }
+    sandbox = await open_sandbox(settings)
+    try:
+        found = await trials.trials_of(wishes, takes_part, rooms, log, sandbox, _tell)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await sandbox.aclose()
+    return {
+        **{name: tally.figures(each) for name, each in found.items()},
+        "sandbox": sandbox.kind,
+        "model": _model_named(settings, options),
+        "mode": settings.synthesis_mode,
+        "alita": __version__,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _through(options: argparse.Namespace) -> Exchanges | None:
+    if options.record:
+        return Recorder(options.record)
+    if options.replay not in (None, FROM_THE_FILE):
+        return Replayer(options.replay)
+    return None
+
+
+def _rooms(
+    settings: Settings, options: argparse.Namespace, log: CallLog, patience: Patience | None
+) -> trials.Rooms:
+    """One room for all that a real model is asked; for answers in the file a new one for each attempt."""
+    if options.replay == FROM_THE_FILE:
+        answers = partial(recorded_answers.RecordedAnswers, tokens_per_second=options.speed)
+        return lambda wish: ModelRoom(settings, source=answers(wish).source, exchanges=log)
+    room = ModelRoom(settings, exchanges=log, patience=patience)
+    if not room.is_configured:
+        raise UsageError("No model is configured.", hint="Name one with --model, or use --replay.")
+    return lambda _wish: room
+
+
+def _model_named(settings: Settings, options: argparse.Namespace) -> str:
+    if options.replay is not None:
+        return "answers recorded before"
+    chosen = choose(settings, "coder")
+    return chosen.name if chosen else ""
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not a positive number")
+    return number
+
+
+def _speed(text: str) -> float:
+    number = float(text)
+    if not 1 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no speed")
+    return number
+
+
+def _model(text: str) -> str:
+    if not text or any(character.isspace() for character in text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a model, as in openai/gpt-5")
+    return text
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,108 @@
+"""What a request costs without the toolsmith: one call taken as it is, and one suite with five retries."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from alita_mcp.errors import PackagesRejected, SandboxRefused
+from alita_mcp.models.asking import ask
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.seam import Message
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.synthesis.written import Suite, WrittenCode
+from alita_mcp.values import Example
+
+if TYPE_CHECKING:
+    from benchmarks.toolsmith.attempt import Attempt
+    from benchmarks.toolsmith.tool_wishes import ToolWish
+    from benchmarks.toolsmith.truth import differences, installed, why_not_loaded
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    Attempt = importlib.import_module(f"{__package__}.attempt").Attempt
+    ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
+    _truth = importlib.import_module(f"{__package__}.truth")
+    differences, installed, why_not_loaded = _truth.differences, _truth.installed, _truth.why_not_loaded
+
+RETRIES = 5
+SHOWN_FAILURES = 3
+TEMPERATURE = 0.2
+_ONLY_JSON = "Answer with one JSON object and nothing else."
+_CODER = Message(role="system", content=f"You write small, exact Python functions. {_ONLY_JSON}")
+_TESTER = Message(role="system", content=f"You write tests for small Python functions. {_ONLY_JSON}")
+_CODE_SHAPE = (
+    'Answer {"code": "the whole module", "packages": ["what it imports beyond the standard library"]}.'
+)
+_TEST_SHAPE = (
+    'Answer {"tests": [{"arguments": {"name of parameter": value}, "expected": value}, '
+    '{"arguments": {…}, "raises": "ValueError"}]}.'
+)
+
+
+async def one_call(wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+    """The first module that the model writes, published if it can be imported."""
+    coder = room.open(fresh=True).role("coder")
+    written = await ask(coder, code_prompt(wish), WrittenCode, temperature=TEMPERATURE, seed=1)
+    return await _as_attempt(wish, written.value, (), sandbox)
+
+
+async def one_suite(wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+    """A module that passes one suite and the caller's own examples; its author is shown what fails, five times."""
+    models = room.open(fresh=True)
+    tester, coder = models.role("tester"), models.role("coder")
+    suite = await ask(tester, test_prompt(wish), Suite, temperature=TEMPERATURE, seed=1)
+    tests = (*wish.examples, *suite.value.tests)
+    asked = code_prompt(wish)
+    for retry in range(RETRIES + 1):
+        written = await ask(coder, asked, WrittenCode, temperature=TEMPERATURE, seed=1 + retry)
+        attempt = await _as_attempt(wish, written.value, tests, sandbox)
+        if attempt.module is not None:
+            break
+        asked = [*code_prompt(wish), *_what_failed(written.text, attempt.reason)]
+    return attempt
+
+
+def code_prompt(wish: ToolWish) -> list[Message]:
+    """Asks for the tool in one go."""
+    types = "Annotate its parameters and its result, which are plain JSON values."
+    return [_CODER, _user(f"Write the Python function {wish.name}. {types}\n{_told(wish)}{_CODE_SHAPE}")]
+
+
+def test_prompt(wish: ToolWish) -> list[Message]:
+    """Asks for one suite, from the request alone."""
+    wanted = "Write eight tests, edge cases and errors among them."
+    return [_TESTER, _user(f"Test the Python function {wish.name}. {wanted}\n{_told(wish)}{_TEST_SHAPE}")]
+
+
+def _what_failed(code: str, why: str) -> list[Message]:
+    return [
+        Message(role="assistant", content=code),
+        _user(f"It failed:\n{why}\nMend it; it must be right for every input. {_CODE_SHAPE}"),
+    ]
+
+
+def _told(wish: ToolWish) -> str:
+    examples = "".join(f"{json.dumps(example.as_json())}\n" for example in wish.examples)
+    return f"<request>\n{wish.request}\n</request>\n" + (f"Examples:\n{examples}" if examples else "")
+
+
+async def _as_attempt(
+    wish: ToolWish, written: WrittenCode, tests: Sequence[Example], sandbox: Sandbox
+) -> Attempt:
+    """Published when it loads and every test holds."""
+    try:
+        module = await installed(written.code, wish.name, written.packages, sandbox)
+        unloaded = await why_not_loaded(module, sandbox)
+        if unloaded:
+            return Attempt(status="rejected", stage="static", reason=unloaded)
+        failing = [each for each in await differences(module, tests, sandbox) if each]
+    except (PackagesRejected, SandboxRefused) as refused:
+        return Attempt(status="rejected", stage="environment", reason=refused.message)
+    if failing:
+        return Attempt(status="rejected", stage="examples", reason="\n".join(failing[:SHOWN_FAILURES]))
+    return Attempt(status="created", module=module)
+
+
+def _user(content: str) -> Message:
+    return Message(role="user", content=content)

@@ -1,0 +1,78 @@
+"""Who makes tools in this benchmark: the toolsmith itself, in a library of its own for each request."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from alita_mcp.library.opening import open_library
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.sandbox.choose import silent
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.toolsmith import Toolsmith
+
+if TYPE_CHECKING:
+    from benchmarks.toolsmith import baselines
+    from benchmarks.toolsmith.attempt import Attempt
+    from benchmarks.toolsmith.tool_wishes import ToolWish
+    from benchmarks.toolsmith.truth import with_lock
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    baselines = importlib.import_module(f"{__package__}.baselines")
+    Attempt = importlib.import_module(f"{__package__}.attempt").Attempt
+    ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
+    with_lock = importlib.import_module(f"{__package__}.truth").with_lock
+
+RECORDS = "model_records"
+"""Where a home keeps what is known of models."""
+Contender = Callable[[ToolWish, ModelRoom, Sandbox], Awaitable[Attempt]]
+NAMES = ("toolsmith", "one-call", "one-suite")
+
+
+def contenders(settings: Settings) -> dict[str, Contender]:
+    """All of them by name."""
+    return {
+        "toolsmith": partial(by_toolsmith, settings),
+        "one-call": baselines.one_call,
+        "one-suite": baselines.one_suite,
+    }
+
+
+async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+    """A whole synthesis in an empty library: what one request leaves behind helps or hinders no other."""
+    from alita_mcp.server.admission import admit
+
+    request = read_request(wish.as_request())
+    if isinstance(request, Rejected):
+        return _refused(request)
+    with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
+        own = settings.model_copy(update={"home": Path(folder, "home")})
+        await anyio.to_thread.run_sync(take_records_along, settings.home, own.home)
+        async with open_library(own, starters=lambda: None) as library:
+            outcome = await Toolsmith(library, sandbox, own, admit, room).make(request, silent)
+            if isinstance(outcome, Rejected):
+                return _refused(outcome)
+            if not isinstance(outcome, Created):
+                return Attempt(status=outcome.status, reason=outcome.model_dump_json())
+            stored = await library.read(outcome.tool, outcome.version)
+        module = await with_lock(stored.code, stored.manifest.name, stored.lock, sandbox)
+        return Attempt(status=outcome.status, trust=outcome.trust, module=module)
+
+
+def take_records_along(home: Path, own: Path) -> None:
+    """Copies what is known of the models, which decides how far their tools are trusted; nothing is copied back."""
+    if (home / RECORDS).is_dir():
+        shutil.copytree(home / RECORDS, own / RECORDS, symlinks=True)
+
+
+def _refused(rejected: Rejected) -> Attempt:
+    return Attempt(status=rejected.status, stage=rejected.stage, reason=rejected.reason)
