@@ -25,6 +25,7 @@ class Ending:
 
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
+        self._complains = request.update and not request.code.strip() and bool(request.description.strip())
         self.detail: dict[str, Any] = {"status": "failed"}
 
     def note(self, outcome: Outcome) -> None:
@@ -35,6 +36,8 @@ class Ending:
                 self.detail.pop(optional, None)
         if isinstance(outcome, Created | Exists | NeedsApproval):
             self.tool = outcome.tool
+        if self._complains and isinstance(outcome, Created | NeedsApproval):
+            self.detail["complaint"] = True  # the version before was found wrong by who uses it
 
 
 @asynccontextmanager

@@ -37,6 +37,7 @@ from alita_mcp.synthesis.outcomes import (
 from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
+from alita_mcp.synthesis.revision import Revision
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts import is_script
@@ -100,7 +101,7 @@ class Toolsmith:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, on_stage)
-        if models is not None and (plain or request.description.strip()):
+        if models is not None and (plain or _is_wish(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
@@ -121,7 +122,8 @@ class Toolsmith:
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
         if wish.code.strip():
             return await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
-        return await Pipeline(self._workshop, wish, plan, models, on_stage).make()
+        writer = Revision if wish.update else Pipeline
+        return await writer(self._workshop, wish, plan, models, on_stage).make()
 
     def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
         """Why a wish could never be published, known before any model is asked."""
@@ -333,4 +335,6 @@ class Toolsmith:
 
 def _is_wish(request: SynthesisRequest) -> bool:
     """Whether a model is to write the tool, from words or from a plain script."""
-    return is_script(request) if request.code.strip() else bool(request.description.strip())
+    if request.code.strip():
+        return is_script(request)
+    return bool(request.description.strip() or (request.update and request.overrule))
