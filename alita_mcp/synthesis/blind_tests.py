@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import mark_of
-from alita_mcp.synthesis.judging import KEPT_SHARE, SHOWN_DROPPED
+from alita_mcp.synthesis.judging import SHOWN_DROPPED
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, DroppedTest, Example
 from alita_mcp.verification.matrix import Row
 
-RAISE = (
-    "Send an example of what was wrong with the request: a revision is verified where the old code fails it, and fails "
-    "a test that no writer of code saw, and the new code passes all."
-)
+HELD_SHARE = 0.8
+"""Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""
+RAISE = "Give examples of your own, three at least, one an edge or an error."
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class BlindTests:
         Once it `insists`, a test that the old code fails as well is taken for wrong, if most of the tests hold.
         """
         failed = [number for number, held in enumerate(self.new.passes) if not held]
-        if insists and len(self.kept) >= KEPT_SHARE * len(self.tests):
+        if insists and len(self.kept) >= HELD_SHARE * len(self.tests):
             failed = [number for number in failed if self.old is not None and self.old.passes[number]]
         checks = [check for number in failed if (check := self.new.checks[number]) is not None]
         if not checks:

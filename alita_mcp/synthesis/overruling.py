@@ -12,6 +12,7 @@ from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.synthesis.wordings import is_plain
 from alita_mcp.synthesis.written import Written
 from alita_mcp.values import Example, StoredVersion, WrittenFrom
 
@@ -79,7 +80,8 @@ def _replaced(rules: Rules, old: str, text: str) -> Rules:
 
 
 def _unknown(name: str, assumed: Sequence[str], version: str, *, several: bool) -> Rejected:
-    names = [line.partition(":")[0].strip()[:60] for line in assumed][:SHOWN_NAMES]
+    names = [" ".join(line.partition(":")[0].split())[:60] for line in assumed]
+    names = [each for each in names if is_plain(each)][:SHOWN_NAMES]
     which = "several rules" if several else "no rule"
     return Rejected(
         stage="schema",
