@@ -222,6 +222,8 @@ class Agreement(Value):
     """How often the chosen one was mended after a failure."""
     attempts: int = 1
     """How many times candidates and tests were drawn."""
+    blind: tuple[str, ...] = ()
+    """Marks of those examples of the version that models wrote; the others are the caller's own."""
     probability: float | None = None
     """That the chosen one is right, by agreement and by what is known of the models; None in older reports."""
     on_record: bool = False

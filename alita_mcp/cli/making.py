@@ -34,7 +34,9 @@ def add_commands(family: Family) -> None:
     make.add_argument("--name", help="the tool's name; its function is called the same")
     make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
     make.add_argument("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
-    make.add_argument("--description", help="what it does, in a sentence")
+    make.add_argument(
+        "--description", help="what it does, in a sentence; with --update what is wrong with it"
+    )
     make.add_argument(
         "--use-when", action="append", metavar="TEXT", help="a request that it serves; repeatable"
     )
@@ -46,13 +48,7 @@ def add_commands(family: Family) -> None:
         choices=("clock", "random"),
         help="what results may differ by from call to call",
     )
-    make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
-    make.add_argument("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
-    make.add_argument(
-        "--mode",
-        choices=("quick", "standard", "thorough"),
-        help="how much a model may spend on a description",
-    )
+    _add_writing_options(make)
     kept = make.add_mutually_exclusive_group()
     kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
     kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
@@ -66,6 +62,23 @@ def add_commands(family: Family) -> None:
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
     family.add(
         "reindex", in_event_loop(reindex), "look at every tool's files, and make the search tables anew"
+    )
+
+
+def _add_writing_options(make: argparse.ArgumentParser) -> None:
+    make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
+    make.add_argument("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
+    make.add_argument(
+        "--overrule",
+        nargs=2,
+        action="append",
+        metavar=("RULE", "TEXT"),
+        help="what holds instead of a rule that was assumed; repeatable",
+    )
+    make.add_argument(
+        "--mode",
+        choices=("quick", "standard", "thorough"),
+        help="how much a model may spend on a description",
     )
 
 
@@ -215,6 +228,7 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "varies": options.varies,
         "update": options.update or None,
         "breaks": _documents(_text(options.breaks), options.breaks) if options.breaks else None,
+        "overrule": dict(options.overrule) if options.overrule else None,
         "mode": options.mode,
     }
     spelt_out = {key: value for key, value in given.items() if value is not None}

@@ -68,11 +68,11 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     _meta_tool(
         "synthesize_tool",
-        "Make a tool: one typed Python function and tests. It is published only if it passes in a sandbox. "
+        "Make a tool: one typed Python function and tests, published only if it passes in a sandbox. "
         "Without code the server's model writes it, or you get a template.",
         {
             "description": _STRING,
-            "name": _said(_STRING, "snake_case, the function's name"),
+            "name": _said(_STRING, "The function's name"),
             "code": _STRING,
             "tests": _EXAMPLES,
             "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
@@ -93,14 +93,17 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
                 "items": {**_STRING, "enum": ["clock", "random"]},
                 "description": "What results may differ by; such tests use check",
             },
-            "update": _said(_BOOLEAN, "New version of a tool that exists; its tests must still hold"),
+            "update": _said(
+                _BOOLEAN, "New version, its old tests must hold; without code, description says what is wrong"
+            ),
             "breaks": {
                 "type": "array",
                 "items": {"type": "object"},
                 "description": "Arguments of the tests that no longer hold",
             },
+            "overrule": _said({"type": "object"}, "Assumed rule: what holds instead"),
             "mode": {**_STRING, "enum": ["quick", "standard", "thorough"]},
-            "job_id": _said(_STRING, "Asks for the outcome of a job under way"),
+            "job_id": _said(_STRING, "Asks how a job ended"),
         },
         types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
     ),

@@ -40,7 +40,7 @@ STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
-    "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks"),
+    "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks", "overrule"),
 }
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
@@ -95,7 +95,7 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _parsed(field: str, text: str) -> Any:
     if not text.strip():
-        return {} if field in ("arguments", "needs") else []
+        return {} if field in ("arguments", "needs", "overrule") else []
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as unreadable:

@@ -28,6 +28,7 @@ class Ending:
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
         self.version: int | None = None
+        self._complains = request.update and not request.code.strip() and bool(request.description.strip())
         self.detail: dict[str, Any] = {"status": "failed"}
 
     def note(self, outcome: Outcome) -> None:
@@ -40,6 +41,8 @@ class Ending:
             self.tool = outcome.tool
         if isinstance(outcome, Created | NeedsApproval):
             self.version = outcome.version
+        if self._complains and isinstance(outcome, Created | NeedsApproval):
+            self.detail["complaint"] = True  # the version before was found wrong by who uses it
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.synthesis.drawing import Manuscript
+from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.failures import hidden_failure
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Trust
@@ -103,6 +104,7 @@ def _agreement(field: Field, decision: Decision) -> Agreement:
         contradicting=tuple(dropped),
         repairs=field.manuscripts[number].repairs,
         attempts=field.attempt,
+        blind=tuple(mark_of(field.matrix.tests[test]) for test in decision.kept),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ MAX_FINDING = 4_000
 MAX_SCRIPT = 24_000
 MAX_PRINTED = 2_000
 MAX_ASKED = 2_000
+MAX_HELD = 12_000
 
 _RULES = "\n".join(f"- {rule}" for rule in CODE_RULES)
 _DATA = (
@@ -236,3 +238,45 @@ def _told(brief: Brief) -> str:
 
 def _user(content: str) -> Message:
     return Message(role="user", content=content)
+
+
+def revise(
+    brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
+) -> list[Message]:
+    """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
+    seal = hashlib.sha256(old_code.encode()).hexdigest()[:12]  # code may hold any tag, but not its own hash
+    code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
+    lines = "\n".join(json.dumps(example, ensure_ascii=False) for example in examples)
+    held = fenced("finding", lines.replace("<", "\\u003c"), MAX_HELD)
+    told = _told(brief.model_copy(update={"request": "", "script": ""}))
+    wanted = (
+        "Mend what was found wrong for every input of its kind, never for a shown case alone, and change nothing else. "
+        "Keep the function's name, its parameters and what it returns; a new parameter is optional. Keep its packages "
+        "unless the change needs another. Where nothing is wrong, answer the code as it is. "
+        'Answer {"code": "the whole module", "packages": [], "rules": ["name: what holds now", …]}; rules holds those '
+        "that changed."
+    )
+    return [
+        _CODER,
+        _user(
+            f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
+            f"What was found wrong with it:\n{fenced('finding', complaint)}"
+            f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
+        ),
+    ]
+
+
+def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Message]:
+    """Asks which examples cannot hold together with a rule; who answers never sees code."""
+    lines = "\n".join(
+        f"{number}: {json.dumps(each, ensure_ascii=False)}" for number, each in enumerate(examples, 1)
+    )
+    return [
+        _TESTER,
+        _user(
+            f"A rule of a tool was changed:\n{fenced('request', rule)}Examples from before:\n"
+            f"{fenced('finding', lines.replace('<', chr(92) + 'u003c'), MAX_HELD)}"
+            "Say which of them cannot hold any longer because of the rule. "
+            'Answer {"contradict": [their numbers]}; leave out each that the rule says nothing about.'
+        ),
+    ]

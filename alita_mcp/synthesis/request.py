@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, StringConstraints, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.fences import unfenced
@@ -23,12 +23,21 @@ NEEDS_SHAPE = (
     'Send needs as {"network": ["api.example.org"], "workspace": "read" or "write", "model": true, "tools": ["name"], '
     '"secrets": ["NAME"]}, only what the code uses.'
 )
+OVERRULE_SHAPE = (
+    'Send overrule as {"empty input": "return an empty list"}: at most 5 names of rules that an answer listed as '
+    "`assumed`, each with what is to hold instead, in at most 300 characters."
+)
+MAX_WHERE = 80
 MAX_TEXT = 64_000
 """Longest code, in characters."""
 EXAMPLE_SHAPE = (
     'Each test is {"arguments": {…}, "expected": …}, {"arguments": {…}, "raises": "ValueError"} '
     'or {"arguments": {…}, "check": "expression over result and arguments"}.'
 )
+
+
+RuleName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+RuleText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
 
 
 class SynthesisRequest(Value):
@@ -51,6 +60,8 @@ class SynthesisRequest(Value):
     update: bool = False
     breaks: tuple[dict[str, JsonValue], ...] = Field(default=(), max_length=200)
     """Arguments of those examples of the replaced version that are not to hold any longer."""
+    overrule: dict[RuleName, RuleText] = Field(default_factory=dict, max_length=5)
+    """What is to hold instead of rules that the writer of the tool assumed, by their names."""
     mode: Mode | None = None
     """How much a model may spend on it; None: as the settings say."""
     made_by: str = Field(default="", exclude=True)
@@ -60,12 +71,22 @@ class SynthesisRequest(Value):
 
     @property
     def wish(self) -> str:
-        """The description, and what its author says of results that vary."""
-        if not self.varies:
-            return self.description
-        by = {"clock": "the clock (checks know it as `now`, a datetime in UTC)", "random": "chance"}
-        named = " and ".join(by[each] for each in self.varies)
-        return f"{self.description}\nResults vary with {named}: tests use check."
+        """The description, and what its author says of rules and of results that vary."""
+        said = "\n".join((self.description, *self.rules)).strip() if self.overrule else self.description
+        return f"{said}\n{variation(self.varies)}" if self.varies else said
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that the request itself gives, each on one line."""
+        lines = (f"{name}: {text}" for name, text in self.overrule.items())
+        return tuple(" ".join(line.split()) for line in lines)
+
+
+def variation(varies: Sequence[Varying]) -> str:
+    """What writers are told of results that vary; empty where they do not."""
+    by = {"clock": "the clock (checks know it as `now`, a datetime in UTC)", "random": "chance"}
+    named = " and ".join(by[each] for each in varies)
+    return f"Results vary with {named}: tests use check." if varies else ""
 
 
 def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") -> SynthesisRequest | Rejected:
@@ -92,11 +113,12 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
 
 def _unreadable(invalid: ValidationError) -> Rejected:
     problem = invalid.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])
+    where = ".".join(str(part) for part in problem["loc"])[:MAX_WHERE]
     field = str(problem["loc"][0]) if problem["loc"] else ""
     reason = f"{where or 'the request'}: {problem['msg'].removeprefix('Value error, ')}."
-    fix = f"Send {field or 'the request'} as the input schema says."
-    fix = {"tests": EXAMPLE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}.get(field, fix)
+    fix = f"Send {field[:MAX_WHERE] or 'the request'} as the input schema says."
+    shapes = {"tests": EXAMPLE_SHAPE, "overrule": OVERRULE_SHAPE, **dict.fromkeys(NEEDS, NEEDS_SHAPE)}
+    fix = shapes.get(field, fix)
     return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
 
 

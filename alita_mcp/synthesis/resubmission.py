@@ -70,7 +70,8 @@ async def raise_trust(
 
 def _with_origin(report: VerificationReport, before: VerificationReport) -> VerificationReport:
     """A new report with what the one before tells of how the tool came to be, which no gate finds out again."""
-    return report.model_copy(update={"agreement": before.agreement, "usage": before.usage})
+    origin = {field: getattr(before, field) for field in ("agreement", "usage", "written_from")}
+    return report.model_copy(update=origin)
 
 
 def _raised(known: StoredVersion, accepted: AcceptedVersion, more: int) -> Exists:

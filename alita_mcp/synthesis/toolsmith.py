@@ -40,6 +40,7 @@ from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.practice import practised
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
+from alita_mcp.synthesis.revision import Revision
 from alita_mcp.synthesis.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts import is_script
@@ -104,7 +105,7 @@ class Toolsmith:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, on_stage)
-        if models is not None and (plain or request.description.strip()):
+        if models is not None and (plain or _is_wish(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
@@ -126,7 +127,8 @@ class Toolsmith:
         if wish.code.strip():
             outcome = await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
         else:
-            outcome = await Pipeline(self._workshop, wish, plan, models, on_stage).make()
+            writer = Revision if wish.update else Pipeline
+            outcome = await writer(self._workshop, wish, plan, models, on_stage).make()
         await practised(self._workshop, models, outcome)
         return outcome
 
@@ -340,4 +342,6 @@ class Toolsmith:
 
 def _is_wish(request: SynthesisRequest) -> bool:
     """Whether a model is to write the tool, from words or from a plain script."""
-    return is_script(request) if request.code.strip() else bool(request.description.strip())
+    if request.code.strip():
+        return is_script(request)
+    return bool(request.description.strip() or (request.update and request.overrule))

@@ -112,7 +112,7 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
         for earlier, other in enumerate(examples[: number - 1], 1):
             if not same_result(example.arguments, other.arguments, exact=True):
                 continue
-            if _contradict(example, other):
+            if contradict(example, other):
                 message = f"examples {earlier} and {number} contradict each other: same arguments"
                 check = failed("examples", message, "Remove the wrong one.")
                 expected, got = wanted(other), wanted(example)
@@ -123,7 +123,8 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
     return []
 
 
-def _contradict(one: Example, other: Example) -> bool:
+def contradict(one: Example, other: Example) -> bool:
+    """Whether two examples with the same arguments cannot both hold."""
     if (one.raises is None) != (other.raises is None):
         return True
     if one.raises is not None and other.raises is not None:

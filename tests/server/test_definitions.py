@@ -107,6 +107,7 @@ def test_the_instructions_fit_what_hosts_show() -> None:
                 "varies",
                 "update",
                 "breaks",
+                "overrule",
                 "mode",
                 "job_id",
             },

@@ -197,7 +197,7 @@ async def test_lessons_of_a_failure_are_told_to_the_next_attempt_at_a_like_thing
         assert "<lessons>\nsyntax: " in script.texts("code")[0]
     script = Script(candidates=[PLAIN])
     async with bench(script) as made:
-        await made.make(mode="quick", description="Weather in Paris tomorrow.", update=True)
+        await made.make(mode="quick", description="Weather in Paris tomorrow.")
     assert "<lessons>\n" not in script.texts("spec")[0]
 
 

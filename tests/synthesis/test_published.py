@@ -1,0 +1,91 @@
+"""What is taken over from a published version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alita_mcp.library.files import manifest_of
+from alita_mcp.library.library import Library
+from alita_mcp.synthesis.published import described_anew, revised_draft, signature_in
+from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.written import WrittenCode
+from alita_mcp.values import Grants, Limits, StoredVersion
+from tests.library.factory import simple
+
+CODE = '''import functools
+from typing import TypedDict
+
+
+class Point(TypedDict):
+    x: int
+
+
+class _Cache:
+    entries: dict = {}
+
+
+@functools.cache
+async def area(points: list[Point], scale: float = 1.0) -> dict[str, Point]:
+    """Gives an area."""
+    return {}
+'''
+REACHES = Grants(network=("api.example.org",), secrets=("TOKEN",))
+
+
+def version(**draft: Any) -> StoredVersion:
+    accepted = simple("weather", "Tells the weather.", **draft)
+    return StoredVersion(
+        manifest=manifest_of(accepted, 3),
+        code=accepted.draft.code,
+        lock=accepted.lock,
+        examples=accepted.draft.examples,
+        report=accepted.report,
+    )
+
+
+def test_a_signature_is_its_line_behind_the_records_that_it_names() -> None:
+    assert signature_in(CODE, "area") == (
+        "class Point(TypedDict):\n    x: int\n"
+        "async def area(points: list[Point], scale: float=1.0) -> dict[str, Point]"
+    )
+
+
+def test_what_a_request_does_not_change_is_carried_over() -> None:
+    before = version(
+        packages=("httpx>=0.27",),
+        grants=REACHES,
+        limits=Limits(wall_seconds=9),
+        use_when=("will it rain",),
+        varies=("clock",),
+    )
+    wish = SynthesisRequest(name="weather", description="It is wrong.", update=True, use_when=("is it cold",))
+    draft = revised_draft(before, WrittenCode(code=CODE), wish)
+    expected = before.draft.model_copy(
+        update={"code": CODE, "examples": (), "use_when": ("will it rain", "is it cold")}
+    )
+    assert draft == expected
+
+
+def test_what_a_request_names_takes_the_place_of_what_was() -> None:
+    before = version(packages=("httpx>=0.27",), grants=REACHES, varies=("clock",))
+    wish = SynthesisRequest(name="weather", update=True, workspace="read", varies=("random",))
+    draft = revised_draft(before, WrittenCode(code=CODE, packages=("httpx>=0.28",)), wish)
+    assert draft.grants == Grants(workspace="read"), (
+        "a right that the request leaves out is not asked for again"
+    )
+    assert (draft.packages, draft.varies) == (("httpx>=0.28",), ("random",))
+    named = revised_draft(before, WrittenCode(code=CODE), wish.model_copy(update={"packages": ("numpy",)}))
+    assert named.packages == ("numpy",)
+
+
+async def test_a_tool_that_is_written_again_asks_for_what_it_asked_for(library: Library) -> None:
+    await library.publish(
+        simple("weather", "Tells the weather.", grants=REACHES, varies=("clock",)), expected_version=0
+    )
+    wish = SynthesisRequest(name="weather", description="x" * 8_000, update=True)
+    again = described_anew(wish, library)
+    assert again.description.startswith("Tells the weather.\nx")
+    assert len(again.description) == 8_000
+    assert (again.network, again.secrets, again.varies) == (("api.example.org",), ("TOKEN",), ("clock",))
+    asked = described_anew(wish.model_copy(update={"workspace": "write"}), library)
+    assert (asked.network, asked.workspace) == ((), "write")
