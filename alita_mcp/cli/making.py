@@ -162,7 +162,7 @@ def in_words(outcome: Outcome) -> str:
         case Created():
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
             lines = [_with_line(made, outcome.to_raise_trust), *_update(outcome), *_told_apart(outcome)]
-            return "\n".join(lines)
+            return "\n".join([*lines, *(f"  question  {line}" for line in outcome.questions)])
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
             return _with_line(found, outcome.to_raise_trust)

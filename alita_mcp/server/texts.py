@@ -46,11 +46,33 @@ def outcome_text(outcome: Answer) -> str:
 def _created(outcome: Answer) -> str:
     if outcome.get("kept"):
         made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
-        return f"{made}, but {outcome['kept']}. {_broken(outcome)}{_to_verify(outcome)}".strip()
-    return _broken(outcome) + (
+        said = f"{made}, but {outcome['kept']}. {_broken(outcome)}"
+        return f"{said}{_questions(outcome, said) or _to_verify(outcome)}".strip()
+    said = _broken(outcome) + (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
-        f"{_way(outcome)}" + (_told_apart(outcome) or _to_verify(outcome) or f"Report: {outcome['report']}")
+        f"{_way(outcome)}"
     )
+    return said + (
+        _questions(outcome, said)
+        or _told_apart(outcome)
+        or _to_verify(outcome)
+        or f"Report: {outcome['report']}"
+    )
+
+
+def _questions(outcome: Answer, before: str) -> str:
+    """What blind tests ask of the caller's code, as far as there is room; the first in any case."""
+    lines = [printable(line) for line in outcome.get("questions") or ()]
+    if not lines:
+        return ""
+    said, room = [lines[0]], MAX_TEXT - len(before) - len(lines[0]) - len("Questions: ; and 4 more.")
+    for line in lines[1:]:
+        room -= len(line) + 2
+        if room < 0:
+            break
+        said.append(line)
+    more = f"; and {len(lines) - len(said)} more" if len(said) < len(lines) else ""
+    return f"Questions: {'; '.join(said)}{more}."
 
 
 def _broken(outcome: Answer) -> str:

@@ -14,10 +14,16 @@ from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.function import public_functions, several_public
 from alita_mcp.verification.source import parse_code
 
+NO_TESTS = Rejected(
+    stage="examples",
+    reason="tests: there are none, so nothing would be proved.",
+    fix="Give at least 3 with different results, one an edge or error case. " + EXAMPLE_SHAPE,
+)
 
-def draft_of(request: SynthesisRequest) -> Draft | Rejected:
-    """The draft that a request describes, or what it lacks."""
-    lack = _lack_of(request)
+
+def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
+    """The draft that a request describes, or what it lacks; tests only where nobody else can write them."""
+    lack = _lack_of(request, has_testers=has_testers)
     if lack is not None:
         return lack
     try:
@@ -63,7 +69,7 @@ def _why_unnamed(code: str) -> Rejected | None:
     return rejection(several_public(public).check) if len(public) > 1 else None
 
 
-def _lack_of(request: SynthesisRequest) -> Rejected | None:
+def _lack_of(request: SynthesisRequest, *, has_testers: bool) -> Rejected | None:
     refused = None if request.name else _why_unnamed(request.code)
     refused = refused or unfit_name(request.name) or unfit_grants(request)
     if refused is not None:
@@ -74,10 +80,6 @@ def _lack_of(request: SynthesisRequest) -> Rejected | None:
     if request.overrule:
         fix = "Mend the code by it, or leave the code out so that a model does."
         return Rejected(stage="policy", reason="overrule: code is taken as it is.", fix=fix)
-    if not request.tests:
-        return Rejected(
-            stage="examples",
-            reason="tests: there are none, so nothing would be proved.",
-            fix="Give at least 3 with different results, one an edge or error case. " + EXAMPLE_SHAPE,
-        )
+    if not request.tests and not (has_testers and grants_of(request).is_pure):
+        return NO_TESTS
     return None

@@ -29,7 +29,7 @@ from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import OnStage, Submission, Workshop
 from alita_mcp.synthesis.written import Specification, Suite
-from alita_mcp.values import Draft, Example, ToolContract, VerificationReport
+from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.matrix import Prepared, prepare, run_matrix, run_row
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -256,13 +256,14 @@ class Pipeline:
     async def _proved(self, brief: Brief, manuscript: Manuscript, choice: Choice) -> Outcome:
         draft = self._draft(brief, manuscript, (*self._wish.tests, *choice.kept))
 
-        async def amend(verdict: Verdict) -> VerificationReport:
+        async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None
             if self._wish.tests and choice.trust != "verified":
                 alone = draft.model_copy(update={"examples": self._wish.tests})
                 own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
                 by_caller = own.report.trust
-            return amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            return proved, verdict.model_copy(update={"report": report})
 
         return await self._workshop.submission.submit(
             draft,

@@ -42,13 +42,16 @@ async def raise_trust(
 ) -> Outcome:
     """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
 
+    Where models wrote the version's examples, a caller who sends the same ones makes them its own.
+
     Raises:
         SandboxError: the sandbox failed, which says nothing about the version.
     """
     there = set(map(written_example, known.examples))
     more = tuple(example for example in draft.examples if written_example(example) not in there)
-    if not more:
-        return _unchanged(known, f"with these examples it is there already; {UPDATE}")
+    there_already = f"with these examples it is there already; {UPDATE}"
+    if not more and not (draft.examples and known.report.agreement and known.manifest.trust == "provisional"):
+        return _unchanged(known, there_already)
     whole = known.draft.model_copy(update={"examples": (*known.examples, *more)})
     verdict = await verify(whole, sandbox, on_stage, library.read)
     report, before = _with_origin(verdict.report, known.report), known.manifest.trust
@@ -56,6 +59,8 @@ async def raise_trust(
         return _refused(known, report.failure)
     if before == "verified" or is_lower(report.trust, before):
         return _unchanged(known, f"it passes {_counted(len(more))} of yours too and stays {before}; {UPDATE}")
+    if not more and report.trust == before:
+        return _unchanged(known, there_already)
     if verdict.contract is None or verdict.lock is None:
         raise AssertionError("an accepted verdict carries contract and lock")
     accepted = AcceptedVersion(draft=whole, contract=verdict.contract, lock=verdict.lock, report=report)
@@ -131,4 +136,6 @@ def _told(draft: Draft) -> tuple[str, tuple[str, ...], object]:
 
 
 def _counted(examples: int) -> str:
+    if not examples:
+        return "examples that models had written, and now you, too"
     return "1 more example" if examples == 1 else f"{examples} more examples"

@@ -19,6 +19,7 @@ from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.cross_check import CrossCheck
 from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
 from alita_mcp.synthesis.grants import unfit_grants
@@ -104,7 +105,7 @@ class Toolsmith:
     async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
-            return await self._make_from_code(request, on_stage)
+            return await self._make_from_code(request, models if self._models else None, on_stage)
         if models is not None and (plain or _is_wish(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
@@ -141,13 +142,18 @@ class Toolsmith:
         standing = self.standing(wish.name, update=wish.update)
         return unnamed or (standing if isinstance(standing, Exists | Rejected) else None)
 
-    async def _make_from_code(self, request: SynthesisRequest, on_stage: OnStage) -> Outcome:
-        draft = draft_of(request)
+    async def _make_from_code(
+        self, request: SynthesisRequest, models: Models | None, on_stage: OnStage
+    ) -> Outcome:
+        draft = draft_of(request, has_testers=models is not None)
         if isinstance(draft, Rejected):
             return draft
         known = await same_tool(draft, self._library, update=request.update)
         if known is not None:
             return await self._resubmitted(draft, known, on_stage)
+        if models is not None:
+            mode = request.mode or self._settings.synthesis_mode
+            return await CrossCheck(self._workshop, request, models, mode, on_stage).submit(draft)
         return await self.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
         )
@@ -162,7 +168,7 @@ class Toolsmith:
         amend: Amend | None = None,
         made_by: str = "",
     ) -> Outcome:
-        """A draft through all gates and into the library; `amend` has the last word on the report.
+        """A draft through all gates and into the library; `amend` has the last word on what passed.
 
         An update is held to the examples of the version that it replaces, but for those that `breaks` names.
         """
@@ -234,10 +240,11 @@ class Toolsmith:
         failure = verdict.report.failure
         if failure is not None:
             return rejection(failure)
+        if amend is not None:
+            draft, verdict = await amend(draft, verdict)
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
-        report = await amend(verdict) if amend is not None else verdict.report
-        beside = Compared()
+        report, beside = verdict.report, Compared()
         if not follows:
             await on_stage("duplicates")
             beside = await self._beside(Proved(draft, verdict, report.trust))

@@ -11,14 +11,14 @@ from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
 from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
-from alita_mcp.values import Draft, VerificationReport
+from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
 OnStage = Callable[[str], Awaitable[None]]
 Research = Callable[[str], Awaitable[str]]
 """A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
-Amend = Callable[[Verdict], Awaitable[VerificationReport]]
-"""An accepted verdict in, the report that is to be stored out."""
+Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
+"""An accepted draft and its verdict in; what is to be stored out: the report amended, perhaps examples added."""
 
 
 class Submission(Protocol):
