@@ -138,8 +138,9 @@ class Proof:
     ) -> Outcome:
         work, breaks = self._work, await self._breaks(prepared)
 
-        async def amend(verdict: Verdict) -> VerificationReport:
-            return self._amended(verdict.report, blind, manuscript, rules)
+        async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
+            report = self._amended(verdict.report, blind, manuscript, rules)
+            return proved, verdict.model_copy(update={"report": report})
 
         return await work.workshop.submission.submit(
             prepared.draft.model_copy(update={"examples": self._examples(blind, breaks)}),
