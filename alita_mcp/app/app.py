@@ -36,7 +36,7 @@ from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, 
 from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
-from alita_mcp.values import Manifest
+from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 MAX_OPEN_QUESTIONS = 16
 """To the model of one client at once; all that one synthesis draws side by side fits."""
@@ -199,12 +199,14 @@ class App:
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
 
-        The digest is left out: a person who approves a version without a terminal says it.
+        The digest is left out: a person who approves a version without a terminal says it. Of what the writers were
+        told the assumed lines are shown, the rest with the code.
         """
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
         kinds = self.library.tools.proved_in(name, stored.manifest.version)
+        report = stored.report if source else _without_request(stored.report)
         card: dict[str, Any] = {
             "manifest": stored.manifest.model_dump(mode="json", exclude={"digest"}),
             "state": entry.state,
@@ -215,7 +217,7 @@ class App:
             "calls": entry.calls,
             "failures": entry.failures,
             "last_used": entry.last_used,
-            "report": stored.report.model_dump(mode="json"),
+            "report": report.model_dump(mode="json"),
             "evidence": evidence_of(stored.report, kinds).model_dump(mode="json"),
         }
         if source:
@@ -295,6 +297,13 @@ async def open_app(
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield app
+
+
+def _without_request(report: VerificationReport) -> VerificationReport:
+    if report.written_from is None:
+        return report
+    told = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
+    return report.model_copy(update={"written_from": told})
 
 
 def _plain_model(models: ModelRoom) -> LanguageModel | None:

@@ -211,7 +211,7 @@ async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolRes
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        optional = {"similar", "differs", "breaks"}
+        optional = {"similar", "differs", "breaks", "assumed"}
         structured = {
             field: value
             for field, value in structured.items()

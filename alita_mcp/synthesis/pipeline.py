@@ -254,7 +254,8 @@ class Pipeline:
                 alone = draft.model_copy(update={"examples": self._wish.tests})
                 own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
                 by_caller = own.report.trust
-            return amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            return report.model_copy(update={"written_from": specified(brief).told(brief.request)})
 
         return await self._workshop.submission.submit(
             draft,

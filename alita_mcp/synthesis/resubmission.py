@@ -70,7 +70,9 @@ async def raise_trust(
 
 def _with_origin(report: VerificationReport, before: VerificationReport) -> VerificationReport:
     """A new report with what the one before tells of how the tool came to be, which no gate finds out again."""
-    return report.model_copy(update={"agreement": before.agreement, "usage": before.usage})
+    return report.model_copy(
+        update={"agreement": before.agreement, "usage": before.usage, "written_from": before.written_from}
+    )
 
 
 def _raised(known: StoredVersion, accepted: AcceptedVersion, more: int) -> Exists:

@@ -18,6 +18,7 @@ from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.assumptions import assumed_of
 from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
 from alita_mcp.synthesis.grants import unfit_grants
@@ -297,6 +298,7 @@ class Toolsmith:
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
             kept=self._why_kept(manifest),
+            assumed=assumed_of(report),
         )
 
     def _why_kept(self, manifest: Manifest) -> str:
@@ -328,6 +330,7 @@ class Toolsmith:
             trust=manifest.trust,
             to_raise_trust=thin,
             kept=self._why_kept(manifest),
+            assumed=assumed_of(report),
         )
 
 
