@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
+from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
@@ -130,8 +131,12 @@ class App:
         """
         return await self.answer(self.jobs.find(job_id), on_stage)
 
-    def begin(self, request: SynthesisRequest, desk: Desk | None = None) -> SynthesisJob:
+    def begin(
+        self, request: SynthesisRequest, desk: Desk | None = None, person: Desk | None = None
+    ) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way; its questions go to `desk` where no model is ours.
+
+        What its planner assumes goes to `person`, where it may be asked.
 
         Raises:
             UsageError: too many are under way.
@@ -141,12 +146,17 @@ class App:
         room, key = None, request.model_dump_json()
         if lent is not None:
             room = ModelRoom(self.settings, source=lent.model, at_once=MAX_OPEN_QUESTIONS)
-            key = f"{lent.owner} {key}" if lent.owner else ""
+        thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
+        person = person if thorough and not request.code.strip() else None
+        owners = [each.owner for each in (lent, person) if each is not None]
+        if owners:  # whoever joins a job is asked what it asks
+            key = f"{owners[0]} {key}" if all(owners) else ""
+        toolsmith = self.toolsmith.asking(asker(person, self.jobs)) if person else self.toolsmith
 
         async def work(enter: OnStage) -> Outcome:
-            return await self.toolsmith.make(request, enter, room)
+            return await toolsmith.make(request, enter, room)
 
-        return self.jobs.start(work, key, lent, self._holds)
+        return self.jobs.start(work, key, lent, self._holds, person)
 
     def _holds(self, outcome: Outcome) -> bool:
         """Whether an outcome from a while ago is still true."""

@@ -73,6 +73,7 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
+        specification = await self._workshop.confirmed(specification, self._on_stage)
         return await self.attempts(brief.model_copy(update={"specification": specification}))
 
     async def _brief(self) -> Brief:

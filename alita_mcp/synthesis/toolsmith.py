@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -44,7 +46,7 @@ from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
-from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
+from alita_mcp.synthesis.workshop import Advice, Amend, AskPerson, Workshop
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
@@ -76,6 +78,12 @@ class Toolsmith:
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
         return self._models is None and _is_wish(request)
+
+    def asking(self, ask_person: AskPerson) -> Toolsmith:
+        """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
+        other = copy(self)
+        other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
+        return other
 
     async def make(
         self, request: SynthesisRequest, on_stage: OnStage, lent: ModelRoom | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import (
@@ -16,7 +17,7 @@ from pydantic import (
 )
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.synthesis.assumptions import MAX_ASSUMED, read_assumed, with_assumed
+from alita_mcp.synthesis.assumptions import MAX_ASSUMED, answered, read_assumed, with_assumed
 from alita_mcp.synthesis.request import MAX_TEXT
 from alita_mcp.synthesis.wordings import is_plain, says_nothing_new
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, WrittenFrom
@@ -98,6 +99,11 @@ class Specification(Written):
     def told(self, request: str) -> WrittenFrom:
         """What a report keeps of what writers were told."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
+
+    def answered(self, answers: Sequence[str]) -> Specification:
+        """After a person had a look: nothing is assumed any longer, and what they wrote holds."""
+        rules = answered(self.rules, self.assumed, answers)
+        return self.model_copy(update={"rules": rules, "assumed": ()})
 
     def contract(self) -> ToolContract:
         """What the signature promises to callers.
