@@ -25,13 +25,16 @@ def asker(desk: Desk, jobs: Jobs) -> AskPerson:
             FormField(f"rule_{number}", name_of(line), _FIELD.format(line=line, limit=MAX_ANSWER))
             for number, line in enumerate(assumed, 1)
         ]
-        try:
-            with jobs.turn_lent():
-                answer = await desk.ask_form(_TEXT.format(tool=tool), fields)
-        except ModelError:
-            return None
-        if not isinstance(answer, FilledForm):
-            return None
-        return [answer.texts.get(field.key, "") for field in fields]
+        async with jobs.without_turn(desk):
+            filled = await _filled(desk, _TEXT.format(tool=tool), fields)
+        return None if filled is None else [filled.texts.get(field.key, "") for field in fields]
 
     return ask
+
+
+async def _filled(desk: Desk, text: str, fields: Sequence[FormField]) -> FilledForm | None:
+    try:
+        answer = await desk.ask_form(text, fields)
+    except ModelError:
+        return None
+    return answer if isinstance(answer, FilledForm) else None

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -118,14 +118,15 @@ class Jobs:
         self._tasks.start_soon(self._run, job, work)
         return job
 
-    @contextmanager
-    def turn_lent(self) -> Iterator[None]:
-        """While the block waits for a person another job may run in this one's place."""
-        self._turns.total_tokens += 1
-        try:
-            yield
-        finally:
-            self._turns.total_tokens -= 1
+    @asynccontextmanager
+    async def without_turn(self, person: Desk) -> AsyncIterator[None]:
+        """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
+        job = next((each for each in self._jobs.values() if each.person is person and not each.desk), None)
+        if job is not None:
+            self._turns.release_on_behalf_of(job.id)
+        yield
+        if job is not None:
+            await self._turns.acquire_on_behalf_of(job.id)
 
     def _refuse_when_full(self, *, parked: bool) -> None:
         unfinished = [job for job in self._jobs.values() if job.finished is None]
@@ -211,7 +212,7 @@ class Jobs:
     async def _run(self, job: SynthesisJob, work: Work) -> None:
         try:
             with job.scope:
-                async with self._turns if job.desk is None else self._parking:
+                async with _turn_of(job, self._turns if job.desk is None else self._parking):
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
@@ -242,6 +243,16 @@ def _counts(job: SynthesisJob, holds: Holds) -> bool:
         return False
     long_ago = time.monotonic() - job.finished > TOLD_AGAIN_WITHIN_S
     return not job.heard and not (job.told_late and long_ago)
+
+
+@asynccontextmanager
+async def _turn_of(job: SynthesisJob, turns: anyio.CapacityLimiter) -> AsyncIterator[None]:
+    await turns.acquire_on_behalf_of(job.id)
+    try:
+        yield
+    finally:
+        if job.id in turns.statistics().borrowers:
+            turns.release_on_behalf_of(job.id)
 
 
 async def first_of(*waits: Wait) -> None:
