@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
+from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
@@ -36,7 +37,7 @@ from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, 
 from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
-from alita_mcp.values import Manifest
+from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 MAX_OPEN_QUESTIONS = 16
 """To the model of one client at once; all that one synthesis draws side by side fits."""
@@ -130,8 +131,12 @@ class App:
         """
         return await self.answer(self.jobs.find(job_id), on_stage)
 
-    def begin(self, request: SynthesisRequest, desk: Desk | None = None) -> SynthesisJob:
+    def begin(
+        self, request: SynthesisRequest, desk: Desk | None = None, person: Desk | None = None
+    ) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way; its questions go to `desk` where no model is ours.
+
+        What its planner assumes goes to `person`, where it may be asked.
 
         Raises:
             UsageError: too many are under way.
@@ -141,12 +146,17 @@ class App:
         room, key = None, request.model_dump_json()
         if lent is not None:
             room = ModelRoom(self.settings, source=lent.model, at_once=MAX_OPEN_QUESTIONS)
-            key = f"{lent.owner} {key}" if lent.owner else ""
+        thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
+        person = person if thorough and not request.code.strip() else None
+        owners = [each.owner for each in (lent, person) if each is not None]
+        if owners:  # whoever joins a job is asked what it asks
+            key = f"{owners[0]} {key}" if all(owners) else ""
+        toolsmith = self.toolsmith.asking(asker(person, self.jobs)) if person else self.toolsmith
 
         async def work(enter: OnStage) -> Outcome:
-            return await self.toolsmith.make(request, enter, room)
+            return await toolsmith.make(request, enter, room)
 
-        return self.jobs.start(work, key, lent, self._holds)
+        return self.jobs.start(work, key, lent, self._holds, person)
 
     def _holds(self, outcome: Outcome) -> bool:
         """Whether an outcome from a while ago is still true."""
@@ -199,12 +209,14 @@ class App:
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
 
-        The digest is left out: a person who approves a version without a terminal says it.
+        The digest is left out: a person who approves a version without a terminal says it. Of what the writers were
+        told the assumed lines are shown, the rest with the code.
         """
         await self.library.settle()
         entry = self.library.entry(name)
         stored = await self.library.read(name, version)
         kinds = self.library.tools.proved_in(name, stored.manifest.version)
+        report = stored.report if source else _without_request(stored.report)
         card: dict[str, Any] = {
             "manifest": stored.manifest.model_dump(mode="json", exclude={"digest"}),
             "state": entry.state,
@@ -215,7 +227,7 @@ class App:
             "calls": entry.calls,
             "failures": entry.failures,
             "last_used": entry.last_used,
-            "report": stored.report.model_dump(mode="json"),
+            "report": report.model_dump(mode="json"),
             "evidence": evidence_of(stored.report, kinds).model_dump(mode="json"),
         }
         if source:
@@ -295,6 +307,13 @@ async def open_app(
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield app
+
+
+def _without_request(report: VerificationReport) -> VerificationReport:
+    if report.written_from is None:
+        return report
+    told = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
+    return report.model_copy(update={"written_from": told})
 
 
 def _plain_model(models: ModelRoom) -> LanguageModel | None:

@@ -100,7 +100,9 @@ class Proving:
         if verdict.contract is None or verdict.lock is None:
             raise AssertionError("an accepted verdict carries contract and lock")
         before = stored.report
-        report = verdict.report.model_copy(update={"agreement": before.agreement, "usage": before.usage})
+        report = verdict.report.model_copy(
+            update={"agreement": before.agreement, "usage": before.usage, "written_from": before.written_from}
+        )
         if claimed_less(before):
             report = report.model_copy(update={"trust": "provisional"})
         accepted = AcceptedVersion(

@@ -161,7 +161,12 @@ def in_words(outcome: Outcome) -> str:
     match outcome:
         case Created():
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
-            lines = [_with_line(made, outcome.to_raise_trust), *_update(outcome), *_told_apart(outcome)]
+            lines = [
+                _with_line(made, outcome.to_raise_trust),
+                *_update(outcome),
+                *_assumed(outcome),
+                *_told_apart(outcome),
+            ]
             return "\n".join([*lines, *(f"  question  {line}" for line in outcome.questions)])
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
@@ -170,7 +175,9 @@ def in_words(outcome: Outcome) -> str:
             return _rejection_in_words(outcome)
         case NeedsApproval():
             asked = f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}."
-            return "\n".join([asked, outcome.how, *_update(outcome), *_told_apart(outcome)])
+            return "\n".join(
+                [asked, outcome.how, *_update(outcome), *_assumed(outcome), *_told_apart(outcome)]
+            )
         case NeedsCode():
             return "\n".join(
                 [
@@ -190,6 +197,11 @@ def _update(outcome: Created | NeedsApproval) -> list[str]:
         for each in outcome.breaks
     ]
     return [*lines, f"  kept      {outcome.kept}"] if outcome.kept else lines
+
+
+def _assumed(outcome: Created | NeedsApproval) -> list[str]:
+    """A line for each rule that its writer had to invent."""
+    return [f"  assumed   {line}" for line in outcome.assumed]
 
 
 def _told_apart(outcome: Created | NeedsApproval) -> list[str]:

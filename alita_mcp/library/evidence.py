@@ -13,6 +13,7 @@ from alita_mcp.values import Agreement, MutationScore, Stage, Trust, Usage, Valu
 MAX_SURVIVORS = 8
 """How many surviving mutants a card shows; the report holds all that were kept."""
 MAX_FAILED = 5
+MAX_ASSUMED = 5
 MAX_TEXT = 200
 
 Row = tuple[str, str]
@@ -78,6 +79,8 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
         rows += _of_agreement(report.agreement)
     if report.usage:
         rows.append(("models", _of_usage(report.usage)))
+    if report.written_from:
+        rows += [("assumed", _clipped(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
     rows.append(("sandbox", f"{report.sandbox}; gates passed in {', '.join(card.sandboxes)}"))
     rows.append(("environment", report.environment or "no packages"))
     rows.append(("seeds", ", ".join(map(str, report.seeds)) or "none recorded"))

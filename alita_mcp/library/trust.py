@@ -45,6 +45,7 @@ def unproven(stored: StoredVersion) -> StoredVersion:
         created_at=stored.report.created_at,
         agreement=stored.report.agreement,
         usage=stored.report.usage,
+        written_from=stored.report.written_from,
     )
     lowered = stored.manifest.model_copy(update={"trust": report.trust, "deterministic": False})
     return stored.model_copy(update={"manifest": lowered, "report": report})

@@ -1,6 +1,6 @@
 """A model that a client lends: questions wait on a desk until the client carries them to its model and brings answers.
 
-A desk of its own takes the question that only the person at a client answers.
+A desk of its own takes the questions that only the person at a client answers.
 
 Nobody can be asked but while a client is there. A question is carried at once where a call of the client can do so,
 or handed out together with all others that wait; one that nobody answers in time ends the asking.
@@ -39,7 +39,23 @@ class Decision(StrEnum):
     """The question was put away without a choice."""
 
 
-Answer = Completion | Decision | ModelError
+@dataclass(frozen=True)
+class FormField:
+    """A line of a form that may be left empty."""
+
+    key: str
+    title: str
+    description: str
+
+
+@dataclass(frozen=True)
+class FilledForm:
+    """What a person wrote in the fields of a form; those left empty are not there."""
+
+    texts: Mapping[str, str]
+
+
+Answer = Completion | Decision | FilledForm | ModelError
 Carrier = Callable[["Question"], Awaitable[Answer]]
 """Brings one question to the client's model; answers with `Refused` when no other is worth bringing."""
 
@@ -57,6 +73,8 @@ class Question:
     messages: tuple[Message, ...]
     max_tokens: int | None = None
     temperature: float | None = None
+    fields: tuple[FormField, ...] = ()
+    """Of the form that a person fills; none where a decision is wanted."""
     answer: Answer | None = None
     carried: bool = False
     handed_out: int = 0
@@ -191,17 +209,30 @@ class Desk:
             raise ModelError("The client answered with something that is no decision.")
         return answer
 
+    async def ask_form(self, text: str, fields: Sequence[FormField]) -> FilledForm | Decision:
+        """What the person at the client writes in a form; a decision where it is put away.
+
+        Raises:
+            ModelError: nobody is asked or answers, or the answer is no form.
+        """
+        told = (Message(role="user", content=text),)
+        answer = await self._answer_to(None, told, None, None, tuple(fields))
+        if isinstance(answer, Completion):
+            raise ModelError("The client answered with something that is no form.")
+        return answer
+
     async def _answer_to(
         self,
         role: Role | None,
         messages: Sequence[Message],
         max_tokens: int | None,
         temperature: float | None,
-    ) -> Completion | Decision:
+        fields: tuple[FormField, ...] = (),
+    ) -> Completion | Decision | FilledForm:
         if self._refusal is not None:
             raise _again(self._refusal)
         self._asked += 1
-        question = Question(f"question-{self._asked}", role, tuple(messages), max_tokens, temperature)
+        question = Question(f"question-{self._asked}", role, tuple(messages), max_tokens, temperature, fields)
         self._open[question.key] = question
         self._wake()
         try:

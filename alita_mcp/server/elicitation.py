@@ -1,7 +1,8 @@
-"""The question of an approval as the protocol has it (a form of one choice), and what a client brings back for it."""
+"""Questions to the person at a client as the protocol has them: forms in, what the client brings back for them out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,16 +12,17 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.lending import Answer, Carrier, Decision, Desk, Question, Refused
+from alita_mcp.models.lending import Answer, Carrier, Decision, Desk, FilledForm, FormField, Question, Refused
 from alita_mcp.models.redaction import presentable
-from alita_mcp.server.asker import name_of_connection
-from alita_mcp.server.sampling import is_modern
+from alita_mcp.server.asker import key_of
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context, ToolCall
 
 WAIT_S = 300.0
 """How long the person at a client may take; the state of a round is sealed for longer."""
+MAX_ANSWER = 4_000
+"""So much of what stands in one field is read."""
 FIELD = "approve"
 _FORM: types.ElicitRequestedSchema = {
     "type": "object",
@@ -44,17 +46,29 @@ def can_be_asked(ctx: Context) -> bool:
     return declared is not None and (declared.form is not None or declared.url is None)
 
 
-def approval_desk(call: ToolCall) -> Desk | None:
-    """A desk for the question of an approval; None where the person at this client cannot be asked, or must not."""
+def person_desk(call: ToolCall) -> Desk | None:
+    """A desk for questions to the person at this client; None where nobody can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
-    return Desk(WAIT_S, "" if is_modern(call.ctx) else name_of_connection(call.ctx), asks="person")
+    return Desk(WAIT_S, key_of(call.ctx), asks="person")
 
 
 def request_for(question: Question) -> types.ElicitRequest:
     """The question as the person at the client sees it."""
     text = "\n".join(message.content for message in question.messages)
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=text, requested_schema=_FORM))
+    form = _form_of(question.fields) if question.fields else _FORM
+    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=text, requested_schema=form))
+
+
+def _form_of(fields: Sequence[FormField]) -> types.ElicitRequestedSchema:
+    """A form of lines that may all be left empty."""
+    return {
+        "type": "object",
+        "properties": {
+            field.key: {"type": "string", "title": field.title, "description": field.description}
+            for field in fields
+        },
+    }
 
 
 def carrier_of(ctx: Context) -> Carrier:
@@ -78,8 +92,8 @@ def carrier_of(ctx: Context) -> Carrier:
     return carry
 
 
-def answer_of(response: Any, _question: Question) -> Answer:
-    """The decision that a client brought; only the choice itself approves, no mere `accept`."""
+def answer_of(response: Any, question: Question) -> Answer:
+    """What a client brought: a filled form, or a decision; only the choice itself approves, no mere `accept`."""
     if isinstance(response, dict):
         try:
             response = types.ElicitResult.model_validate(response, by_name=False)
@@ -89,10 +103,21 @@ def answer_of(response: Any, _question: Question) -> Answer:
         return _no_decision()
     if response.action != "accept":
         return Decision.DECLINED if response.action == "decline" else Decision.CANCELLED
-    said = (response.content or {}).get(FIELD)
+    content = response.content or {}
+    if question.fields:
+        return _filled(content, question.fields)
+    said = content.get(FIELD)
     if not isinstance(said, bool):
         return _no_decision()
     return Decision.APPROVED if said else Decision.DECLINED
+
+
+def _filled(content: Mapping[str, Any], fields: Sequence[FormField]) -> Answer:
+    """The texts of the fields that were asked for; whatever else came along is not read."""
+    given = {field.key: content.get(field.key) for field in fields}
+    if not all(text is None or isinstance(text, str) for text in given.values()):
+        return ModelError("The client answered with something that is no text.")
+    return FilledForm({key: text[:MAX_ANSWER] for key, text in given.items() if text})
 
 
 def _no_decision() -> ModelError:

@@ -19,7 +19,7 @@ from alita_mcp.library.signature import signature_of
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of, client_of, name_of_client
 from alita_mcp.server.definitions import META_DEFINITIONS
-from alita_mcp.server.elicitation import approval_desk
+from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.results import run_and_deliver
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.sampling import desk_for
@@ -175,7 +175,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         )
         if isinstance(request, Rejected):
             return await _outcome_answer(call, request)
-        job, rounds = call.app.begin(request, desk_for(call)), 0
+        job, rounds = call.app.begin(request, desk_for(call), person_desk(call)), 0
     outcome = await answered_in_call(call, job, call.on_stage, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:
@@ -199,7 +199,7 @@ async def _question_about(
     call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
     """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
-    if not isinstance(outcome, NeedsApproval) or (desk := approval_desk(call)) is None:
+    if not isinstance(outcome, NeedsApproval) or (desk := person_desk(call)) is None:
         return None
     return await call.app.approvals.begin(outcome, desk, asker_of(call.ctx))
 

@@ -7,8 +7,9 @@ encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import anyio
 import mcp_types as types
@@ -17,15 +18,18 @@ from pydantic import ValidationError
 from alita_mcp.errors import UsageError
 from alita_mcp.server import elicitation, sampling
 from alita_mcp.server.sampling import is_modern
+from alita_mcp.synthesis.jobs import first_of
 from alita_mcp.synthesis.outcomes import Working
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:
-    from alita_mcp.models.lending import Answer, Carrier, Desk, Question, Round
+    from collections.abc import Sequence
+
+    from alita_mcp.models.lending import Answer, Carrier, Desk, Question
     from alita_mcp.server.patience import Patience
     from alita_mcp.server.sources import Context, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob
+    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob, Wait
     from alita_mcp.synthesis.outcomes import Outcome
 
 MAX_ROUNDS = 10
@@ -41,6 +45,7 @@ class State(Value):
     job: str
     round: str
     rounds: int
+    asks: Literal["model", "person"] = "model"
 
 
 class Channel(Protocol):
@@ -48,7 +53,7 @@ class Channel(Protocol):
 
     def can_be_asked(self, ctx: Context) -> bool: ...  # noqa: D102 - as both modules say
     def request_for(self, question: Question) -> types.InputRequest: ...  # noqa: D102
-    def answer_of(self, response: Any, _question: Question) -> Answer: ...  # noqa: D102
+    def answer_of(self, response: Any, question: Question, /) -> Answer: ...  # noqa: D102
     def carrier_of(self, ctx: Context) -> Carrier: ...  # noqa: D102
 
 
@@ -75,12 +80,13 @@ def parked_job(call: ToolCall) -> Parked | None:
         return None
     state = read_state(call.params.request_state)
     job = call.app.jobs.find(state.job)
-    if job.desk is not None:
-        asked = {question.key: question for question in job.desk.waiting}
+    desk = next((desk for desk in job.desks if desk.asks == state.asks), None)
+    if desk is not None:
+        asked = {question.key: question for question in desk.waiting}
         given = call.params.input_responses or {}
-        answer_of = channel_of(job.desk).answer_of
+        answer_of = channel_of(desk).answer_of
         answers = {key: answer_of(given[key], asked[key]) for key in asked.keys() & given.keys()}
-        job.desk.take(state.round, answers)
+        desk.take(state.round, answers)
     return Parked(job, state.rounds)
 
 
@@ -101,7 +107,6 @@ async def answered_in_call(
     call: ToolCall, job: SynthesisJob, on_stage: OnStage, rounds: int = 0, spent_s: float = 0
 ) -> Outcome | types.InputRequiredResult:
     """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
-    desk = job.desk
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
     answer = partial(
@@ -109,21 +114,35 @@ async def answered_in_call(
         within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
-    if desk is None or not channel_of(desk).can_be_asked(call.ctx):
+    desks = _desks_at(call.ctx, job)
+    if not desks:
         return await answer()
     if not is_modern(call.ctx):
-        with desk.carried_by(channel_of(desk).carrier_of(call.ctx)):
+        with ExitStack() as carried:
+            for desk in desks:
+                carried.enter_context(desk.carried_by(channel_of(desk).carrier_of(call.ctx)))
             return await answer()
-    outcome = await answer(until=desk.ready)
-    if not isinstance(outcome, Working) or not desk.waiting:
+    outcome = await answer(until=_ready(desks))
+    waiting = next((desk for desk in desks if desk.waiting), None)
+    if not isinstance(outcome, Working) or waiting is None:
         return outcome
     if rounds >= MAX_ROUNDS:
-        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(desk.asks)})
-    return _questions(job, channel_of(desk), desk.hand_out(), rounds + 1)
+        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(waiting.asks)})
+    return _questions(job, waiting, rounds + 1)
 
 
-def _questions(job: SynthesisJob, channel: Channel, asked: Round, rounds: int) -> types.InputRequiredResult:
-    state = State(job=job.id, round=asked.token, rounds=rounds)
+def _desks_at(ctx: Context, job: SynthesisJob) -> list[Desk]:
+    """The desks of a job whose questions this client can take."""
+    return [desk for desk in job.desks if channel_of(desk).can_be_asked(ctx)]
+
+
+def _ready(desks: Sequence[Desk]) -> Wait:
+    return partial(first_of, *(desk.ready for desk in desks))
+
+
+def _questions(job: SynthesisJob, desk: Desk, rounds: int) -> types.InputRequiredResult:
+    channel, asked = channel_of(desk), desk.hand_out()
+    state = State(job=job.id, round=asked.token, rounds=rounds, asks=desk.asks)
     return types.InputRequiredResult(
         input_requests={question.key: channel.request_for(question) for question in asked.questions},
         request_state=state.model_dump_json(),
@@ -132,17 +151,18 @@ def _questions(job: SynthesisJob, channel: Channel, asked: Round, rounds: int) -
 
 async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Outcome:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    desk = job.desk if job.desk and channel_of(job.desk).can_be_asked(call.ctx) else None
+    desks = _desks_at(call.ctx, job)
     while True:
-        outcome = await call.app.answer(job, task.report, until=desk.ready if desk else None)
+        outcome = await call.app.answer(job, task.report, until=_ready(desks) if desks else None)
         if not isinstance(outcome, Working):
             return outcome
-        if desk is not None and desk.waiting:
-            try:
-                await _ask_in_task(desk, task)
-            except anyio.get_cancelled_exc_class():
-                await call.app.jobs.cancel(job)
-                raise
+        try:
+            for desk in desks:
+                if desk.waiting:
+                    await _ask_in_task(desk, task)
+        except anyio.get_cancelled_exc_class():
+            await call.app.jobs.cancel(job)
+            raise
 
 
 async def _ask_in_task(desk: Desk, task: Task) -> None:

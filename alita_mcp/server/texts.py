@@ -15,6 +15,8 @@ from alita_mcp.values import VerificationReport
 from alita_mcp.verification.difference import difference
 
 Answer = Mapping[str, Any]
+ASSUMED = 160
+"""So many characters say in a text what was assumed; the structured answer holds all of it."""
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 
@@ -46,11 +48,11 @@ def outcome_text(outcome: Answer) -> str:
 def _created(outcome: Answer) -> str:
     if outcome.get("kept"):
         made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
-        said = f"{made}, but {outcome['kept']}. {_broken(outcome)}"
+        said = f"{made}, but {outcome['kept']}. {_broken(outcome)}{_assumed(outcome)}"
         return f"{said}{_questions(outcome, said) or _to_verify(outcome)}".strip()
     said = _broken(outcome) + (
         f"Published {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']}). "
-        f"{_way(outcome)}"
+        f"{_way(outcome)}{_assumed(outcome)}"
     )
     return said + (
         _questions(outcome, said)
@@ -85,6 +87,14 @@ def _broken(outcome: Answer) -> str:
     now = f"{was.expected} is now {was.got}"
     more = f", and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"No longer holds, as declared: {first}: {now}{more}. "
+
+
+def _assumed(outcome: Answer) -> str:
+    """What the writer of a tool had to invent, as a sentence with a space behind it."""
+    lines = outcome.get("assumed")
+    if not lines:
+        return ""
+    return f"Assumed (say overrule to change one): {clipped('; '.join(lines), ASSUMED).rstrip('.')}. "
 
 
 def _told_apart(outcome: Answer) -> str:
@@ -133,7 +143,7 @@ def _needs_approval(outcome: Answer) -> str:
     passed = f"{outcome['tool']} v{outcome['version']} passed and is kept.{kept}"
     said = outcome.get("asked")
     answered = f"{said[0].upper()}{said[1:]}. " if said else ""
-    before = f"{passed} It needs {asked}. {answered}{_broken(outcome)}"
+    before = f"{passed} It needs {asked}. {answered}{_broken(outcome)}{_assumed(outcome)}"
     how: str = outcome["how"]
     return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
 

@@ -46,6 +46,8 @@ class SynthesisJob:
     """What was asked for; the same again while nobody heard the outcome is this job."""
     desk: Desk | None = None
     """Where its questions wait for the model of its client; None: it asks no client."""
+    person: Desk | None = None
+    """Where what it asks the person at its client waits; None: it asks nobody."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
@@ -63,6 +65,11 @@ class SynthesisJob:
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
     """Whether its caller gave up, and nobody has asked again."""
+
+    @property
+    def desks(self) -> tuple[Desk, ...]:
+        """All places where its questions wait."""
+        return tuple(desk for desk in (self.desk, self.person) if desk is not None)
 
     async def enter(self, stage: str) -> None:
         """Notes the stage and tells whoever waits."""
@@ -87,7 +94,12 @@ class Jobs:
         self._jobs: dict[str, SynthesisJob] = {}
 
     def start(
-        self, work: Work, key: str = "", desk: Desk | None = None, holds: Holds = lambda _outcome: True
+        self,
+        work: Work,
+        key: str = "",
+        desk: Desk | None = None,
+        holds: Holds = lambda _outcome: True,
+        person: Desk | None = None,
     ) -> SynthesisJob:
         """Starts work in the background, or finds the job of the same key that is under way or was missed.
 
@@ -101,10 +113,20 @@ class Jobs:
             if key and known.key == key and _counts(known, holds):
                 return known
         self._refuse_when_full(parked=desk is not None)
-        job = SynthesisJob(key=key, desk=desk)
+        job = SynthesisJob(key=key, desk=desk, person=person)
         self._jobs[job.id] = job
         self._tasks.start_soon(self._run, job, work)
         return job
+
+    @asynccontextmanager
+    async def without_turn(self, person: Desk) -> AsyncIterator[None]:
+        """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
+        job = next((each for each in self._jobs.values() if each.person is person and not each.desk), None)
+        if job is not None:
+            self._turns.release_on_behalf_of(job.id)
+        yield
+        if job is not None:
+            await self._turns.acquire_on_behalf_of(job.id)
 
     def _refuse_when_full(self, *, parked: bool) -> None:
         unfinished = [job for job in self._jobs.values() if job.finished is None]
@@ -154,7 +176,7 @@ class Jobs:
         job.left = False
         try:
             with anyio.move_on_after(within_s):
-                await (_first(job.done.wait, until) if until else job.done.wait())
+                await (first_of(job.done.wait, until) if until else job.done.wait())
         except anyio.get_cancelled_exc_class():
             await self._caller_gone(job, goes_on)
             raise
@@ -190,7 +212,7 @@ class Jobs:
     async def _run(self, job: SynthesisJob, work: Work) -> None:
         try:
             with job.scope:
-                async with self._turns if job.desk is None else self._parking:
+                async with _turn_of(job, self._turns if job.desk is None else self._parking):
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
@@ -223,7 +245,17 @@ def _counts(job: SynthesisJob, holds: Holds) -> bool:
     return not job.heard and not (job.told_late and long_ago)
 
 
-async def _first(*waits: Wait) -> None:
+@asynccontextmanager
+async def _turn_of(job: SynthesisJob, turns: anyio.CapacityLimiter) -> AsyncIterator[None]:
+    await turns.acquire_on_behalf_of(job.id)
+    try:
+        yield
+    finally:
+        if job.id in turns.statistics().borrowers:
+            turns.release_on_behalf_of(job.id)
+
+
+async def first_of(*waits: Wait) -> None:
     """Returns when one of them does; ends the others."""
     async with anyio.create_task_group() as group:
 

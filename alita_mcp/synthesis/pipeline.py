@@ -74,6 +74,7 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
+        specification = await self._workshop.confirmed(specification, self._on_stage)
         return await self.attempts(brief.model_copy(update={"specification": specification}))
 
     async def _brief(self) -> Brief:
@@ -263,7 +264,8 @@ class Pipeline:
                 own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
                 by_caller = own.report.trust
             report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
-            return proved, verdict.model_copy(update={"report": report})
+            told = report.model_copy(update={"written_from": specified(brief).told(brief.request)})
+            return proved, verdict.model_copy(update={"report": told})
 
         return await self._workshop.submission.submit(
             draft,

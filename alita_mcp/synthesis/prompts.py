@@ -51,6 +51,10 @@ _REQUESTS = (
     "use_when holds at least five requests that this tool serves, as five people would put them: each in other words "
     "than the rest, one of at most four words, one with concrete values in it, none that only repeats the name."
 )
+_ASSUMED = (
+    "assumed holds, of the rules, those that the request does not say, the weightiest first, at most five, each as "
+    "`short name: what holds`."
+)
 _APPROACHES = (
     "Write it the plainest way.",
     "Go through the edge cases first, then write it so that each of them is right.",
@@ -107,9 +111,11 @@ def specify(brief: Brief, name: str, taken: Sequence[str] = ()) -> list[Message]
     """Asks for name, signature, rules for edge cases and example requests."""
     wanted = (
         'Answer {"name": "snake_case", "description": "one or two sentences", "signature": "def name(x: int) -> str", '
-        '"rules": ["what happens with empty input", …], "use_when": ["…", …]}. '
+        '"rules": ["what happens with empty input", …], "assumed": ["short name: what holds", …], '
+        '"use_when": ["…", …]}. '
         f"{_REQUESTS} "
         "The rules decide every edge case and name every exception, so that two strangers would write the same tool. "
+        f"{_ASSUMED} "
         "A signature with a TypedDict begins with its class."
     )
     named = f"The tool is to be called {name}.\n" if name else ""
@@ -157,9 +163,10 @@ def specify_script(brief: Brief, name: str) -> list[Message]:
         "Say which typed function does the same work: what the script reads (input(), sys.argv, constants at its top) "
         "become parameters, what it prints becomes the result, rounded as it is printed. "
         'Answer {"name": "snake_case", "description": "…", "signature": "def name(x: int) -> str", "rules": ["…"], '
-        '"use_when": ["…", …], "runs": [{"stdin": ["a line for each input()"], '
+        '"assumed": ["short name: what holds", …], "use_when": ["…", …], '
+        '"runs": [{"stdin": ["a line for each input()"], '
         '"argv": ["words after the script\'s name"], "constants": {"TOP_LEVEL_NAME": 5}, "arguments": {"x": 5}}]}. '
-        f"{_REQUESTS} "
+        f"{_REQUESTS} {_ASSUMED} "
         "Give four to six runs with different outcomes, edge and error cases among them; `arguments` are those of the "
         "function that make it do what the script does with that input."
     )

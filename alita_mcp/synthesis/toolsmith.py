@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +21,7 @@ from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.assumptions import assumed_of
 from alita_mcp.synthesis.cross_check import CrossCheck
 from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
@@ -48,7 +51,7 @@ from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
-from alita_mcp.synthesis.workshop import Advice, Amend, Workshop
+from alita_mcp.synthesis.workshop import Advice, Amend, AskPerson, Workshop
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
@@ -81,6 +84,12 @@ class Toolsmith:
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
         return self._models is None and _is_wish(request)
+
+    def asking(self, ask_person: AskPerson) -> Toolsmith:
+        """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
+        other = copy(self)
+        other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
+        return other
 
     async def make(
         self, request: SynthesisRequest, on_stage: OnStage, lent: ModelRoom | None = None
@@ -313,6 +322,7 @@ class Toolsmith:
             report=f"alita://tools/{name}/v{manifest.version}/report",
             to_raise_trust=what_would_raise(report),
             kept=self._why_kept(manifest),
+            assumed=assumed_of(report),
         )
 
     def _why_kept(self, manifest: Manifest) -> str:
@@ -344,6 +354,7 @@ class Toolsmith:
             trust=manifest.trust,
             to_raise_trust=thin,
             kept=self._why_kept(manifest),
+            assumed=assumed_of(report),
         )
 
 

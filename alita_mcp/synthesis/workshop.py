@@ -11,12 +11,15 @@ from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
 from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
+from alita_mcp.synthesis.written import Specification
 from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
 OnStage = Callable[[str], Awaitable[None]]
 Research = Callable[[str], Awaitable[str]]
 """A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
+AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
+"""A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 """An accepted draft and its verdict in; what is to be stored out: the report amended, perhaps examples added."""
 
@@ -59,3 +62,13 @@ class Workshop:
     submission: Submission
     advice: Advice
     records: ModelRecords
+    ask_person: AskPerson | None = None
+    """Asks the person for whom a tool is made; None where nobody is to be asked."""
+
+    async def confirmed(self, specification: Specification, on_stage: OnStage) -> Specification:
+        """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""
+        if self.ask_person is None or not specification.assumed:
+            return specification
+        await on_stage("assumptions")
+        answers = await self.ask_person(specification.name, specification.assumed)
+        return specification if answers is None else specification.answered(answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import (
@@ -16,9 +17,10 @@ from pydantic import (
 )
 
 from alita_mcp.errors import InvalidArguments
+from alita_mcp.synthesis.assumptions import MAX_ASSUMED, answered, read_assumed, with_assumed
 from alita_mcp.synthesis.request import MAX_TEXT
 from alita_mcp.synthesis.wordings import is_plain, says_nothing_new
-from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value
+from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, WrittenFrom
 from alita_mcp.verification.arguments import validate_arguments
 from alita_mcp.verification.conditions import read_condition
 from alita_mcp.verification.contract import read_contract
@@ -61,9 +63,20 @@ class Specification(Written):
         max_length=30,
         description="What is decided about edge cases and errors, so that tests and code are written to one meaning.",
     )
-    assumed: tuple[Line, ...] = Field(default=(), max_length=30)
+    assumed: tuple[Line, ...] = Field(default=(), max_length=MAX_ASSUMED)
     """Of the rules those that the request does not say, each with a name before it: `empty input: ValueError`."""
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _assumes_its_rules(cls, raw: Any) -> Any:
+        """With each assumed line among the rules; whatever else stands there is left out, for no tool fails by it."""
+        if not isinstance(raw, dict) or "assumed" not in raw:
+            return raw
+        assumed, rules = read_assumed(raw["assumed"]), raw.get("rules", ())
+        if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
+            rules, assumed = with_assumed(rules, assumed)
+        return {**raw, "rules": rules, "assumed": assumed}
 
     @field_validator("use_when", mode="before")
     @classmethod
@@ -89,6 +102,15 @@ class Specification(Written):
         return (
             f"use_when: {missing} more requests are needed, each in other words, short, and describing a need"
         )
+
+    def told(self, request: str) -> WrittenFrom:
+        """What a report keeps of what writers were told."""
+        return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
+
+    def answered(self, answers: Sequence[str]) -> Specification:
+        """After a person had a look: nothing is assumed any longer, and what they wrote holds."""
+        rules = answered(self.rules, self.assumed, answers)
+        return self.model_copy(update={"rules": rules, "assumed": ()})
 
     def contract(self) -> ToolContract:
         """What the signature promises to callers.
