@@ -31,6 +31,7 @@ _PURPOSES = {
     "planner": "to specify the tool",
     "tester": "to write tests for the tool",
     "coder": "to write the code of the tool",
+    "judge": "to decide between outcomes of the tool",
 }
 
 

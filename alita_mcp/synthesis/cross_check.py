@@ -19,7 +19,7 @@ from alita_mcp.models.roles import Models
 from alita_mcp.synthesis.drafting import NO_TESTS
 from alita_mcp.synthesis.drawing import Drawing
 from alita_mcp.synthesis.evidence import RAISE
-from alita_mcp.synthesis.modes import PLANS, Mode
+from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.questions import AGREE, Answers, heard_of, names_in, questions_of, usable
@@ -174,10 +174,9 @@ class CrossCheck:
         await self._on_stage("tests")
         promise = await anyio.to_thread.run_sync(promised, draft.code, draft.name)
         brief = Brief(request=f"{self._request.wish or draft.description}\n\n{promise}")
-        plan = PLANS[self._mode].model_copy(update={"suites": SUITES[self._mode]})
-        suites = None
+        suites, numbers = None, range(SUITES[self._mode])
         with anyio.move_on_after(ASKED_S):
-            suites = await Drawing(self._models, plan).suites(brief, 1)
+            suites = await Drawing(self._models).suites(brief, 1, numbers, contract)
         if suites is None:
             raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
         await self._on_stage("matrix")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
+from pydantic import BaseModel
 
 from alita_mcp.errors import AlitaError, BudgetSpent, ModelError
 from alita_mcp.models.asking import ask
@@ -17,18 +18,19 @@ from alita_mcp.synthesis.modes import (
     CANDIDATE_TEMPERATURES,
     REPAIR_TEMPERATURE,
     TESTER_TEMPERATURES,
-    Plan,
     seed,
     temperature,
 )
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.written import Specification, Suite, WrittenCode
+from alita_mcp.values import ToolContract
 
 AT_ONCE = 4
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
+V = TypeVar("V", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,8 @@ class Manuscript:
 class Drawing:
     """Asks the models of one synthesis."""
 
-    def __init__(self, models: Models, plan: Plan) -> None:
+    def __init__(self, models: Models) -> None:
         self._models = models
-        self._plan = plan
         self._fresh = 0
 
     async def specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
@@ -67,31 +68,36 @@ class Drawing:
         )
         return asked.value
 
-    async def suites(self, brief: Brief, attempt: int) -> list[Suite]:
-        """As many suites as the plan says, blind to code and to one another; one that fails is left out.
+    async def suites(
+        self, brief: Brief, attempt: int, numbers: range, contract: ToolContract | None = None
+    ) -> list[Suite]:
+        """The suites of these numbers, blind to code and to one another; one that fails is left out.
+
+        `contract` is what the tests are to call, where the brief holds no specification that says it.
 
         Raises:
             ModelError: not one could be had, or the budget is spent.
         """
-        specification = brief.specification
-        schema = None if specification is None else Suite.schema_for(specification.contract())
+        called = contract if brief.specification is None else brief.specification.contract()
+        schema = None if called is None else Suite.schema_for(called)
 
-        async def draw(index: int) -> Suite:
+        async def draw(place: int) -> Suite:
+            index = numbers[place]
             heat = temperature(TESTER_TEMPERATURES, index)
             asked = prompts.write_tests(brief, index)
             tester = self._models.role("tester")
             number = seed(attempt, index)
             return (await ask(tester, asked, Suite, temperature=heat, seed=number, schema=schema)).value
 
-        return await gathered(draw, self._plan.suites, at_once=self._plan.suites)
+        return await gathered(draw, len(numbers), at_once=len(numbers))
 
-    async def candidates(self, brief: Brief, attempt: int) -> list[Manuscript]:
-        """As many modules as the plan says, blind to tests and to one another; errors as `suites`."""
+    async def candidate(self, brief: Brief, attempt: int, index: int) -> Manuscript:
+        """One module, blind to tests and to other candidates.
 
-        async def draw(index: int) -> Manuscript:
-            return await self._candidate(brief, index, seed(attempt, index))
-
-        return await gathered(draw, self._plan.candidates, at_once=self._plan.candidates)
+        Raises:
+            ModelError: the model did not answer.
+        """
+        return await self._candidate(brief, index, seed(attempt, index))
 
     async def another(self, brief: Brief, index: int, attempt: int) -> Manuscript:
         """A fresh module in the place of one that could not be mended.
@@ -120,6 +126,15 @@ class Drawing:
             repairs=manuscript.repairs + 1,
             saw_tests=manuscript.saw_tests or shows_test,
         )
+
+    async def verdicts(self, messages: Sequence[Message], shape: type[V], attempt: int) -> V:
+        """What a judge says of outcomes.
+
+        Raises:
+            ModelError: the model did not answer.
+        """
+        number = seed(attempt, 0)
+        return (await ask(self._models.role("judge"), messages, shape, temperature=0.0, seed=number)).value
 
     async def _candidate(self, brief: Brief, index: int, number: int) -> Manuscript:
         asked = prompts.write_code(brief, index)

@@ -52,6 +52,9 @@ def in_words(agreement: Agreement, by_caller: Trust | None) -> str:
         f"{alike} of {agreement.candidates} candidates behave alike, {agreement.alike} in the same words; "
         f"{len(agreement.kept)} tests kept, {len(agreement.dropped)} dropped"
     )
+    if agreement.probability is not None:
+        known = "on this model's record" if agreement.on_record else "of models without a record here"
+        said += f"; {int(agreement.probability * 100)} % likely right, by agreement {known}"
     if by_caller is None:
         return said
     own = "verify it by themselves" if by_caller == "verified" else "hold, but prove too little alone"

@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.failures import hidden_failure
+from alita_mcp.synthesis.modes import Width
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Trust
-from alita_mcp.verification.agreement import Candidate, Decision, accept
+from alita_mcp.verification.agreement import Candidate, Decision, Matrix, accept, most_typical
 from alita_mcp.verification.matrix import PassMatrix, Row
+from alita_mcp.verification.record import Record
 
 MAJORITY = 2
 """Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
 KEPT_SHARE = 0.5
 """Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
+NEARLY_ALL = 0.85
+"""A candidate that passes so many of the tests of `ENOUGH_SUITES` blind suites is not refused."""
+ENOUGH_SUITES = 3
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
 HIDDEN_FIX = "Read the request again; every word of it may be tested."
@@ -24,13 +29,17 @@ HIDDEN_FIX = "Read the request again; every word of it may be tested."
 
 @dataclass(frozen=True)
 class Field:
-    """One round's candidates with all that they were run against."""
+    """One attempt's candidates with all that they were run against."""
 
     manuscripts: tuple[Manuscript, ...]
     matrix: PassMatrix
     held_out: tuple[Row | None, ...]
     """What each candidate did with the caller's own examples, which no writer saw."""
     attempt: int
+    asked: Width
+    """How many candidates and suites were asked for, those that could not be had included."""
+    struck: frozenset[int] = frozenset()
+    """Tests that a judge found to be wrong: they refuse nothing any longer, and prove nothing."""
 
     @property
     def barred(self) -> frozenset[int]:
@@ -38,6 +47,17 @@ class Field:
         return frozenset(
             number for number, row in enumerate(self.held_out) if row is not None and not all(row.passes)
         )
+
+    def failing(self, number: int) -> frozenset[int]:
+        """Tests that a candidate fails; all of them where it cannot be run."""
+        row = self.matrix.rows[number]
+        tests = frozenset(range(len(self.matrix.tests)))
+        return tests if row is None else frozenset(test for test in tests if not row.passes[test])
+
+
+def empty_field(attempt: int) -> Field:
+    """What an attempt begins with."""
+    return Field((), PassMatrix((), (), (), ()), (), attempt, Width())
 
 
 @dataclass(frozen=True)
@@ -48,6 +68,8 @@ class Choice:
     kept: tuple[Example, ...]
     trust: Trust
     agreement: Agreement
+    disputed: bool = False
+    """Whether tests contradict it that neither a majority nor a judge overrules: there are just few of them."""
 
 
 @dataclass(frozen=True)
@@ -60,33 +82,92 @@ class Failing:
     """Whether the failure shows a test, so that a mended candidate is no longer blind."""
 
 
-def judge(field: Field) -> Choice | Failing:
-    """The majority's candidate, or why there is none."""
+def judge(field: Field, record: Record | None = None) -> Choice | Failing:
+    """The majority's candidate, else one that passes nearly all, or why there is none.
+
+    `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
+    """
     texts = [manuscript.written.code for manuscript in field.manuscripts]
     matrix = field.matrix.as_matrix(texts, field.barred)
-    decision = accept(matrix)
-    cluster = _cluster(matrix.candidates, decision)
-    overruled = bool(decision.dropped) and len(cluster) < MAJORITY
-    if decision.chosen is None or overruled or decision.passed < KEPT_SHARE:
-        return _failing(field, decision, matrix.candidates)
+    agreed = _decided(matrix, record)
+    decision = _settled(field, matrix, agreed)
+    if decision is None:
+        return _failing(field, agreed, matrix.candidates)
+    chosen = decision.chosen or 0
+    cluster = _alike(matrix.candidates, chosen)
     blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    overrules = bool(decision.dropped) and len(cluster) < MAJORITY
     return Choice(
-        number=decision.chosen,
+        number=chosen,
         kept=tuple(field.matrix.tests[test] for test in decision.kept),
-        trust=decision.trust if blind else "provisional",
-        agreement=_agreement(field, decision),
+        trust=decision.trust if blind and not overrules else "provisional",
+        agreement=_agreement(field, decision, on_record=record is not None),
+        disputed=overrules and not field.struck.issuperset(decision.dropped),
     )
 
 
-def _cluster(candidates: Sequence[Candidate], decision: Decision) -> tuple[int, ...]:
+def _decided(matrix: Matrix, record: Record | None) -> Decision:
+    """What agreement says; the one place that knows which rule reads the record."""
+    del record  # `accept` of this version reads the matrix alone
+    return accept(matrix)
+
+
+def _settled(field: Field, matrix: Matrix, agreed: Decision) -> Decision | None:
+    """What agreement says where that may overrule the tests against it; else for whoever passes nearly all."""
+    passing = _passing(field, matrix, agreed)
+    if agreed.chosen is None or agreed.passed < KEPT_SHARE:
+        return passing
+    if field.struck.issuperset(agreed.dropped):
+        return agreed
+    if len(_alike(matrix.candidates, agreed.chosen)) < MAJORITY:
+        return passing
+    return agreed if passing is None or _passes_nearly_all(field, agreed.chosen) else passing
+
+
+def _passing(field: Field, matrix: Matrix, decision: Decision) -> Decision | None:
+    """The decision for the candidate that passes most, if that is nearly all; whatever the others did."""
+    fit = [
+        number
+        for number, candidate in enumerate(matrix.candidates)
+        if candidate.outputs and _passes_nearly_all(field, number)
+    ]
+    if not fit:
+        return None
+    best = min(fit, key=lambda number: (len(field.failing(number)), number))
+    cluster = _alike(matrix.candidates, best)
+    chosen, alike = most_typical(matrix.candidates, cluster)
+    failing = field.failing(best)
+    tests = frozenset(matrix.tests)
+    return Decision(
+        trust="provisional",
+        chosen=chosen,
+        share=len(cluster) / len(matrix.candidates),
+        passed=1 - len(failing) / len(tests),
+        alike=alike,
+        probability=decision.probability if decision.chosen in cluster else 0.0,
+        kept=tuple(sorted(tests - failing)),
+        dropped=tuple(sorted(failing)),
+    )
+
+
+def _passes_nearly_all(field: Field, number: int) -> bool:
+    """Whether a candidate passes what no judge struck, or nearly all tests of enough suites."""
+    tests, failing = len(field.matrix.tests), field.failing(number)
+    if not tests:
+        return False
+    if failing and failing <= field.struck:
+        return True
+    suites = sum(1 for suite in field.matrix.suites if suite)
+    return suites >= ENOUGH_SUITES and len(failing) <= tests * (1 - NEARLY_ALL)
+
+
+def _alike(candidates: Sequence[Candidate], chosen: int) -> tuple[int, ...]:
     """The candidates that behave as the chosen one."""
-    if decision.chosen is None:
-        return ()
-    outputs = candidates[decision.chosen].outputs
+    outputs = candidates[chosen].outputs
     return tuple(number for number, candidate in enumerate(candidates) if candidate.outputs == outputs)
 
 
-def _agreement(field: Field, decision: Decision) -> Agreement:
+def _agreement(field: Field, decision: Decision, *, on_record: bool) -> Agreement:
     number = decision.chosen or 0
     row = field.matrix.rows[number]
     dropped = [
@@ -105,6 +186,8 @@ def _agreement(field: Field, decision: Decision) -> Agreement:
         repairs=field.manuscripts[number].repairs,
         attempts=field.attempt,
         blind=tuple(mark_of(field.matrix.tests[test]) for test in decision.kept),
+        probability=decision.probability or None,
+        on_record=on_record,
     )
 
 
@@ -123,7 +206,11 @@ def _failing(field: Field, decision: Decision, candidates: Sequence[Candidate]) 
     if number in field.barred and held_out is not None:
         told = _hidden_failure(held_out, field.matrix.candidates[number].draft)
         return Failing(number, told, shows_test=False)
-    failed = [check for check in row.checks if check is not None and not check.passed]
+    failed = [
+        check
+        for test, check in enumerate(row.checks)
+        if check is not None and not check.passed and test not in field.struck
+    ]
     if not failed:
         return Failing(number, _no_majority(field, decision), shows_test=False)
     return Failing(number, _test_failures(failed, row, field, decision), shows_test=True)

@@ -1,4 +1,4 @@
-"""How much a synthesis spends on being right: a mode in, how many suites, candidates and attempts out."""
+"""How much a synthesis spends on being right: a mode in, how many suites, candidates and attempts at most out."""
 
 from __future__ import annotations
 
@@ -13,8 +13,19 @@ TESTER_TEMPERATURES = (0.3, 0.7, 0.9, 0.5, 1.0)
 REPAIR_TEMPERATURE = 0.2
 
 
+class Width(Value):
+    """How many candidates and suites there are."""
+
+    candidates: int = 0
+    suites: int = 0
+
+
+WIDTHS = (Width(candidates=1, suites=2), Width(candidates=3, suites=3), Width(candidates=5, suites=5))
+"""After each round; the next one is drawn only where the last one did not settle it."""
+
+
 class Plan(Value):
-    """What one mode draws."""
+    """What one mode draws at most."""
 
     candidates: int
     suites: int
@@ -24,12 +35,26 @@ class Plan(Value):
     """Against one set of suites; more of them select for the suites' own errors."""
     fresh: bool = False
     """Whether answers of the response cache count as drawn."""
+    until_verified: bool = False
+    """Whether more is drawn for a tool that is right as far as is known, and not yet proved to be."""
+
+    @property
+    def rounds(self) -> tuple[Width, ...]:
+        """How many candidates and suites there are after each round, few first."""
+        cut = [
+            Width(
+                candidates=min(width.candidates, self.candidates),
+                suites=min(width.suites, self.suites),
+            )
+            for width in WIDTHS
+        ]
+        return tuple(dict.fromkeys(cut))
 
 
 PLANS: dict[Mode, Plan] = {
     "quick": Plan(candidates=1, suites=1, attempts=1),
     "standard": Plan(candidates=3, suites=3, attempts=2),
-    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True),
+    "thorough": Plan(candidates=5, suites=5, attempts=3, fresh=True, until_verified=True),
 }
 
 

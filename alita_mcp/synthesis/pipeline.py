@@ -1,56 +1,62 @@
 """One tool written by models: a wish in, an outcome out; suites blind to code, candidates blind to tests.
 
-spec, then up to `attempts` times: suites, candidates, the pass matrix, a choice by agreement, the gates. What fails is
-mended at most twice against one set of suites; then everything is drawn afresh.
+spec, then up to `attempts` times: a candidate and two suites side by side, the pass matrix, a choice by agreement, the
+gates. Where they disagree a judge is asked about the inputs on which they differ, then more is drawn. What still fails
+is mended at most twice against one set of suites; then everything is drawn afresh.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import TypeVar
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.adjudication import Adjudication
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
-from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
+from alita_mcp.synthesis.drawing import Drawing, Manuscript
 from alita_mcp.synthesis.evidence import amended
-from alita_mcp.synthesis.failures import classify, hidden_failure, signature, without_values
+from alita_mcp.synthesis.failures import classify, hidden_failure
 from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.judging import HIDDEN_FIX, Choice, Failing, Field, judge
-from alita_mcp.synthesis.lessons import Lesson
-from alita_mcp.synthesis.modes import Plan
-from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
+from alita_mcp.synthesis.judging import HIDDEN_FIX, Choice, Failing, Field, empty_field, judge
+from alita_mcp.synthesis.modes import Plan, Width
+from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.rounds import Rounds, specified
 from alita_mcp.synthesis.serving import find_serving
 from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.workshop import OnStage, Submission, Workshop
 from alita_mcp.synthesis.written import Specification, Suite
-from alita_mcp.values import Draft, Example, ToolContract
-from alita_mcp.verification.findings import failed
-from alita_mcp.verification.matrix import Prepared, prepare, run_matrix, run_row
+from alita_mcp.values import Draft
+from alita_mcp.verification.record import Record
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
-from alita_mcp.verification.wording import MAX_REQUESTS
-
-T = TypeVar("T")
 
 
 class Pipeline:
     """One synthesis under way."""
 
     def __init__(
-        self, workshop: Workshop, wish: SynthesisRequest, plan: Plan, models: Models, on_stage: OnStage
+        self,
+        workshop: Workshop,
+        wish: SynthesisRequest,
+        plan: Plan,
+        models: Models,
+        on_stage: OnStage,
+        *,
+        record: Record | None = None,
     ) -> None:
         self._workshop = workshop
         self._wish = wish
         self._plan = plan
         self._models = models
         self._on_stage = on_stage
-        self._drawing = Drawing(models, plan)
+        self._record = record
+        self._drawing = Drawing(models)
+        self._rounds = Rounds(workshop, wish, plan, self._drawing, on_stage)
+        self._adjudication = Adjudication(self._drawing)
         self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
 
     async def make(self) -> Outcome:
@@ -133,7 +139,7 @@ class Pipeline:
         if not rivals:
             return None
         await self._on_stage("tests")
-        suites = await self._drawing.suites(brief, 1)
+        suites = await self._drawing.suites(brief, 1, range(self._plan.rounds[0].suites))
         await self._on_stage("duplicates")
         asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
         serving = await find_passing(asked, rivals, library, self._rehearsal)
@@ -143,93 +149,63 @@ class Pipeline:
         return serving
 
     async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
-        field, repairs = await self._field(brief, attempt, drawn), 0
+        first = self._plan.rounds[0]
+        field = await self._rounds.widened(brief, empty_field(attempt), first, drawn)
+        field, found, ended = await self._decided(brief, field)
+        repairs = 0
         seen: dict[int, str] = {}
         while True:
-            found = judge(field)
             if isinstance(found, Choice):
                 return await self._line(brief, field, found, self._plan.repairs - repairs)
-            await self._learn(found.rejected)
+            await self._rounds.learn(found.rejected)
+            if ended is not None:
+                return ended_by(found.rejected, ended)
             if repairs == self._plan.repairs or classify(found.rejected) == "evidence":
                 return found.rejected
             repairs += 1
             try:
-                field = await self._with_another(brief, field, found, seen)
+                field = await self._rounds.with_another(brief, field, found, seen)
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
+            found = judge(field, self._record)
 
-    async def _field(self, brief: Brief, attempt: int, suites: list[Suite] | None) -> Field:
-        """Fresh suites and candidates, each candidate brought as far as it can be run, and the matrix of both."""
-        written, drawn = await self._drawn(brief, attempt, suites)
-        contract = specified(brief).contract()
-        fitting = [suite.fitting(contract) for suite in written]
-        await self._on_stage("static")
-
-        async def settle(index: int) -> tuple[Manuscript, Prepared]:
-            return await self._settled(brief, drawn[index], attempt)
-
-        settled = await gathered(settle, len(drawn))
-        await self._on_stage("matrix")
-        matrix = await run_matrix([each for _, each in settled], fitting, self._rehearsal)
-        own = [await run_row(each, self._wish.tests, self._rehearsal) for each in matrix.candidates]
-        manuscripts = tuple(each for each, _ in settled)
-        return Field(manuscripts, matrix, tuple(row for _, row in own), attempt)
-
-    async def _drawn(
-        self, brief: Brief, attempt: int, suites: list[Suite] | None
-    ) -> tuple[list[Suite], list[Manuscript]]:
-        if suites is None:
-            await self._on_stage("tests")
-        await self._on_stage("code")
-        candidates = partial(self._drawing.candidates, brief, attempt)
-        if suites is not None:
-            return suites, await candidates()
-        return await side_by_side(partial(self._drawing.suites, brief, attempt), candidates)
-
-    async def _settled(self, brief: Brief, drawn: Manuscript, attempt: int) -> tuple[Manuscript, Prepared]:
-        """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
-        manuscript, last = drawn, ""
-        prepared = await self._prepared(brief, manuscript)
-        for _ in range(self._plan.repairs):
-            if prepared.failure is None:
+    async def _decided(self, brief: Brief, field: Field) -> tuple[Field, Choice | Failing, ModelError | None]:
+        """A field as wide as it has to be, what it says, and why no more could be drawn."""
+        found = judge(field, self._record)
+        for width in (None, *self._plan.rounds[1:]):
+            if self._is_enough(field, found):
                 break
-            rejected = rejection(prepared.failure)
-            await self._learn(rejected)
             try:
-                manuscript, last = await self._revised(brief, manuscript, rejected, last, attempt)
-            except ModelError:
-                break
-            prepared = await self._prepared(brief, manuscript)
-        return manuscript, prepared
+                if width is None:
+                    field = await self._adjudicated(brief, field, found)
+                else:
+                    field = await self._rounds.widened(brief, field, width)
+            except ModelError as failure:
+                return field, found, failure
+            found = judge(field, self._record)
+        return field, found, None
 
-    async def _with_another(self, brief: Brief, field: Field, found: Failing, seen: dict[int, str]) -> Field:
-        """The field with the failing candidate mended, or drawn anew where mending leads nowhere."""
-        await self._on_stage("repair")
-        number, last = found.number, seen.get(found.number, "")
-        manuscript, seen[number] = await self._revised(
-            brief, field.manuscripts[number], found.rejected, last, field.attempt, shows_test=found.shows_test
-        )
-        prepared = await self._prepared(brief, manuscript)
-        prepared, row = await run_row(prepared, field.matrix.tests, self._rehearsal)
-        _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
-        candidates = _put(field.matrix.candidates, number, prepared)
-        rows = _put(field.matrix.rows, number, row)
-        return replace(
-            field,
-            manuscripts=_put(field.manuscripts, number, manuscript),
-            matrix=replace(field.matrix, candidates=candidates, rows=rows),
-            held_out=_put(field.held_out, number, own),
-        )
+    def _is_enough(self, field: Field, found: Choice | Failing) -> bool:
+        """Whether no more is to be drawn: only verified tools are given grants, and only blind draws verify."""
+        if not isinstance(found, Choice) or found.disputed:
+            return False
+        if len(field.matrix.suites) < self._plan.rounds[0].suites:
+            return False
+        wanted = self._plan.until_verified or not grants_of(self._wish).is_pure
+        return found.trust == "verified" or not wanted or field.attempt > 1
 
-    async def _revised(
-        self, brief: Brief, manuscript: Manuscript, rejected: Rejected, last: str, attempt: int,
-        *, shows_test: bool = False,
-    ) -> tuple[Manuscript, str]:  # fmt: skip
-        """The manuscript mended, or another in its place when it fails as it did before; and how it failed."""
-        now = signature(rejected)
-        if now == last:
-            return await self._drawing.another(brief, manuscript.index, attempt), ""
-        return await self._drawing.mended(manuscript, rejected, shows_test=shows_test), now
+    async def _adjudicated(self, brief: Brief, field: Field, found: Choice | Failing) -> Field:
+        """The field without tests that a judge strikes, and with another candidate where it finds the first wrong."""
+        if len(self._plan.rounds) == 1 or not (isinstance(found, Failing) or found.disputed):
+            return field
+        await self._on_stage("judge")
+        ruling = await self._adjudication.rule(brief, field, found.number)
+        field = replace(field, struck=ruling.struck)
+        if not ruling.is_wrong:
+            return field
+        asked = field.asked
+        wider = Width(candidates=asked.candidates + 1, suites=asked.suites)
+        return await self._rounds.widened(brief, field, wider)
 
     async def _line(self, brief: Brief, field: Field, choice: Choice, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
@@ -238,14 +214,14 @@ class Pipeline:
             outcome = await self._proved(brief, manuscript, choice)
             if not isinstance(outcome, Rejected):
                 return outcome
-            await self._learn(outcome)
+            await self._rounds.learn(outcome)
             if left == 0 or classify(outcome) == "evidence":
                 break
             await self._on_stage("repair")
             try:
                 told = self._for_author(outcome, manuscript.written.code)
                 shows = outcome.stage == "examples"
-                manuscript, last = await self._revised(
+                manuscript, last = await self._rounds.revised(
                     brief, manuscript, told, last, field.attempt, shows_test=shows
                 )
             except ModelError as failure:
@@ -255,7 +231,7 @@ class Pipeline:
         return outcome
 
     async def _proved(self, brief: Brief, manuscript: Manuscript, choice: Choice) -> Outcome:
-        draft = self._draft(brief, manuscript, (*self._wish.tests, *choice.kept))
+        draft = self._rounds.draft(brief, manuscript, (*self._wish.tests, *choice.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None
@@ -276,24 +252,6 @@ class Pipeline:
             made_by=self._wish.made_by,
         )
 
-    async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
-        draft = self._draft(brief, manuscript, self._wish.tests)
-        prepared = await prepare(draft, self._rehearsal, self._on_stage)
-        return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
-
-    def _draft(self, brief: Brief, manuscript: Manuscript, examples: tuple[Example, ...]) -> Draft:
-        wish, specification, written = self._wish, specified(brief), manuscript.written
-        return Draft(
-            name=specification.name,
-            description=specification.description,
-            code=written.code,
-            examples=examples,
-            use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
-            packages=wish.packages or written.packages,
-            grants=grants_of(wish),
-            varies=tuple(sorted(set(wish.varies))),
-        )
-
     def _for_author(self, rejected: Rejected, code: str) -> Rejected:
         """A rejection as the code's author may read it: the caller's own examples stay hidden."""
         shown = (example for example in self._wish.tests if rejected.case == example.arguments)
@@ -303,11 +261,6 @@ class Pipeline:
         how = hidden_failure(rejected.reason, example, code, rejected.trace)
         reason = f"an example of the caller's own, which is not shown, fails: {how}"
         return Rejected(stage=rejected.stage, reason=reason, fix=HIDDEN_FIX)
-
-    async def _learn(self, rejected: Rejected) -> None:
-        text = f"{without_values(rejected.reason, 300)} {without_values(rejected.fix)}"[:500]
-        lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
-        await self._workshop.advice.lessons.learn(lesson)
 
 
 def named(
@@ -321,29 +274,6 @@ def named(
     return standing if isinstance(standing, Exists | Rejected) else None
 
 
-def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
-    """The candidate, or the failure of one that takes other arguments than specified: tests could not call it."""
-    if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
-        return prepared
-    fix = f"Write `{specification.signature}` word for word."
-    return replace(prepared, failure=failed("schema", "the signature is not the one that was asked for", fix))
-
-
-def _parameters(contract: ToolContract) -> dict[str, object]:
-    return {name: node.get("type") for name, node in contract.input_schema["properties"].items()}
-
-
-def specified(brief: Brief) -> Specification:
-    """The specification that a brief carries once there is one."""
-    if brief.specification is None:
-        raise AssertionError("writers are asked after the planner")
-    return brief.specification
-
-
 def ended_by(rejected: Rejected, failure: ModelError) -> Rejected:
     """The last rejection, with the word that no more could be tried."""
     return rejected.model_copy(update={"reason": f"{rejected.reason}; no more was tried: {failure.message}"})
-
-
-def _put(values: tuple[T, ...], number: int, value: T) -> tuple[T, ...]:
-    return (*values[:number], value, *values[number + 1 :])

@@ -68,7 +68,7 @@ class Revision:
         self._models = models
         self._on_stage = on_stage
         self._work = Work(workshop, wish, plan, models, on_stage)
-        self._drawing = Drawing(models, plan.model_copy(update={"suites": 1}))
+        self._drawing = Drawing(models)
         self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
 
     async def make(self) -> Outcome:
@@ -92,7 +92,7 @@ class Revision:
         brief = await self._brief(base)
         await self._on_stage("code")
         suites, (manuscript, rules) = await side_by_side(
-            partial(self._drawing.suites, brief, 1), partial(self._written, base, brief)
+            partial(self._drawing.suites, brief, 1, range(1)), partial(self._written, base, brief)
         )
         proof = Proof(self._work, self._drawing, base, self._fitting(base, suites))
         return await proof.until_it_holds(manuscript, rules)

@@ -29,6 +29,7 @@ from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.synthesis.written import Specification, fits
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import ContractError
+from alita_mcp.verification.record import Record
 from alita_mcp.verification.trials import outcome_in_words
 
 _MEND = "Send a script that runs to its end, or a function with tests."
@@ -38,13 +39,21 @@ class ScriptToTool:
     """One script on its way; what it did when it ran are examples that no writer of the function sees."""
 
     def __init__(
-        self, workshop: Workshop, wish: SynthesisRequest, plan: Plan, models: Models, on_stage: OnStage
+        self,
+        workshop: Workshop,
+        wish: SynthesisRequest,
+        plan: Plan,
+        models: Models,
+        on_stage: OnStage,
+        *,
+        record: Record | None = None,
     ) -> None:
         self._workshop = workshop
         self._wish = wish
         self._plan = plan
         self._models = models
         self._on_stage = on_stage
+        self._record = record
 
     async def make(self) -> Outcome:
         """The outcome; a script that does not run is refused before any model is asked.
@@ -80,7 +89,9 @@ class ScriptToTool:
             )
         wish = self._wish.model_copy(update={"code": "", "tests": (*self._wish.tests, *examples)})
         plain = Specification.model_validate(specification.model_dump())
-        pipeline = Pipeline(self._workshop, wish, self._plan, self._models, self._on_stage)
+        pipeline = Pipeline(
+            self._workshop, wish, self._plan, self._models, self._on_stage, record=self._record
+        )
         return await pipeline.attempts(brief.model_copy(update={"specification": plain}))
 
     async def _broken(self) -> Rejected | None:

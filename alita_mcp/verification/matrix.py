@@ -44,6 +44,13 @@ class Row:
 
     checks: tuple[Check | None, ...]
     outputs: tuple[str, ...]
+    results: tuple[RunResult | None, ...] = ()
+    """What came out of each call, as it came; None where it was not run."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every call ended: where one ran out of time, no more are made."""
+        return all(result is not None and result.status != "timeout" for result in self.results)
 
     @property
     def passes(self) -> tuple[bool, ...]:
@@ -100,10 +107,32 @@ async def run_matrix(
     return PassMatrix(tuple(candidate for candidate, _ in ran), tests, numbers, tuple(row for _, row in ran))
 
 
+async def extend_matrix(
+    matrix: PassMatrix, more: Sequence[Prepared], suites: Sequence[Sequence[Example]], rehearsal: Rehearsal
+) -> PassMatrix:
+    """The matrix with more drafts and more suites; no pair that was run before is run again.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    tests, (_, *numbers) = pooled([matrix.tests, *suites])
+    known = zip(matrix.candidates, matrix.rows, strict=True)
+    ran = [await run_row(candidate, tests, rehearsal, row) for candidate, row in known]
+    ran += [await run_row(candidate, tests, rehearsal) for candidate in more]
+    return PassMatrix(
+        candidates=tuple(candidate for candidate, _ in ran),
+        tests=tests,
+        suites=(*matrix.suites, *numbers),
+        rows=tuple(row for _, row in ran),
+    )
+
+
 async def run_row(
-    candidate: Prepared, tests: Sequence[Example], rehearsal: Rehearsal
+    candidate: Prepared, tests: Sequence[Example], rehearsal: Rehearsal, known: Row | None = None
 ) -> tuple[Prepared, Row | None]:
     """What one draft does with each test; no row when it cannot run, and why. A time-out ends the row.
+
+    `known` is what it did with the first of these tests: they are not run again.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -111,31 +140,42 @@ async def run_row(
     if candidate.failure is not None or candidate.contract is None:
         return candidate, None
     try:
-        return candidate, await _ran(candidate, candidate.contract, tests, rehearsal)
+        return candidate, await _ran(candidate, candidate.contract, tests, rehearsal, known or Row((), ()))
     except SandboxRefused as refused:
         return replace(candidate, failure=_refusal(refused)), None
 
 
 async def _ran(
-    candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal
+    candidate: Prepared, contract: ToolContract, tests: Sequence[Example], rehearsal: Rehearsal, known: Row
 ) -> Row:
-    jobs = [job_of(candidate.draft, test, candidate.environment) for test in tests]
-    results = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
-    trials = [Trial(number, *pair) for number, pair in enumerate(zip(tests, results, strict=True), 1)]
+    fresh = tests[len(known.results) :]
+    jobs = [job_of(candidate.draft, test, candidate.environment) for test in fresh] if known.is_whole else []
+    results: list[RunResult | None] = [None] * len(fresh)
+    results[: len(jobs)] = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
+    numbered = enumerate(zip(fresh, results, strict=True), len(known.results) + 1)
+    trials = [Trial(number, *pair) for number, pair in numbered]
     ran = [trial for trial in trials if trial.result is not None]
     judged = await judge_all(ran, contract, rehearsal.sandbox, world_of(candidate.draft))
     by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
-    checks = tuple(by_number.get(trial.number) for trial in trials)
-    if candidate.draft.varies:  # those that draw otherwise are one behaviour where both are right
-        return Row(
-            checks, tuple("right" if check is not None and check.passed else "wrong" for check in checks)
-        )
+    checks = (*known.checks, *(by_number.get(trial.number) for trial in trials))
+    results = [*known.results, *results]
+    words = _words(candidate.draft, tests, checks, results)
+    return Row(checks, words, tuple(results))
+
+
+def _words(
+    draft: Draft,
+    tests: Sequence[Example],
+    checks: Sequence[Check | None],
+    results: Sequence[RunResult | None],
+) -> tuple[str, ...]:
+    if draft.varies:  # those that draw otherwise are one behaviour where both are right
+        return tuple("right" if check is not None and check.passed else "wrong" for check in checks)
     errors = _errors_of_calls(tests)
-    words = [
+    return tuple(
         outcome_word(result, errors[_text(test.arguments)])
         for test, result in zip(tests, results, strict=True)
-    ]
-    return Row(checks, tuple(words))
+    )
 
 
 def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tuple[frozenset[int], ...]]:

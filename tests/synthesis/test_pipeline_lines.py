@@ -70,7 +70,7 @@ async def test_refused_in_the_same_way_again_a_fresh_candidate_takes_its_place(
     script = Script(candidates=[PLAIN], repairs=lambda _: LOOPED)
     outcome = await made_after(2, script, library, sandbox, settings)
     assert isinstance(outcome, Created), outcome
-    assert (script.count("repair"), script.count("code")) == (1, 4)
+    assert (script.count("repair"), script.count("code")) == (1, 2)
 
 
 async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
@@ -80,7 +80,7 @@ async def test_refused_for_good_it_is_drawn_afresh_and_then_given_up(
     outcome = await made_after(99, script, library, sandbox, settings)
     assert isinstance(outcome, Rejected), outcome
     assert (outcome.stage, "too long" in outcome.reason) == ("schema", True)
-    assert script.count("tests") == 6
+    assert script.count("tests") == 4
     assert not list(library.tools.entries())
 
 
@@ -161,7 +161,7 @@ async def test_any_source_of_models_can_write(
     room = ModelRoom(settings, source=lambda _role: model)
     smith = Toolsmith(library, sandbox, settings, lambda _: (), room)
     assert isinstance(await Bench(library, smith, script).make(mode="thorough"), Created)
-    assert len(model.asked) == 11
+    assert len(model.asked) == 7
 
 
 def _json(reply: object) -> str:

@@ -127,7 +127,7 @@ async def test_the_request_stands_between_tags_that_it_cannot_close(bench: OpenB
         assert text.count("<notes>") == 1, "the one in the system message's list of tags"
 
 
-@pytest.mark.parametrize("calls", [1, 3, 5])
+@pytest.mark.parametrize("calls", [1, 2, 3])
 async def test_a_budget_that_is_spent_in_the_middle_ends_it_with_the_setting_to_raise(
     bench: OpenBench, calls: int
 ) -> None:
@@ -207,6 +207,6 @@ async def test_what_it_cost_is_in_the_report_and_in_the_journal(bench: OpenBench
         usage = (await made.library.read("digit_sum")).report.usage
         row = next(row for row in made.library.journal(5) if row.event == "synthesis")
     assert usage is not None
-    assert (usage.calls, usage.cost_usd) == (7, None)
+    assert (usage.calls, usage.cost_usd) == (4, None)
     assert set(usage.by_role) == {"planner", "tester", "coder"}
-    assert (row.name, row.detail["usage"]["calls"]) == ("digit_sum", 7)
+    assert (row.name, row.detail["usage"]["calls"]) == ("digit_sum", 4)

@@ -17,8 +17,8 @@ from alita_mcp.synthesis.calibration.result import MAX_TESTS_OF_A_TASK, TaskResu
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask
 from alita_mcp.synthesis.drawing import side_by_side
 from alita_mcp.synthesis.modes import CANDIDATE_TEMPERATURES, TESTER_TEMPERATURES, seed
-from alita_mcp.synthesis.pipeline import specified
 from alita_mcp.synthesis.prompts import Brief
+from alita_mcp.synthesis.rounds import specified
 from alita_mcp.synthesis.written import Suite, WrittenCode
 from alita_mcp.values import Example
 from alita_mcp.verification.matrix import PassMatrix, prepare, run_matrix

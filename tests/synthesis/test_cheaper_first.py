@@ -1,0 +1,315 @@
+"""The order of work: few calls where all agree, a judge where they do not, more only where it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from alita_mcp.library.library import Library
+from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.synthesis import adjudication
+from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Rejected
+from alita_mcp.values import Agreement
+from tests.models.openai_server import ORDERS, Fails, Reply, Request
+from tests.synthesis.authors import (
+    BROKEN,
+    COUNT,
+    EDGES,
+    GOOD,
+    LOOPED,
+    PLAIN,
+    ROOT,
+    SIGNED,
+    WRONG,
+    Script,
+    by_the_rules,
+    cases_of,
+    liar,
+    suite_of,
+)
+from tests.synthesis.bench import OpenBench
+
+pytestmark = pytest.mark.slow
+
+SLIPPED = suite_of((7, 7), (10, 1), (-1, 1), (989, 25), (-100, 1), (12345, 15))
+"""One of its tests is wrong."""
+NEARLY = PLAIN.replace("return sum(", "if number == 989:\n        return 25\n    return sum(")
+"""Wrong for one number; one test of EDGES shows it."""
+HIDDEN = suite_of((4321, 10), (0, 0), (-989, 26))["tests"]
+
+
+async def agreement_of(library: Library) -> Agreement:
+    agreement = (await library.read("digit_sum")).report.agreement
+    assert agreement is not None
+    return agreement
+
+
+def asked_by(script: Script) -> dict[str, int]:
+    return {kind: script.count(kind) for kind in ("spec", "code", "tests", "judge", "repair")}
+
+
+async def test_where_all_agree_at_once_four_calls_make_a_tool(bench: OpenBench) -> None:
+    script = Script()
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        agreement = await agreement_of(made.library)
+        usage = (await made.library.read("digit_sum")).report.usage
+    assert asked_by(script) == {"spec": 1, "code": 1, "tests": 2, "judge": 0, "repair": 0}
+    assert (agreement.candidates, agreement.suites, agreement.dropped) == (1, 2, ())
+    assert usage is not None
+    assert usage.calls == 4
+
+
+JUDGES: dict[str, Any] = {
+    "always A": lambda _case: "A",
+    "always B": lambda _case: "B",
+    "by turns": lambda case: "AB"[case["case"] % 2],
+    "a liar": liar,
+    "cases that are none": {"verdicts": [{"case": n, "right": "A"} for n in (99, 0, -1, 3)]},
+    "both at once": {"verdicts": [{"case": n, "right": right} for n in (1, 2) for right in ("A", "B")]},
+    "no such letter": {"verdicts": [{"case": n, "right": "Z"} for n in (1, 2)]},
+    "nobody is right": {"verdicts": [{"case": n, "right": "neither"} for n in (1, 2)]},
+    "no verdicts": {"verdicts": "all for A"},
+    "orders": ORDERS,
+    "silence": "",
+    "broken": Fails(500),
+    "refused": Fails(401),
+}
+
+
+@pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES.keys())
+@pytest.mark.parametrize("candidate", [PLAIN, NEARLY], ids=["right", "wrong"])
+async def test_no_judge_gets_a_wrong_tool_verified_or_a_right_one_lost(
+    bench: OpenBench, judge: Any, candidate: str
+) -> None:
+    """The right candidate meets a wrong test, the wrong one a right test; those drawn later are right."""
+    suites = [GOOD, SLIPPED if candidate == PLAIN else EDGES, GOOD]
+    script = Script(candidates=[candidate, PLAIN, PLAIN], suites=suites, judge=judge)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        stored = await made.library.read("digit_sum")
+    assert outcome.trust == "provisional" or stored.code == PLAIN
+    if candidate == PLAIN:
+        assert stored.code == PLAIN
+    assert script.count("repair") == 0
+
+
+async def test_a_wrong_test_is_struck_and_the_tool_is_provisional(bench: OpenBench) -> None:
+    script = Script(suites=[GOOD, SLIPPED, GOOD], judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        agreement = await agreement_of(made.library)
+    assert outcome.trust == "provisional"
+    assert asked_by(script) == {"spec": 1, "code": 1, "tests": 2, "judge": 1, "repair": 0}
+    assert [test.test["expected"] for test in agreement.contradicting] == [25]
+    assert agreement.contradicting[0].got == 26
+
+
+async def test_a_judge_sees_both_outcomes_of_the_differing_input_twice_and_nothing_else(
+    bench: OpenBench,
+) -> None:
+    script = Script(suites=[GOOD, SLIPPED], judge=by_the_rules)
+    async with bench(script) as made:
+        await made.make(mode="standard", tests=HIDDEN)
+    (request,) = [request for kind, request in script.asked if kind == "judge"]
+    first, second = cases_of(request)
+    assert first["arguments"] == second["arguments"] == {"number": 989}
+    assert {first["A"]["result"], first["B"]["result"]} == {25, 26}
+    assert (first["A"], first["B"]) == (second["B"], second["A"])
+    for word in ("sum(int(digit)", "12345", "4321", "candidate", "test", "-989"):
+        assert word not in request.messages[-1]["content"]
+
+
+async def test_a_wrong_candidate_is_replaced_by_another_blind_draw(bench: OpenBench) -> None:
+    script = Script(candidates=[NEARLY, PLAIN, LOOPED], suites=[GOOD, EDGES], judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        stored, agreement = await made.library.read("digit_sum"), await agreement_of(made.library)
+    assert stored.code == PLAIN
+    assert asked_by(script) == {"spec": 1, "code": 2, "tests": 2, "judge": 1, "repair": 0}
+    assert (agreement.candidates, agreement.dropped, agreement.repairs) == (2, (), 0)
+
+
+async def test_a_test_of_two_suites_is_not_struck(bench: OpenBench) -> None:
+    """Two writers expect 25; the judge alone does not outweigh them, a majority of candidates does."""
+    script = Script(candidates=[PLAIN], suites=[SLIPPED, SLIPPED, GOOD], judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        agreement = await agreement_of(made.library)
+    assert (agreement.candidates, agreement.suites) == (3, 3)
+
+
+async def test_where_much_is_in_doubt_no_judge_is_asked(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN], suites=[GOOD, WRONG, EDGES], judge=liar)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+    assert asked_by(script) == {"spec": 1, "code": 3, "tests": 3, "judge": 0, "repair": 0}
+
+
+async def test_a_slow_judge_is_not_waited_for(bench: OpenBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adjudication, "PATIENCE_S", 0.5)
+
+    class Silent(Script):
+        def __call__(self, request: Request) -> Reply:
+            reply = super().__call__(request)
+            return None if self.asked[-1][0] == "judge" else reply
+
+    script = Silent(candidates=[PLAIN], suites=[GOOD, SLIPPED, GOOD])
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+    assert (script.count("judge"), script.count("code"), script.count("tests")) == (1, 3, 3)
+
+
+async def test_a_tool_that_asks_for_grants_is_drawn_until_it_is_verified(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN])
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard", workspace="read")
+    assert isinstance(outcome, Created | NeedsApproval), outcome
+    assert outcome.trust == "verified"
+    assert asked_by(script) == {"spec": 1, "code": 3, "tests": 3, "judge": 0, "repair": 0}
+
+
+async def test_grants_end_at_the_ceiling_where_nothing_verifies(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN, LOOPED, LOOPED])
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard", workspace="read")
+    assert isinstance(outcome, Created | NeedsApproval), outcome
+    assert outcome.trust == "provisional"
+    assert (script.count("code"), script.count("tests")) == (3, 3)
+
+
+async def test_thorough_draws_until_it_is_verified_and_then_no_more(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN])
+    async with bench(script) as made:
+        outcome = await made.make(mode="thorough")
+    assert isinstance(outcome, Created), outcome
+    assert outcome.trust == "verified"
+    assert (script.count("code"), script.count("tests")) == (3, 3)
+
+
+async def test_thorough_goes_up_to_five_of_each(bench: OpenBench) -> None:
+    other = PLAIN.replace("sum(int", "sum(0 + int")
+    script = Script(candidates=[PLAIN, LOOPED, PLAIN, LOOPED, other])
+    async with bench(script) as made:
+        outcome = await made.make(mode="thorough")
+        assert isinstance(outcome, Created), outcome
+        agreement = await agreement_of(made.library)
+    assert outcome.trust == "provisional"
+    assert (agreement.candidates, agreement.suites) == (5, 5)
+
+
+async def test_after_a_struck_test_only_further_blind_candidates_verify(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN], suites=[GOOD, SLIPPED, GOOD], judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="thorough")
+        assert isinstance(outcome, Created), outcome
+        agreement = await agreement_of(made.library)
+    assert outcome.trust == "verified"
+    assert agreement.candidates == 3
+    assert len(agreement.dropped) == 1
+
+
+async def test_quick_stays_one_candidate_and_one_suite_and_asks_no_judge(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN], suites=[SLIPPED], judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="quick")
+        assert isinstance(outcome, Rejected), outcome
+    counts = asked_by(script)
+    assert (counts["tests"], counts["judge"]) == (1, 0)
+
+
+async def test_each_pair_is_run_once_when_the_matrix_is_extended(
+    bench: OpenBench, sandbox: WasmSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, int]] = []
+    run = sandbox.run
+    others = [LOOPED, PLAIN.replace("sum(int", "sum(0 + int"), PLAIN.replace("sum(int", "sum(1 * int")]
+    suites = [GOOD, EDGES, suite_of((31, 4), (8, 8), (-77, 14), (20, 2), (44, 8), (6, 6))]
+
+    async def counted(job: Job, broker: Broker | None = None) -> RunResult:
+        if made.stages[-1] == "matrix":
+            ran.append((job.code, job.arguments["number"]))
+        return await run(job, broker)
+
+    monkeypatch.setattr(sandbox, "run", counted)
+    async with bench(Script(candidates=others, suites=suites)) as made:
+        await made.make(mode="standard", workspace="read")
+    assert made.stages.count("matrix") == 2
+    tests = {test["arguments"]["number"] for suite in suites for test in suite["tests"]}
+    assert len(ran) == len(set(ran)) == len(others) * len(tests)
+
+
+async def test_a_candidate_that_passes_three_suites_is_published_though_no_other_can_run(
+    bench: OpenBench,
+) -> None:
+    candidates = [BROKEN, PLAIN, BROKEN]
+    suites = [GOOD, suite_of((31, 4), (8, 8), (-77, 14), (20, 2), (44, 8), (6, 6)), SLIPPED]
+    script = Script(candidates=candidates, suites=suites, repairs=lambda _: BROKEN)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        stored, agreement = await made.library.read("digit_sum"), await agreement_of(made.library)
+    assert (stored.code, outcome.trust) == (PLAIN, "provisional")
+    assert (agreement.share, len(agreement.dropped)) == (0.333, 1)
+
+
+async def test_a_majority_that_fails_what_another_passes_does_not_hide_it(bench: OpenBench) -> None:
+    script = Script(candidates=[ROOT, PLAIN, ROOT])
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Created), outcome
+        assert (await made.library.read("digit_sum")).code == PLAIN
+
+
+async def test_the_callers_examples_are_hidden_from_all_and_bar_what_passes_all_tests(
+    bench: OpenBench,
+) -> None:
+    own = suite_of((-58, 13))["tests"]
+    suites = [suite_of((123, 6), (0, 0), (5, 5), (12, 3), (1000, 1), (77, 14))]
+    script = Script(candidates=[SIGNED, PLAIN, PLAIN], suites=suites, judge=by_the_rules)
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard", tests=own)
+        assert isinstance(outcome, Created), outcome
+        assert (await made.library.read("digit_sum")).code == PLAIN
+    assert script.count("judge") == 0
+    assert all("-58" not in request.text and "13" not in request.text for _, request in script.asked)
+
+
+@pytest.mark.parametrize(("calls", "candidates"), [(4, 1), (5, 1), (6, 1), (7, 3)])
+async def test_a_budget_that_ends_while_more_is_drawn_leaves_the_best_so_far(
+    bench: OpenBench, calls: int, candidates: int
+) -> None:
+    async with bench(Script(candidates=[PLAIN]), budget_calls=calls) as made:
+        outcome = await made.make(mode="thorough")
+        assert isinstance(outcome, Created), outcome
+        assert (await agreement_of(made.library)).candidates == candidates
+
+
+@pytest.mark.parametrize("calls", [4, 5, 6])
+async def test_a_budget_that_ends_on_a_wrong_candidate_is_a_clear_rejection(
+    bench: OpenBench, calls: int
+) -> None:
+    script = Script(candidates=[COUNT], judge=by_the_rules)
+    async with bench(script, budget_calls=calls) as made:
+        outcome = await made.make(mode="standard")
+        assert isinstance(outcome, Rejected), outcome
+        assert made.is_empty
+    assert "tests pass" in outcome.reason
+    assert "no more was tried: The budget of this synthesis is spent" in outcome.reason
+
+
+async def test_what_cannot_be_drawn_in_a_later_round_does_not_undo_the_first(bench: OpenBench) -> None:
+    script = Script(candidates=[PLAIN, "no code", "no code"], suites=[GOOD, EDGES, "no tests"])
+    async with bench(script) as made:
+        outcome = await made.make(mode="standard", workspace="read")
+    assert isinstance(outcome, Created | NeedsApproval), outcome
+    assert outcome.trust == "provisional"
