@@ -35,8 +35,9 @@ from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, open_jobs
 from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
+from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.toolsmith import Admit, Toolsmith
+from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 MAX_OPEN_QUESTIONS = 16

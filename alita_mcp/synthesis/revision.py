@@ -37,6 +37,7 @@ from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.synthesis.written import Suite, WrittenCode
 from alita_mcp.values import Example, StoredVersion
 from alita_mcp.verification.matrix import pooled, prepare, run_row
+from alita_mcp.verification.record import Record
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import contradict
 
@@ -60,13 +61,21 @@ class Revision:
     """One revision under way."""
 
     def __init__(
-        self, workshop: Workshop, wish: SynthesisRequest, plan: Plan, models: Models, on_stage: OnStage
+        self,
+        workshop: Workshop,
+        wish: SynthesisRequest,
+        plan: Plan,
+        models: Models,
+        on_stage: OnStage,
+        *,
+        record: Record | None = None,
     ) -> None:
         self._workshop = workshop
         self._wish = wish
         self._plan = plan
         self._models = models
         self._on_stage = on_stage
+        self._record = record
         self._work = Work(workshop, wish, plan, models, on_stage)
         self._drawing = Drawing(models)
         self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
@@ -85,7 +94,10 @@ class Revision:
         version = await readable(self._workshop.library, self._wish.name)
         if version is None:
             wish = described_anew(self._wish, self._workshop.library)
-            return await Pipeline(self._workshop, wish, self._plan, self._models, self._on_stage).make()
+            anew = Pipeline(
+                self._workshop, wish, self._plan, self._models, self._on_stage, record=self._record
+            )
+            return await anew.make()
         base = await self._base(version)
         if isinstance(base, Rejected):
             return base

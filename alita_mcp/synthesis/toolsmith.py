@@ -11,17 +11,12 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from alita_mcp.errors import NameTaken, SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.hosts import ANY
 from alita_mcp.library.library import Library
-from alita_mcp.library.permits import how_to_grant, in_words
-from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.assumptions import assumed_of
 from alita_mcp.synthesis.cross_check import CrossCheck
 from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
@@ -31,9 +26,7 @@ from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records import EVENTS_READ, ModelRecords
 from alita_mcp.synthesis.modes import PLANS
 from alita_mcp.synthesis.outcomes import (
-    Created,
     Exists,
-    NeedsApproval,
     Outcome,
     Rejected,
     broken_told,
@@ -42,6 +35,7 @@ from alita_mcp.synthesis.outcomes import (
 )
 from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.practice import practised
+from alita_mcp.synthesis.publishing import Admit, Publisher
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.revision import Revision
@@ -57,7 +51,6 @@ from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
 
 OnStage = Callable[[str], Awaitable[None]]
-Admit = Callable[[Manifest], tuple[str, ...]]
 
 
 class Toolsmith:
@@ -75,7 +68,7 @@ class Toolsmith:
         self._library = library
         self._sandbox = sandbox
         self._settings = settings
-        self._admit = admit
+        self._publisher = Publisher(library, settings, admit)
         self._models = models
         advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
@@ -134,11 +127,9 @@ class Toolsmith:
     async def _write(self, wish: SynthesisRequest, models: Models, on_stage: OnStage) -> Outcome:
         """Lets models write the tool."""
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
-        if wish.code.strip():
-            outcome = await ScriptToTool(self._workshop, wish, plan, models, on_stage).make()
-        else:
-            writer = Revision if wish.update else Pipeline
-            outcome = await writer(self._workshop, wish, plan, models, on_stage).make()
+        record = await self._workshop.records.record_for(models)
+        writer = ScriptToTool if wish.code.strip() else Revision if wish.update else Pipeline
+        outcome = await writer(self._workshop, wish, plan, models, on_stage, record=record).make()
         await practised(self._workshop, models, outcome)
         return outcome
 
@@ -209,7 +200,11 @@ class Toolsmith:
         if not isinstance(outcome, Exists) or outcome.trust == outcome.trust_before:
             return outcome
         raised = await self._library.read(outcome.tool, outcome.version)
-        return await self._unless_granted(raised.manifest, raised.report) or outcome
+        return await self._publisher.unless_granted(raised.manifest, raised.report) or outcome
+
+    async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
+        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        return await self._publisher.outcome_of(manifest, report)
 
     def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
         """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
@@ -262,7 +257,7 @@ class Toolsmith:
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
-        return told_apart(await self._publish(accepted, follows, on_stage), beside.similar)
+        return told_apart(await self._publisher.publish(accepted, follows, on_stage), beside.similar)
 
     async def _beside(self, proved: Proved) -> Compared:
         """The draft compared with what its words find; the tool that does the same learns these words."""
@@ -283,79 +278,6 @@ class Toolsmith:
             except ToolUnavailable:
                 continue  # quarantined: a new version is the way out
         return None
-
-    async def _publish(self, accepted: AcceptedVersion, follows: int, on_stage: OnStage) -> Outcome:
-        problems = self._admit(manifest_of(accepted, follows + 1))
-        if problems:
-            return Rejected(
-                stage="schema",
-                reason="Some clients could not list this tool: " + "; ".join(problems) + ".",
-                fix="Change the signature or the description so that it fits.",
-            )
-        await on_stage("publish")
-        await anyio.lowlevel.checkpoint()
-        with anyio.CancelScope(shield=True):  # from here on it is published whole, and whoever asked hears so
-            outcome = await self._published(accepted, follows)
-        return outcome  # noqa: RET504 - a scope may swallow what is raised in it, so nothing is returned from there
-
-    async def _published(self, accepted: AcceptedVersion, follows: int) -> Outcome:
-        name = accepted.draft.name
-        try:
-            manifest = await self._library.publish(accepted, expected_version=follows)
-        except NameTaken:
-            entry = self._library.entry(name)
-            return Exists(
-                tool=name, version=entry.manifest.version, why="another client published this name first"
-            )
-        return await self.outcome_of(manifest, accepted.report)
-
-    async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
-        """What a published version can do now: all that it asks for was granted, or a person is needed."""
-        name = manifest.name
-        waits = await self._unless_granted(manifest, report)
-        return waits or Created(
-            tool=name,
-            version=manifest.version,
-            trust=manifest.trust,
-            tests=f"{report.examples_passed}/{report.examples_total}",
-            permissions=in_words(manifest.grants),
-            report=f"alita://tools/{name}/v{manifest.version}/report",
-            to_raise_trust=what_would_raise(report),
-            kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
-        )
-
-    def _why_kept(self, manifest: Manifest) -> str:
-        """Why a version that was published is not the current one; empty when it is."""
-        current = self._library.entry(manifest.name).manifest
-        if current.version == manifest.version:
-            return ""
-        if is_lower(manifest.trust, current.trust):
-            return f"v{current.version} stays current: it is {current.trust}, v{manifest.version} {manifest.trust}"
-        how = f"`alita rollback {manifest.name} {manifest.version}` makes v{manifest.version} current"
-        return f"v{current.version} stays current: a person decides; {how}"
-
-    async def _unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
-        """That a person or more evidence is needed; None when all that a version asks for is granted by now."""
-        verified = may_hold_grants(manifest)
-        asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
-        if self._settings.policy == "auto" and verified and asks:
-            await self._library.approve(
-                manifest.name, manifest.digest, by="policy", origin={"from": "policy"}
-            )
-        if self._library.permits.of(manifest) is not None:
-            return None
-        thin = what_would_raise(report)
-        return NeedsApproval(
-            tool=manifest.name,
-            version=manifest.version,
-            grants=in_words(manifest.grants),
-            how=how_to_grant(manifest) if verified else f"Only verified tools are given grants. {thin}",
-            trust=manifest.trust,
-            to_raise_trust=thin,
-            kept=self._why_kept(manifest),
-            assumed=assumed_of(report),
-        )
 
 
 def _is_wish(request: SynthesisRequest) -> bool:

@@ -68,13 +68,16 @@ class PassMatrix:
     rows: tuple[Row | None, ...]
 
     def as_matrix(self, texts: Sequence[str], barred: Collection[int] = ()) -> Matrix:
-        """The matrix as agreement reads it; barred drafts count as candidates that nothing can be said for."""
+        """The matrix as agreement reads it; barred drafts count as candidates that nothing can be said for.
+
+        A suite that was written twice, as models do that are held to one answer, is one opinion.
+        """
         candidates = []
         for number, (text, row) in enumerate(zip(texts, self.rows, strict=True)):
             known = None if number in barred else row
             outputs, passes = (known.outputs, known.passes) if known else ((), ())
             candidates.append(Candidate(text=text, outputs=outputs, passes=passes))
-        return Matrix(candidates=tuple(candidates), suites=self.suites)
+        return Matrix(candidates=tuple(candidates), suites=tuple(dict.fromkeys(self.suites)))
 
 
 async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: OnStage) -> Prepared:
