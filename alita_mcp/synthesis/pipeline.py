@@ -16,9 +16,9 @@ from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
 from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
 from alita_mcp.synthesis.evidence import amended
-from alita_mcp.synthesis.failures import classify, hidden_failure, signature, without_values
+from alita_mcp.synthesis.failures import classify, lesson_text, signature
 from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.judging import HIDDEN_FIX, Choice, Failing, Field, judge
+from alita_mcp.synthesis.judging import Choice, Failing, Field, judge, told_to_author
 from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
@@ -242,7 +242,7 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = self._for_author(outcome, manuscript.written.code)
+                told = told_to_author(outcome, self._wish.tests, manuscript.written.code)
                 shows = outcome.stage == "examples"
                 manuscript, last = await self._revised(
                     brief, manuscript, told, last, field.attempt, shows_test=shows
@@ -291,18 +291,8 @@ class Pipeline:
             varies=tuple(sorted(set(wish.varies))),
         )
 
-    def _for_author(self, rejected: Rejected, code: str) -> Rejected:
-        """A rejection as the code's author may read it: the caller's own examples stay hidden."""
-        shown = (example for example in self._wish.tests if rejected.case == example.arguments)
-        example = next(shown, None)
-        if example is None:
-            return rejected
-        how = hidden_failure(rejected.reason, example, code, rejected.trace)
-        reason = f"an example of the caller's own, which is not shown, fails: {how}"
-        return Rejected(stage=rejected.stage, reason=reason, fix=HIDDEN_FIX)
-
     async def _learn(self, rejected: Rejected) -> None:
-        text = f"{without_values(rejected.reason, 300)} {without_values(rejected.fix)}"[:500]
+        text = lesson_text(rejected)
         lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
         await self._workshop.advice.lessons.learn(lesson)
 
