@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from alita_mcp.synthesis.error_words import HIDDEN, known_message, known_type, python_names, words_of
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Example
+from alita_mcp.verification.findings import shown_arguments
 
 FailureClass = Literal[
     "syntax", "dependency", "assertion", "exception", "time-out", "memory", "schema", "policy", "flakiness", "evidence"
@@ -41,7 +42,9 @@ _STATIC: tuple[tuple[str, FailureClass], ...] = (
     ("secret", "policy"),
 )
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'[^']*'|\"[^\"]*\"")
-_MASKED = re.compile(rf"{_VARYING.pattern}|`[^`]*`")
+_MASKED = re.compile(r"0x[0-9a-f]+|\d+(\.\d+)?|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|`[^`]*`")
+_INPUT = "with {"
+"""Opens a generated input in a reason."""
 _RAISED = "raised "
 _SILENT = ("does not fit the return annotation", "the check raised ")
 """What follows these is made of values."""
@@ -55,6 +58,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PLACE = re.compile(r"[^:\s]{1,80}:(\d{1,5}) in ")
 MAX_TOLD = 600
 MAX_LINE = 160
+MAX_LESSON = 300
+MIN_PIECES = 6
+"""Shorter inputs are alike by chance."""
+NEAR = 0.7
 
 
 def classify(rejected: Rejected) -> FailureClass:
@@ -83,14 +90,37 @@ def signature(rejected: Rejected) -> str:
     return hashlib.sha256(where.encode()).hexdigest()
 
 
-def without_values(reason: str, limit: int = MAX_TOLD) -> str:
-    """A reason for strangers: without quoted words, numbers, and what an error says in its code's own words."""
+def lesson_text(rejected: Rejected) -> str:
+    """What other requests may learn of a rejection."""
+    return f"{without_values(rejected.reason)[:MAX_LESSON]} {_MASKED.sub(_python_or_hidden, rejected.fix)}"[
+        :500
+    ]
+
+
+def without_values(reason: str) -> str:
+    """A reason for strangers: without inputs, quoted words, numbers, and what an error says in its code's own words."""
     said, spoken, rest = _parted(reason)
-    masked = _MASKED.sub(_python_or_hidden, said)
-    if not spoken:
-        return masked[:limit]
-    told = _error_words(spoken, rest, python_names(), frozenset())
-    return f"{masked}{spoken}{told}".strip()[:limit]
+    said, generated, _ = said.partition(_INPUT)
+    ending = _ending(reason) if generated and not spoken else ""
+    told = _error_words(spoken, rest, python_names(), frozenset()) if spoken else ""
+    own = _MASKED.sub(_python_or_hidden, said) + ("with an input: " if generated else "")
+    return f"{own}{spoken or ending}{told}".strip()[:MAX_TOLD]
+
+
+def shows(case: Mapping[str, Any] | None, hidden: Example) -> bool:
+    """Whether a call is that of an example, as checks cut it, or near it: gates vary the examples that they have."""
+    if case is None:
+        return False
+    if case in (hidden.arguments, shown_arguments(hidden.arguments)):
+        return True
+    one, other = (_pieces_of(arguments) for arguments in (case, hidden.arguments))
+    return min(len(one), len(other)) >= MIN_PIECES and 2 * len(one & other) >= NEAR * (len(one) + len(other))
+
+
+def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Three characters each of what the values are as JSON."""
+    text = json.dumps(list(arguments.values()), ensure_ascii=False, default=str)
+    return frozenset(text[at : at + 3] for at in range(len(text) - 2))
 
 
 def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
@@ -101,11 +131,15 @@ def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str
     """
     said, spoken, rest = _parted(reason)
     if not spoken:
-        return next((ending for ending in _ENDINGS if ending in said), "it fails")
+        return _ending(said) or "it fails"
     known = python_names() | frozenset(_IDENTIFIER.findall(code))
     hidden = words_of([*example.arguments.values(), example.expected])
     words = f"it {spoken}" if spoken == _RAISED else spoken.strip()
     return f"{words}{_error_words(spoken, rest, known, hidden)}{_line_of(trace, code)}"[:MAX_TOLD]
+
+
+def _ending(said: str) -> str:
+    return next((ending for ending in _ENDINGS if ending in said), "")
 
 
 def _parted(reason: str) -> tuple[str, str, str]:

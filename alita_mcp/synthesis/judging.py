@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import mark_of
-from alita_mcp.synthesis.failures import hidden_failure
+from alita_mcp.synthesis.failures import hidden_failure, shows
 from alita_mcp.synthesis.modes import Width
 from alita_mcp.synthesis.outcomes import Rejected, rejection
-from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Trust
+from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
 from alita_mcp.verification.agreement import Candidate, Decision, Matrix, accept, most_typical
 from alita_mcp.verification.matrix import PassMatrix, Row
 from alita_mcp.verification.record import Record
@@ -24,7 +24,6 @@ NEARLY_ALL = 0.85
 ENOUGH_SUITES = 3
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
-HIDDEN_FIX = "Read the request again; every word of it may be tested."
 
 
 @dataclass(frozen=True)
@@ -227,6 +226,15 @@ def _unloadable(field: Field) -> Failing:
     return Failing(number, rejection(failure), shows_test=False)
 
 
+def told_to_author(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
+    """A rejection as the code's author may read it: the caller's own examples stay hidden, and inputs near them."""
+    example = next((each for each in hidden if shows(rejected.case, each)), None)
+    if example is None:
+        return rejected
+    how = hidden_failure(rejected.reason, example, code, rejected.trace)
+    return _without_example(rejected.stage, how)
+
+
 def _hidden_failure(row: Row, draft: Draft) -> Rejected:
     """A failure of an example that its author may not see: how it ended, and nothing of its values."""
     ran = zip(row.checks, draft.examples, strict=True)
@@ -234,11 +242,12 @@ def _hidden_failure(row: Row, draft: Draft) -> Rejected:
     how = (
         hidden_failure(pair[0].message, pair[1], draft.code, pair[0].trace) if pair else "it ran out of time"
     )
-    return Rejected(
-        stage="examples",
-        reason=f"an example of the caller's own, which is not shown, fails: {how}",
-        fix=HIDDEN_FIX,
-    )
+    return _without_example("examples", how)
+
+
+def _without_example(stage: Stage, how: str) -> Rejected:
+    reason = f"an example of the caller's own, which is not shown, fails: {how}"
+    return Rejected(stage=stage, reason=reason, fix="Read the request again; every word of it may be tested.")
 
 
 def _no_majority(field: Field, decision: Decision) -> Rejected:

@@ -16,9 +16,9 @@ from alita_mcp.synthesis.adjudication import Adjudication
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
 from alita_mcp.synthesis.drawing import Drawing, Manuscript
 from alita_mcp.synthesis.evidence import amended
-from alita_mcp.synthesis.failures import classify, hidden_failure
+from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.judging import HIDDEN_FIX, Choice, Failing, Field, empty_field, judge
+from alita_mcp.synthesis.judging import Choice, Failing, Field, empty_field, judge, told_to_author
 from alita_mcp.synthesis.modes import Plan, Width
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.prompts import Brief
@@ -219,7 +219,7 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = self._for_author(outcome, manuscript.written.code)
+                told = told_to_author(outcome, self._wish.tests, manuscript.written.code)
                 shows = outcome.stage == "examples"
                 manuscript, last = await self._rounds.revised(
                     brief, manuscript, told, last, field.attempt, shows_test=shows
@@ -251,16 +251,6 @@ class Pipeline:
             amend=amend,
             made_by=self._wish.made_by,
         )
-
-    def _for_author(self, rejected: Rejected, code: str) -> Rejected:
-        """A rejection as the code's author may read it: the caller's own examples stay hidden."""
-        shown = (example for example in self._wish.tests if rejected.case == example.arguments)
-        example = next(shown, None)
-        if example is None:
-            return rejected
-        how = hidden_failure(rejected.reason, example, code, rejected.trace)
-        reason = f"an example of the caller's own, which is not shown, fails: {how}"
-        return Rejected(stage=rejected.stage, reason=reason, fix=HIDDEN_FIX)
 
 
 def named(

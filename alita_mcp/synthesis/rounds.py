@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.synthesis.drawing import Drawing, Manuscript, gathered, side_by_side
-from alita_mcp.synthesis.failures import classify, signature, without_values
+from alita_mcp.synthesis.failures import classify, lesson_text, signature
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.judging import Failing, Field
 from alita_mcp.synthesis.lessons import Lesson
@@ -180,7 +180,7 @@ class Rounds:
 
     async def learn(self, rejected: Rejected) -> None:
         """Keeps what went wrong for the next synthesis of a like thing."""
-        text = f"{without_values(rejected.reason, 300)} {without_values(rejected.fix)}"[:500]
+        text = lesson_text(rejected)
         lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
         await self._workshop.advice.lessons.learn(lesson)
 

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.error_words import known_message, known_type, python_names, words_of
-from alita_mcp.synthesis.failures import MAX_TOLD, hidden_failure, without_values
+from alita_mcp.synthesis.failures import MAX_TOLD, hidden_failure, shows, without_values
+from alita_mcp.synthesis.judging import told_to_author
+from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Draft, Example
+from alita_mcp.verification.findings import shown_arguments
 from alita_mcp.verification.trials import job_of, outcome_in_words
 
 SECRET = "swordfish 4711 Überraschung"
@@ -205,6 +208,9 @@ def test_a_message_made_to_be_matched_for_ever_is_not() -> None:
         "example 1: the result does not fit the return annotation: result.marple: 'hunter2' is not a number",
         "Write `def marple(hunter2: int) -> int` word for word.",
         "example 2: it raised Marple: hunter2",
+        'with {"text": "a \\"hunter2\\" Marple"}: raised ValueError: x, which neither the docstring nor',
+        'with {"text": "hunter2 Marple…: out of time: 30 s',
+        "it says \"a \\\" hunter2\" and 'Miss \\' Marple'",
     ],
 )
 def test_lessons_keep_nothing_of_strangers(reason: str) -> None:
@@ -221,6 +227,50 @@ def test_a_lesson_keeps_the_words_of_python() -> None:
         == "… of … tests pass; example …: it raised TypeError: 'int' object is not iterable"
     )
     assert without_values("undefined name 'json'") == "undefined name 'json'"
+
+
+def test_of_a_generated_input_a_lesson_keeps_how_it_ended() -> None:
+    assert without_values('with {"text": "hunter2"}: out of time: 30 s') == "with an input: out of time"
+    said = without_values(
+        'with {"text": "hunter2"}: raised IndexError: list index out of range, which neither x'
+    )
+    assert said == "with an input: raised IndexError: list index out of range"
+
+
+@pytest.mark.parametrize(
+    ("case", "hidden"),
+    [
+        (EXAMPLE.arguments, True),
+        ({"text": SECRET, "limit": 38}, True),
+        ({"text": SECRET[1:] + "!", "limit": 3}, True),
+        ({"text": "something else", "limit": 37}, False),
+        ({"text": "", "limit": 0}, False),
+        (None, False),
+    ],
+)
+def test_a_gate_tells_nothing_of_an_input_near_a_hidden_example(
+    case: dict[str, object] | None, hidden: bool
+) -> None:
+    rejected = Rejected(
+        stage="properties",
+        reason=f"with {json.dumps(case)}: raised ValueError: {SECRET}, which neither the docstring nor",
+        case=case, expected="raises KeyError", got=SECRET, trace=(f"tool.py:7 in read: {SECRET}",),
+        fix="Raise KeyError.",
+    )  # fmt: skip
+    told = told_to_author(rejected, (EXAMPLE,), CODE)
+    if not hidden:
+        assert told == rejected
+        return
+    text = told.model_dump_json().lower()
+    assert not any(part in text for part in (*PARTS, "keyerror"))
+    assert "it raised valueerror in line 7" in text
+    assert (told.stage, told.case) == ("properties", None)
+
+
+def test_a_hidden_example_is_known_by_what_a_check_cuts_it_to() -> None:
+    long = Example(arguments={"text": "ab" * 4_000}, expected=1)
+    assert shows(shown_arguments(long.arguments), long)
+    assert not shows({"n": 5}, Example(arguments={"n": 6}, expected=1))
 
 
 LEAKING = '''import base64
