@@ -58,7 +58,8 @@ async def calibrate(options: argparse.Namespace, output: Output) -> int:
         if not names:
             raise UsageError("No model is configured.", hint="Set ALITA_MODEL, or say --model NAME.")
         done = [await _one(name, settings, records, options, output) for name in names]
-    output.result(done[0] if len(done) == 1 else done, "\n".join(each["said"] for each in done))
+    rows = [_HEAD, *(_row(each["record"]) for each in done if each["record"] is not None)]
+    output.result(done[0] if len(done) == 1 else done, columns(rows))
     return 0
 
 
@@ -73,23 +74,19 @@ async def _one(
     with records.calibrating(name):
         known = await records.done(name, tasks.version, again=options.again)
         pending = [task for task in tasks.tasks if task.name not in known][: options.limit]
-        async with _prepared(name, settings, records) as work:
-            expectation = await expected(name, pending, work.sandbox)
-            output.note(_expectation_in_words(expectation, len(known)))
-            if pending:
+        told: dict[str, Any] = {"expected": None, "spent": None}
+        if pending:
+            async with _prepared(name, settings, records) as work:
+                told["expected"] = await expected(name, pending, work.sandbox)
+                output.note(_expectation_in_words(told["expected"], len(known)))
                 _agreed(options, output)
                 await records.begin(name, tasks.version, again=options.again)
-            await _worked(work, pending, output)
-    record = await records.of(name)
-    left = len(tasks.tasks) - len(known) - work.done
-    return {
-        "model": name,
-        "expected": expectation,
-        "spent": work.usage,
-        "tasks_left": left,
-        "record": record,
-        "said": columns([_HEAD, _row(record)]) if record is not None else "",
-    }
+                await _worked(work, pending, output)
+                told["spent"] = work.usage
+        else:
+            output.note(f"{name}: all {len(known)} tasks are done; --again starts over")
+    left = len(tasks.tasks) - len(known) - len(pending)
+    return {"model": name, **told, "tasks_left": left, "record": await records.of(name)}
 
 
 @asynccontextmanager

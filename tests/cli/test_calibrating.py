@@ -12,9 +12,12 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from alita_mcp.synthesis.calibration.result import TaskResult
 from alita_mcp.synthesis.calibration.tasks import calibration_tasks
+from alita_mcp.synthesis.model_records import ModelRecords
 from tests.cli.conftest import Alita
 from tests.models.openai_server import Fails, Reply, Request, Says, openai_server
 from tests.synthesis.calibrated import Calibrated, task_of, wrong_code
@@ -217,3 +220,23 @@ def test_a_damaged_record_is_said_and_begun_anew(
         assert alita("calibrate", "--limit", "1", "--yes").status == 0
     assert "ignored" in caplog.text
     assert shown(alita)[0]["tasks"] == 1
+
+
+def test_a_calibration_that_is_complete_asks_nothing_more(
+    alita: Alita, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def finish() -> None:
+        records = ModelRecords(home)
+        await records.begin(MODEL, calibration_tasks().version)
+        for task in TASKS:
+            await records.add(MODEL, task.name, TaskResult(right=True), len(TASKS))
+
+    anyio.run(finish)
+    with openai_server(Calibrated()) as (url, asked):
+        monkeypatch.setenv("ALITA_MODEL_BASE_URL", url)
+        done = alita("calibrate", "--json")
+        assert asked.requests == []
+    assert done.status == 0, done.err
+    assert "--again starts over" in done.err
+    assert (done.json["spent"], done.json["tasks_left"]) == (None, 0)
+    assert done.json["record"]["tasks"] == len(TASKS)
