@@ -112,8 +112,9 @@ class Settings(BaseSettings):
     """`ask`: pure computation is published after its gates, the rest asks a person; `auto`: what a new tool
     asks for is granted at once, but hosts that a person must name; `locked`: nothing new."""
     elicit: bool | None = None
-    """Whether the person at a client that shows forms is asked there to approve what a new tool asks for. Unset: no
-    where other machines reach the server, since whoever connects could answer for you; else yes."""
+    """Whether the person at a client that shows forms is asked there to approve what a new tool asks for, and in mode
+    `thorough` about what was assumed. Unset: no where other machines reach the server, since whoever connects could
+    answer for you; else yes."""
     grants_file: Path | None = None
     """JSON file in which a person grants rights to tools by name; read again when it changes."""
     secrets_file: Path | None = None

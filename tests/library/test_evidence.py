@@ -16,6 +16,7 @@ from alita_mcp.values import (
     Survivor,
     Usage,
     VerificationReport,
+    WrittenFrom,
 )
 
 SHIPPED = sorted((Path(__file__).parents[2] / "generated_tools").glob("*/v*/report.json"))
@@ -55,6 +56,11 @@ FULL = VerificationReport(
         contradicting=(DroppedTest(test={"arguments": {"n": 1}, "expected": 2}, got=3),),
     ),
     usage=Usage(calls=8, prompt_tokens=12_345, completion_tokens=678, cost_usd=0.0123, seconds=9.5, cached=2),
+    written_from=WrittenFrom(
+        request="add",
+        signature="def add(n: int) -> int",
+        assumed=("zero: allowed", "one: \n refused", "x" * 900),
+    ),
 )
 
 
@@ -75,6 +81,8 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "tests: 3 kept, 1 dropped",
         'dropped: {"arguments": {"n": 1}, "expected": 2}, but the chosen one gives 3',
         "models: 8 calls, 2 answers kept from before, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",
+        "assumed: zero: allowed",
+        "assumed: one: refused",
         "sandbox: wasm; gates passed in docker, wasm",
         "environment: sha256:abc",
         "seeds: 0, 20011",
@@ -82,6 +90,7 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "to raise: Send the same name and code again with more tests: some whose result shows",
     ):
         assert piece in text
+    assert all(len(said) <= MAX_TEXT for label, said in rows if label == "assumed")
 
 
 def test_an_unknown_price_is_called_unknown() -> None:

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.lending import Answer, Desk, Question, Refused
+from alita_mcp.models.lending import Answer, Decision, Desk, FilledForm, FormField, Question, Refused
 from alita_mcp.models.seam import Completion, LanguageModel, Message
 
 SAID = Completion(text="said", model="lent")
@@ -158,3 +158,41 @@ async def test_an_answered_question_counts_though_another_is_refused_with_it() -
         desk.take(asked.token, {one.key: SAID, two.key: Refused("no")})
 
     assert sorted(await outcomes(desk, 2, play)) == ["Refused: no", "said"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        (FilledForm({"a": "x"}), FilledForm({"a": "x"})),
+        (Decision.DECLINED, Decision.DECLINED),
+        (SAID, "The client answered with something that is no form."),
+        (ModelError("strange"), "strange"),
+        (Refused("gone"), "gone"),
+    ],
+)
+async def test_a_form_is_filled_or_put_away(answer: Answer, heard: object) -> None:
+    desk, fields = Desk(60, asks="person"), (FormField("a", "A", "a?"),)
+    asked: list[Question] = []
+
+    async def carry(question: Question) -> Answer:
+        asked.append(question)
+        return answer
+
+    with anyio.fail_after(60), desk.carried_by(carry):
+        try:
+            found: object = await desk.ask_form("What?", fields)
+        except ModelError as failure:
+            found = failure.message
+    assert found == heard
+    assert asked[0].fields == fields
+
+
+async def test_a_filled_form_is_no_decision_and_no_completion() -> None:
+    async def carry(_question: Question) -> Answer:
+        return FilledForm({"approve": "true"})
+
+    desk = Desk(60, asks="person")
+    with anyio.fail_after(60), desk.carried_by(carry):
+        with pytest.raises(ModelError, match="no decision"):
+            await desk.ask_person("Approve?")
+        assert "ModelError" in await asks(desk.model("coder"))

@@ -247,6 +247,22 @@ async def test_a_clients_person_is_not_asked_about_the_same_request_of_another(b
     assert (len(one.asked), len(two.asked)) == (1, 1)
 
 
+async def test_a_client_that_goes_while_its_person_is_asked_takes_nothing_with_it(build: Build) -> None:
+    person = Person(ready=anyio.Event())
+    with openai_server(Script(spec=ASSUMING)) as (url, _):
+        settings = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
+        server = build(settings={**settings, "max_syntheses": 1})
+        async with connected(server, "legacy") as other:
+            async with (
+                connected(server, "legacy", elicitation_callback=person) as client,
+                anyio.create_task_group() as group,
+            ):
+                group.start_soon(partial(client.call_tool, "synthesize_tool", ASKED))
+                await person.was_asked.wait()
+                group.cancel_scope.cancel()
+            assert (await made(other))["assumed"] == list(LINES)
+
+
 # --- 2026-07-28: the question is the answer, the next call brings what was said
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from alita_mcp.cli.making import in_words
 from alita_mcp.server.answers import MAX_TEXT, is_deeper_than
-from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.texts import LEAST, outcome_text
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Working
 
 LONG = "many words " * 1_000
@@ -34,6 +35,44 @@ def test_an_outcome_is_told_in_short(outcome: Outcome, words: str) -> None:
 
     assert len(text) <= MAX_TEXT
     assert words in text
+
+
+ASSUMED = ("empty input: ValueError", *(f"rule {number}: {'x' * 180}" for number in range(4)))
+SHORT = "Assumed (say overrule to change one): empty input: ValueError; rule 0: x"
+CREATED = Created(
+    tool="slugify",
+    version=2,
+    trust="provisional",
+    tests="3/3",
+    report="alita://r",
+    to_raise_trust="Give more.",
+)
+WAITS = NeedsApproval(
+    tool="slugify", version=1, grants=("network a.org",), how="alita approve slugify" + "x" * 300
+)
+
+
+@pytest.mark.parametrize(
+    "outcome", [CREATED, CREATED.model_copy(update={"kept": "v1 stays current: it is verified"}), WAITS]
+)
+def test_what_was_assumed_is_told_in_short_and_where_nothing_was_not_at_all(
+    outcome: Created | NeedsApproval,
+) -> None:
+    text = outcome_text(outcome.model_copy(update={"assumed": ASSUMED}).model_dump(mode="json"))
+    assert SHORT in text
+    assert len(text) <= max(MAX_TEXT, LEAST + len(WAITS.how))
+    assert ("Give more." if isinstance(outcome, Created) else WAITS.how).lower() in text.lower()
+    assert "ssumed" not in outcome_text(outcome.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [CREATED, WAITS],
+)
+def test_a_person_reads_each_assumed_rule_on_a_line_of_its_own(outcome: Created | NeedsApproval) -> None:
+    lines = in_words(outcome.model_copy(update={"assumed": ASSUMED})).splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  assumed")] == list(ASSUMED)
+    assert "assumed" not in in_words(outcome)
 
 
 @pytest.mark.parametrize(

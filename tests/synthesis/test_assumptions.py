@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alita_mcp.library.trust import unproven
+from alita_mcp.server.unreviewed import plain_report
 from alita_mcp.synthesis.assumptions import (
     MAX_ANSWER,
     MAX_ASSUMED,
@@ -171,8 +173,14 @@ async def test_the_answer_lists_what_was_assumed_and_the_report_keeps_what_it_wa
         assert isinstance(outcome, Created)
         assert outcome.assumed == LINES
         stored = await made.library.read("digit_sum")
+        folder = await made.library.export("digit_sum")
+        exported = "".join(file.read_text() for file in folder.iterdir())
     kept = stored.report.written_from
     assert kept is not None
+    assert unproven(stored).report.written_from == kept, "from another library it is what it says"
+    assert not any(words in exported for words in ("written_from", kept.request, *LINES))
+    hidden = plain_report(stored.report).written_from
+    assert hidden == WrittenFrom(request="…", signature="…", rules=("…",) * 2, assumed=("…",) * 2)
     assert kept.request == "Adds up the digits of a whole number."
     assert kept.signature == SPEC["signature"]
     assert kept.assumed == LINES
