@@ -219,8 +219,8 @@ def revise(
         "Mend what was found wrong for every input of its kind, never for a shown case alone, and change nothing else. "
         "Keep the function's name, its parameters and what it returns; a new parameter is optional. Keep its packages "
         "unless the change needs another. Where nothing is wrong, answer the code as it is. "
-        'Answer {"code": "the whole module", "packages": [], "rules": ["name: what holds now", …]}; rules holds those '
-        "that changed."
+        'Answer {"reasoning": "what is wrong and what mends it, at most 60 words", "code": "the whole module", '
+        '"packages": [], "rules": ["name: what holds now", …]}; rules holds those that changed.'
     )
     return [
         _CODER,
