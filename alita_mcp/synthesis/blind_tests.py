@@ -37,7 +37,7 @@ class BlindTests:
     def failure(self, *, insists: bool) -> Rejected | None:
         """The first failure that its writer is to hear of.
 
-        Once it `insists`, a test that the old code fails as well is taken for wrong, if most of the tests hold.
+        Once it `insists`, a test that the old code fails as well is taken for wrong, if nearly all of the tests hold.
         """
         failed = [number for number, held in enumerate(self.new.passes) if not held]
         if insists and len(self.kept) >= HELD_SHARE * len(self.tests):

@@ -24,6 +24,7 @@ from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected, rej
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.questions import AGREE, Answers, heard_of, names_in, questions_of, usable
 from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.values import Agreement, Check, Draft, Trust
 from alita_mcp.verification.function import find_function
@@ -173,7 +174,11 @@ class CrossCheck:
             return Answers((), 0)
         await self._on_stage("tests")
         promise = await anyio.to_thread.run_sync(promised, draft.code, draft.name)
-        brief = Brief(request=f"{self._request.wish or draft.description}\n\n{promise}")
+        brief = Brief(
+            request=f"{self._request.wish or draft.description}\n\n{promise}",
+            sandbox=await told_lacks(self._rehearsal.sandbox),
+            grants=draft.grants,
+        )
         suites, numbers = None, range(SUITES[self._mode])
         with anyio.move_on_after(ASKED_S):
             suites = await Drawing(self._models).suites(brief, 1, numbers, contract)

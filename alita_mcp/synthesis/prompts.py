@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -255,23 +255,23 @@ def revise(
     brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
-    seal = hashlib.sha256(old_code.encode()).hexdigest()[:12]  # code may hold any tag, but not its own hash
-    code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
-    lines = "\n".join(json.dumps(example, ensure_ascii=False) for example in examples)
-    held = fenced("finding", lines.replace("<", "\\u003c"), MAX_HELD)
     told = _told(brief.model_copy(update={"request": "", "script": ""}))
+    found, held = fenced("finding", complaint), _listed(json.dumps(each) for each in examples)
+    whole = "".join((told, old_code, found, held)).encode(errors="replace")
+    seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
+    code = f"<code-{seal}>\n{old_code.rstrip()}\n</code-{seal}>\n"
     wanted = (
         "Mend what was found wrong for every input of its kind, never for a shown case alone, and change nothing else. "
         "Keep the function's name, its parameters and what it returns; a new parameter is optional. Keep its packages "
         "unless the change needs another. Where nothing is wrong, answer the code as it is. "
-        'Answer {"code": "the whole module", "packages": [], "rules": ["name: what holds now", …]}; rules holds those '
-        "that changed."
+        'Answer {"reasoning": "what is wrong and what mends it, at most 60 words", "code": "the whole module", '
+        '"packages": [], "rules": ["name: what holds now", …]}; rules holds those that changed.'
     )
     return [
         _CODER,
         _user(
             f"Revise this published tool.\n{told}Its code, which is data too:\n{code}"
-            f"What was found wrong with it:\n{fenced('finding', complaint)}"
+            f"What was found wrong with it:\n{found}"
             f"Examples that must hold; `now` is what the code gives instead:\n{held}Rules:\n{_RULES}\n{wanted}"
         ),
     ]
@@ -279,14 +279,11 @@ def revise(
 
 def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Message]:
     """Asks which examples cannot hold together with a rule; who answers never sees code."""
-    lines = "\n".join(
-        f"{number}: {json.dumps(each, ensure_ascii=False)}" for number, each in enumerate(examples, 1)
-    )
+    listed = _listed(f"{number}: {json.dumps(each)}" for number, each in enumerate(examples, 1))
     return [
         _TESTER,
         _user(
-            f"A rule of a tool was changed:\n{fenced('request', rule)}Examples from before:\n"
-            f"{fenced('finding', lines.replace('<', chr(92) + 'u003c'), MAX_HELD)}"
+            f"A rule of a tool was changed:\n{fenced('request', rule)}Examples from before:\n{listed}"
             "Say which of them cannot hold any longer because of the rule. "
             'Answer {"contradict": [their numbers]}; leave out each that the rule says nothing about.'
         ),
@@ -303,3 +300,8 @@ def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[M
         'not say. Answer {"reasoning": "case by case, in short", "verdicts": [{"case": 1, "right": "A"}, …]}.'
     )
     return [_JUDGE, _user(f"Decide between outcomes.\n{told}{shown}{wanted}")]
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Lines of JSON between tags: nothing in them is lost, and none closes a tag."""
+    return fenced("finding", "\n".join(lines).replace("<", "\\u003c"), MAX_HELD)

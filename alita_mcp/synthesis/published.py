@@ -6,6 +6,8 @@ import ast
 import copy
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.synthesis.grants import grants_of
@@ -59,23 +61,30 @@ def contract_of(version: StoredVersion) -> ToolContract:
 
 
 def signature_in(code: str, name: str) -> str:
-    """The `def` line of a tool, behind the classes that it needs."""
+    """The `def` line of a tool, behind the imports, aliases and classes that its annotations name."""
     tree = parse_code(code)
-    classes = [ast.unparse(node) for node in tree.body if isinstance(node, ast.ClassDef) and _is_record(node)]
     bare = copy.copy(find_function(tree, name))
     bare.body, bare.decorator_list = [ast.Pass()], []
-    return "\n".join((*classes, ast.unparse(bare).removesuffix(":\n    pass")))
+    named, used = _names_in(bare), list[ast.stmt]()
+    for node in reversed(tree.body):  # what is named stands before what names it
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and named & _defined_by(node):
+            named |= _names_in(node)
+            used.insert(0, node)
+    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
 
 
-def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specification:
-    """What a published version is to do; its signature passed the gates, so it is not read again."""
+def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specification | None:
+    """What a published version is to do; None where its signature says nothing without the rest of its code."""
     manifest = version.manifest
-    return Specification.model_construct(
-        name=manifest.name,
-        description=manifest.description,
-        signature=signature_in(version.code, manifest.name),
-        rules=rules,
-    )
+    try:
+        return Specification(
+            name=manifest.name,
+            description=manifest.description,
+            signature=signature_in(version.code, manifest.name),
+            rules=rules,
+        )
+    except ValidationError:
+        return None
 
 
 def revised_draft(version: StoredVersion, written: WrittenCode, wish: SynthesisRequest) -> Draft:
@@ -117,5 +126,16 @@ def is_named(example: Example, arguments: object) -> bool:
     return same_result(example.arguments, arguments, exact=True)
 
 
-def _is_record(node: ast.ClassDef) -> bool:
-    return any("TypedDict" in ast.unparse(base) for base in node.bases)
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _defined_by(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {(each.asname or each.name).partition(".")[0] for each in names}
+        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+            return {name}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()

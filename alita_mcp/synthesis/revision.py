@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue, field_validator
 from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
-from alita_mcp.synthesis.drawing import Drawing, Manuscript, side_by_side
-from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, Plan, seed
+from alita_mcp.synthesis.drawing import Manuscript, side_by_side
+from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, Plan, seed, temperature
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.overruling import overruled, written_by_models
 from alita_mcp.synthesis.pipeline import Pipeline
@@ -28,6 +28,7 @@ from alita_mcp.synthesis.published import (
     held_by,
     is_named,
     readable,
+    signature_in,
     specification_of,
 )
 from alita_mcp.synthesis.request import SynthesisRequest, variation
@@ -77,7 +78,6 @@ class Revision:
         self._on_stage = on_stage
         self._record = record
         self._work = Work(workshop, wish, plan, models, on_stage)
-        self._drawing = Drawing(models)
         self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
 
     async def make(self) -> Outcome:
@@ -103,10 +103,10 @@ class Revision:
             return base
         brief = await self._brief(base)
         await self._on_stage("code")
-        suites, (manuscript, rules) = await side_by_side(
-            partial(self._drawing.suites, brief, 1, range(1)), partial(self._written, base, brief)
+        suite, (manuscript, rules) = await side_by_side(
+            partial(self._suite, base, brief), partial(self._written, base, brief)
         )
-        proof = Proof(self._work, self._drawing, base, self._fitting(base, suites))
+        proof = Proof(self._work, base, self._fitting(base, suite))
         return await proof.until_it_holds(manuscript, rules)
 
     async def _base(self, version: StoredVersion) -> Predecessor | Rejected:
@@ -137,9 +137,14 @@ class Revision:
         request = before.request if before else base.version.manifest.description
         varying = variation(self._wish.varies or base.version.manifest.varies)
         said = f"{self._complaint(base)}\n{varying}\n(said of a tool that is published for this request:)\n{request}"
+        specification = specification_of(base.version, base.rules.all)
+        if specification is None:
+            manifest = base.version.manifest
+            signature = signature_in(base.version.code, manifest.name)
+            said = "\n".join((said, manifest.description, signature, *base.rules.all))
         return Brief(
             request=said,
-            specification=specification_of(base.version, base.rules.all),
+            specification=specification,
             sandbox=await told_lacks(self._workshop.sandbox),
             grants=base.version.manifest.grants,
         )
@@ -165,12 +170,18 @@ class Revision:
         manuscript = Manuscript(index=0, written=written, asked=tuple(asked), text=answered.text)
         return manuscript, answered.value.rules
 
-    def _fitting(self, base: Predecessor, suites: list[Suite]) -> tuple[Example, ...]:
+    async def _suite(self, base: Predecessor, brief: Brief) -> Suite:
+        """One suite, blind to code and to examples."""
+        tester, heat = self._models.role("tester"), temperature(TESTER_TEMPERATURES, 0)
+        asked, schema = prompts.write_tests(brief, 0), Suite.schema_for(base.contract)
+        return (await ask(tester, asked, Suite, temperature=heat, seed=seed(1, 0), schema=schema)).value
+
+    def _fitting(self, base: Predecessor, suite: Suite) -> tuple[Example, ...]:
         """The blind tests about which neither the request nor an example that must hold decides."""
         by_models = written_by_models(base.version) if self._wish.overrule else ()
         settled = [
             *self._wish.tests,
             *(old for old in held_by(base.version, self._wish) if old not in by_models),
         ]
-        tests, _ = pooled([suite.fitting(base.contract) for suite in suites])
+        tests, _ = pooled([suite.fitting(base.contract)])
         return tuple(test for test in tests if not any(is_named(test, each.arguments) for each in settled))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
+from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.blind_tests import BlindTests
-from alita_mcp.synthesis.drawing import Drawing, Manuscript
+from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.failures import classify
-from alita_mcp.synthesis.modes import Plan
+from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, Plan, seed
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.overruling import given_up, written_by_models
 from alita_mcp.synthesis.pipeline import ended_by
@@ -19,7 +21,7 @@ from alita_mcp.synthesis.published import Predecessor, held_by, is_named, revise
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.signatures import takes
 from alita_mcp.synthesis.workshop import OnStage, Workshop
-from alita_mcp.synthesis.written import fits
+from alita_mcp.synthesis.written import WrittenCode, fits
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
 from alita_mcp.verification.agreement import normal_form
 from alita_mcp.verification.arguments import delivered, validate_result
@@ -47,9 +49,8 @@ class Work:
 class Proof:
     """Code after code of one writer, until one holds."""
 
-    def __init__(self, work: Work, drawing: Drawing, base: Predecessor, tests: tuple[Example, ...]) -> None:
+    def __init__(self, work: Work, base: Predecessor, tests: tuple[Example, ...]) -> None:
         self._work = work
-        self._drawing = drawing
         self._base = base
         self._tests = tests
         self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
@@ -68,7 +69,7 @@ class Proof:
             await self._work.on_stage("repair")
             try:
                 told = _for_author(outcome)
-                mended = await self._drawing.mended(manuscript, told, shows_test=self._showed_test)
+                mended = await self._mended(manuscript, told)
             except ModelError as failure:
                 return ended_by(outcome, failure)
             same = mended.written == manuscript.written
@@ -77,6 +78,18 @@ class Proof:
             if same:
                 break
         return outcome
+
+    async def _mended(self, manuscript: Manuscript, rejected: Rejected) -> Manuscript:
+        asked = prompts.repair(manuscript.asked, manuscript.text, rejected)
+        coder, again = self._work.models.role("coder"), seed(0, 0, manuscript.repairs + 1)
+        answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
+        return replace(
+            manuscript,
+            written=answered.value,
+            text=answered.text,
+            repairs=manuscript.repairs + 1,
+            saw_tests=self._showed_test,
+        )
 
     async def _tried(self, manuscript: Manuscript, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
@@ -182,7 +195,7 @@ class Proof:
     ) -> VerificationReport:
         """The report with how the version came to be; it is verified only where the change itself is proved."""
         base = self._base
-        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not self._showed_test
+        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not manuscript.saw_tests
         proved = changed_as_asked and base.version.manifest.trust == "verified"
         before = base.version.report.agreement
         marks = frozenset(before.blind if before else ())

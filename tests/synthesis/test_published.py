@@ -6,14 +6,18 @@ from typing import Any
 
 from alita_mcp.library.files import manifest_of
 from alita_mcp.library.library import Library
-from alita_mcp.synthesis.published import described_anew, revised_draft, signature_in
+from alita_mcp.synthesis.published import described_anew, revised_draft, signature_in, specification_of
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.written import WrittenCode
 from alita_mcp.values import Grants, Limits, StoredVersion
 from tests.library.factory import simple
 
 CODE = '''import functools
-from typing import TypedDict
+import math
+from typing import Optional, TypedDict
+
+UNIT = 3
+Scale = Optional[float]
 
 
 class Point(TypedDict):
@@ -24,10 +28,16 @@ class _Cache:
     entries: dict = {}
 
 
+Points = list[Point]
+
+
 @functools.cache
-async def area(points: list[Point], scale: float = 1.0) -> dict[str, Point]:
+async def area(points: Points, scale: Scale = None) -> dict[str, Point]:
     """Gives an area."""
     return {}
+
+
+limit: int = 5
 '''
 REACHES = Grants(network=("api.example.org",), secrets=("TOKEN",))
 
@@ -43,11 +53,28 @@ def version(**draft: Any) -> StoredVersion:
     )
 
 
-def test_a_signature_is_its_line_behind_the_records_that_it_names() -> None:
-    assert signature_in(CODE, "area") == (
-        "class Point(TypedDict):\n    x: int\n"
-        "async def area(points: list[Point], scale: float=1.0) -> dict[str, Point]"
+def test_a_signature_is_its_line_behind_what_its_annotations_name() -> None:
+    assert signature_in(CODE, "area").splitlines() == [
+        "from typing import Optional, TypedDict",
+        "Scale = Optional[float]",
+        "class Point(TypedDict):",
+        "    x: int",
+        "Points = list[Point]",
+        "async def area(points: Points, scale: Scale=None) -> dict[str, Point]",
+    ]
+
+
+def test_a_version_is_specified_by_its_code_as_far_as_that_is_short() -> None:
+    code = CODE.replace("async def area", "async def weather")
+    simple_one = version().model_copy(update={"code": code})
+    specification = specification_of(simple_one, ("empty: 0",))
+    assert specification is not None
+    assert set(specification.contract().input_schema["properties"]) == {"points", "scale"}
+    assert specification.rules == ("empty: 0",)
+    long = code.replace("Optional[float]", f"Optional[float]  # {'x' * 50}").replace(
+        "x: int", f"x: int\n    {'y' * 2_000}: int"
     )
+    assert specification_of(simple_one.model_copy(update={"code": long}), ()) is None
 
 
 def test_what_a_request_does_not_change_is_carried_over() -> None:

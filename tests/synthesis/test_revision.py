@@ -400,6 +400,23 @@ async def test_code_that_never_ends_is_refused(bench: OpenBench) -> None:
     assert "out of time" in script.texts("repair")[0]
 
 
+async def test_a_signature_that_is_too_long_for_a_specification_is_told_as_text(bench: OpenBench) -> None:
+    styles = ", ".join(f'"{letter * 60}"' for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN")
+    head = f"number: int, style: Literal[{styles}] = {'a' * 60!r})"
+    described = "whole number.\n        style: Not used.\n"
+    wide = "from typing import Literal\n\n\n" + FLAT.replace("number: int)", head).replace(
+        "whole number.\n", described, 2
+    ).replace(described, "whole number.\n", 1)
+    fixed = wide.replace("0, number", "0, abs(number)")
+    script = Reviser(revision=coded(fixed), suites=[NEGATIVE])
+    async with bench(script) as made:
+        await publish(made, wide)
+        outcome = await complain(made)
+    assert isinstance(outcome, Created), outcome
+    assert "<specification>" not in script.texts("tests")[0]
+    assert "def digit_sum(number: int, style: Literal['aaa" in script.texts("tests")[0]
+
+
 def spoil(made: Bench, version: int) -> None:
     path = made.library.home / "generated_tools" / "digit_sum" / f"v{version}" / "tool.py"
     path.chmod(0o644)
