@@ -1,0 +1,265 @@
+"""What a judge is asked, in which words, and how far it is believed: fields made by hand, nothing runs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.synthesis.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
+from alita_mcp.synthesis.drawing import Manuscript
+from alita_mcp.synthesis.evidence import in_words
+from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
+from alita_mcp.synthesis.modes import PLANS, Width
+from alita_mcp.synthesis.written import WrittenCode
+from alita_mcp.values import Agreement, Check, Draft, Example
+from alita_mcp.verification.matrix import PassMatrix, Prepared, Row, outcome_word
+from alita_mcp.verification.record import Record
+
+RIGHT = RunResult(status="ok", value=1)
+LATE = RunResult(status="timeout")
+
+
+def case(number: int, **outcome: Any) -> Example:
+    return Example.model_validate({"arguments": {"number": number}, **outcome})
+
+
+def row_of(tests: Sequence[Example], results: Sequence[RunResult | None]) -> Row:
+    checks = []
+    for test, result in zip(tests, results, strict=True):
+        ok = result is not None and result.status == "ok"
+        passed = test.check != "result == 2" and ok and (test.check is not None or test.expected == 1)
+        if result is not None and result.status == "error":
+            passed = test.raises == "ValueError"
+        checks.append(Check(stage="examples", passed=passed) if result is not None else None)
+    return Row(tuple(checks), tuple(outcome_word(result) for result in results), tuple(results))
+
+
+def field_of(
+    suites: Sequence[Sequence[Example]], *rows: dict[int, RunResult], varies: tuple[str, ...] = ()
+) -> Field:
+    """A field whose candidates give 1 for every test but for those of their row."""
+    tests: list[Example] = []
+    numbers = []
+    for suite in suites:
+        for test in suite:
+            if test not in tests:
+                tests.append(test)
+        numbers.append(frozenset(tests.index(test) for test in suite))
+    draft = Draft(name="one", description="One.", code="x", examples=(), varies=varies)  # type: ignore[arg-type]
+    made = [row_of(tests, [row.get(number, RIGHT) for number in range(len(tests))]) for row in rows]
+    manuscripts = [
+        Manuscript(index, WrittenCode(code=f"x = {index}"), (), "") for index, _ in enumerate(rows)
+    ]
+    matrix = PassMatrix(tuple(Prepared(draft) for _ in rows), tuple(tests), tuple(numbers), tuple(made))
+    width = Width(candidates=len(rows), suites=len(suites))
+    return Field(tuple(manuscripts), matrix, tuple(row_of((), ()) for _ in rows), 1, width)
+
+
+FINE = [case(number, expected=1) for number in range(7)]
+MORE = [case(number, expected=1) for number in range(10, 17)]
+
+
+def against(*wrong: Example) -> Field:
+    return field_of([FINE, [*MORE, *wrong]], {})
+
+
+def test_a_case_holds_arguments_and_outcomes_as_tests_say_them() -> None:
+    (asked,) = questions(against(case(30, expected=2)), 0)
+    assert asked == Question({"number": 30}, ({"result": 1}, {"result": 2}), ((), (14,)))
+    (asked,) = questions(against(case(30, raises="json.JSONDecodeError")), 0)
+    assert asked.outcomes == ({"result": 1}, {"raises": "JSONDecodeError"})
+
+
+def test_a_check_is_put_so_that_neither_side_shows_who_wrote_it() -> None:
+    (asked,) = questions(against(case(30, check="result == 2")), 0)
+    assert asked.outcomes == (
+        {"false for the result": "result == 2"},
+        {"true for the result": "result == 2"},
+    )
+    assert asked.against == {14}
+
+
+def test_tests_that_contradict_one_another_are_outcomes_of_one_case() -> None:
+    (asked,) = questions(
+        against(case(30, expected=2), case(30, expected=3), case(30, expected=2, exact=True)), 0
+    )
+    assert asked.outcomes == ({"result": 1}, {"result": 2}, {"result": 3})
+    assert asked.tests == ((), (14, 16), (15,))
+
+
+def test_an_error_of_the_candidates_is_an_outcome_too() -> None:
+    error = RunResult(status="error", error_type="builtins.KeyError")
+    field = field_of([FINE, [*MORE, case(30, check="result == 2")]], {14: error})
+    (asked,) = questions(field, 0)
+    assert asked.outcomes == ({"raises": "KeyError"}, {"true for the result": "result == 2"})
+
+
+SAME_NAME = RunResult(status="error", error_type="own.Odd")
+NOT_ASKED = {
+    "nothing differs": against(),
+    "it does not end": field_of([FINE, MORE], {3: LATE}),
+    "it dies": field_of([FINE, MORE], {3: RunResult(status="crashed")}),
+    "results vary": field_of([FINE, [*MORE, case(30, expected=2)]], {}, varies=("clock",)),
+    "too much fails": against(*(case(30 + number, expected=2) for number in range(5))),
+    "the error is called the same": field_of([FINE, [*MORE, case(30, raises="Odd")]], {14: SAME_NAME}),
+    "a check beside another test": against(
+        case(30, check="result == 2"), case(30, expected=2), case(30, expected=3)
+    ),
+    "too many outcomes": against(*(case(30, expected=number) for number in range(2, 6))),
+    "too long": against(case(30, expected="x" * 2_000)),
+}
+
+
+@pytest.mark.parametrize("field", NOT_ASKED.values(), ids=NOT_ASKED.keys())
+def test_a_judge_is_not_asked_where(field: Field) -> None:
+    assert questions(field, 0) == []
+
+
+def test_a_judge_is_not_asked_about_more_than_six_calls_nor_what_the_callers_examples_refuse() -> None:
+    many = [case(number, expected=1) for number in range(100, 130)]
+    wrong = [case(30 + number, expected=2) for number in range(7)]
+    assert questions(field_of([FINE, [*many, *wrong]], {}), 0) == []
+    assert len(questions(field_of([FINE, [*many, *wrong[1:]]], {}), 0)) == 6
+    field = against(case(30, expected=2))
+    own = [case(1, expected=7)]
+    assert questions(replace(field, held_out=(row_of(own, [RIGHT]),)), 0) == []
+    unloadable = replace(field, matrix=replace(field.matrix, rows=(None,)))
+    assert questions(unloadable, 0) == []
+
+
+def shown_for(field: Field, seed: int = 1) -> tuple[list[Question], Shown]:
+    asked = questions(field, 0)
+    return asked, Shown.of(asked, random.Random(seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_outcome_has_another_letter_when_its_case_is_shown_again(seed: int) -> None:
+    field = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
+    _, shown = shown_for(field, seed)
+    assert sorted(shown.order) == [0, 0, 1, 1]
+    for number in (0, 1):
+        one, other = (under for under, each in zip(shown.letters, shown.order, strict=True) if each == number)
+        assert all(first != second for first, second in zip(one, other, strict=True))
+        assert sorted(one) == sorted(other)
+
+
+def test_the_order_of_outcomes_says_nothing_over_many_seeds() -> None:
+    firsts = [shown_for(against(case(30, expected=2)), seed)[1].letters[0][0] for seed in range(200)]
+    assert 60 < sum(firsts) < 140
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "case": st.integers(-2, 9),
+                "right": st.sampled_from(["A", "b", "C", "D", "neither", "unclear", "", "AB"]),
+            }
+        ),
+        max_size=12,
+    ),
+    st.integers(0, 50),
+)
+def test_whatever_a_judge_says_it_strikes_only_what_two_cases_agree_on(
+    said: list[dict[str, Any]], seed: int
+) -> None:
+    field = against(case(30, expected=2), case(31, expected=2))
+    asked, shown = shown_for(field, seed)
+    right = shown.read(Verdicts.model_validate({"verdicts": said}))
+    found = ruling(field, asked, right)
+    assert found.struck <= field.failing(0)
+    cases = [each["case"] for each in said]
+    for number, outcome in enumerate(right):
+        places = [place for place, each in enumerate(shown.order, 1) if each == number]
+        if outcome is not None:
+            assert all(place in cases for place in places)
+            words = {each["right"].upper() for each in said if each["case"] in places}
+            assert len(words) == (1 if outcome == -1 else 2)
+
+
+def test_what_follows_from_verdicts() -> None:
+    field = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
+    asked = questions(field, 0)
+    assert ruling(field, asked, [None, None]) == Ruling()
+    assert ruling(field, asked, [0, 0]) == Ruling(frozenset({14, 15, 16}))
+    assert ruling(field, asked, [1, None]) == Ruling(frozenset({15}), is_wrong=True)
+    assert ruling(field, asked, [-1, 0]) == Ruling(frozenset({14, 15, 16}), is_wrong=True)
+
+
+def test_a_test_of_two_suites_is_never_struck() -> None:
+    shared = case(30, expected=2)
+    field = field_of([[*FINE, shared], [*MORE, shared]], {})
+    assert ruling(field, questions(field, 0), [0]) == Ruling()
+
+
+def test_a_lone_candidate_does_not_overrule_a_test_but_a_judge_may() -> None:
+    field = against(case(30, expected=2))
+    assert isinstance(judge(field), Failing)
+    relieved = judge(replace(field, struck=frozenset({14})))
+    assert isinstance(relieved, Choice)
+    assert (relieved.trust, relieved.disputed) == ("provisional", False)
+    assert relieved.agreement.dropped == (14,)
+    assert [test.test["expected"] for test in relieved.agreement.contradicting] == [2]
+    assert isinstance(judge(replace(field, struck=frozenset({3}))), Failing)
+
+
+def test_nearly_all_of_three_suites_is_enough_and_of_two_is_not() -> None:
+    last = [case(number, expected=1) for number in range(20, 24)]
+    three = field_of([FINE, [*MORE, case(30, expected=2)], last], {})
+    found = judge(three)
+    assert isinstance(found, Choice)
+    assert (found.trust, found.disputed, len(found.kept)) == ("provisional", True, 18)
+    wrong = [case(number, expected=2) for number in range(30, 34)]
+    assert isinstance(judge(field_of([FINE, [*MORE, *wrong], last], {})), Failing)
+    assert isinstance(judge(field_of([[*FINE, *last], [*MORE, case(30, expected=2)]], {})), Failing)
+    assert isinstance(judge(field_of([FINE, [*MORE, case(30, expected=2)], []], {})), Failing)
+
+
+def test_a_majority_that_fails_much_does_not_hide_what_passes_and_the_callers_examples_do() -> None:
+    last = [case(number, expected=1) for number in range(20, 24)]
+    bad = {number: RunResult(status="ok", value=9) for number in range(5)}
+    field = field_of([FINE, MORE, last], bad, {}, bad)
+    matrix = field.matrix
+    rows = tuple(row_of_values(matrix.tests, row) if row else None for row in matrix.rows)
+    field = replace(field, matrix=replace(matrix, rows=rows))
+    found = judge(field)
+    assert isinstance(found, Choice)
+    assert (found.number, found.trust, found.agreement.share) == (1, "provisional", 0.333)
+    own = row_of([case(1, expected=7)], [RIGHT])
+    barred = replace(field, held_out=(field.held_out[0], own, field.held_out[2]))
+    after = judge(barred)
+    assert not isinstance(after, Choice) or after.number != 1
+
+
+def row_of_values(tests: Sequence[Example], row: Row) -> Row:
+    checks = tuple(
+        Check(stage="examples", passed=result is not None and result.value == test.expected)
+        for test, result in zip(tests, row.results, strict=True)
+    )
+    return replace(row, checks=checks)
+
+
+def test_without_a_record_it_is_said_so_and_the_probability_in_words() -> None:
+    agreement = Agreement(candidates=1, suites=2, share=1, passed=1, alike=1)
+    assert "likely" not in in_words(agreement, None)
+    presumed = agreement.model_copy(update={"probability": 0.979})
+    assert "97 % likely right, by agreement of models without a record here" in in_words(presumed, None)
+    measured = presumed.model_copy(update={"on_record": True})
+    assert "97 % likely right, by agreement on this model's record" in in_words(measured, "verified")
+    found = judge(against(), Record())
+    assert isinstance(found, Choice)
+    assert found.agreement.on_record
+    assert not found.disputed
+
+
+def test_plans_begin_small_and_end_at_their_ceiling() -> None:
+    widths = {mode: [(each.candidates, each.suites) for each in plan.rounds] for mode, plan in PLANS.items()}
+    assert widths == {"quick": [(1, 1)], "standard": [(1, 2), (3, 3)], "thorough": [(1, 2), (3, 3), (5, 5)]}
+    assert [mode for mode, plan in PLANS.items() if plan.until_verified] == ["thorough"]
