@@ -1,8 +1,7 @@
 """Which of several independently written candidates to trust: a pass matrix in, a decision out. Nothing runs here.
 
-Candidates that behave alike on every call of the pooled tests form a cluster; the cluster with the largest
-size x tests passed is looked at (CodeT, arXiv 2207.10397). Whether its answer is good enough is a matter of how many
-candidates agree, how many of the tests it passes, and how many of them were written alike, word for word.
+Candidates that behave alike on every call of the pooled tests form a cluster (CodeT, arXiv 2207.10397). How
+probable it is that a cluster is right depends on the models that wrote it and the tests too (`posterior`).
 """
 
 from __future__ import annotations
@@ -10,12 +9,14 @@ from __future__ import annotations
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-from pydantic import Field
+from dataclasses import dataclass, replace
 
 from alita_mcp.syntax import module_of
 from alita_mcp.values import Trust, Value
+from alita_mcp.verification.posterior import CONSTANTS, Constants, Group, beliefs_of, probabilities
+from alita_mcp.verification.record import Record
+
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +45,13 @@ class Matrix:
         return tuple(sorted(frozenset[int]().union(*self.suites)))
 
 
-class Thresholds(Value):
-    """What the winning cluster must show for a level of trust."""
-
-    share: float = Field(ge=0, le=1)
-    """At least this share of the candidates behaves alike."""
-    passed: float = Field(ge=0, le=1)
-    """At least this share of the pooled tests passes."""
-    alike: int = Field(ge=1)
-    """At least so many candidates have the same text."""
-
-
-VERIFIED = Thresholds(share=0.65, passed=0.5, alike=3)
-"""Fitted on stored candidates of 81 tasks; the same numbers hold from 5 to 30 candidates (docs/benchmarks.md)."""
-PROVISIONAL = Thresholds(share=0.5, passed=0.3, alike=1)
+VERIFIED = 0.95
+"""From this probability on the choice is verified."""
+PROVISIONAL = 0.5
+"""Below this probability nothing is chosen."""
+PASSING = 0.9
+"""A candidate that passes so many of the tests of `BLIND` suites is not refused, whatever the others did."""
+BLIND = 3
 
 
 class Decision(Value):
@@ -82,36 +76,49 @@ class Decision(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
+    """Candidates that behave alike, and how probable it is that the chosen one of them is right."""
+
     members: tuple[int, ...]
     kept: tuple[int, ...]
+    chosen: int
+    group: Group
+    probability: float = 0.0
 
     @property
-    def weight(self) -> tuple[int, int, int]:
-        return len(self.members) * len(self.kept), len(self.members), -self.members[0]
+    def passes(self) -> bool:
+        """Whether nearly all tests of several suites pass."""
+        return len(self.group.suites) >= BLIND and self.group.contradicted <= 1 - PASSING + _ROUNDING
 
 
-def accept(
-    matrix: Matrix, *, verified: Thresholds = VERIFIED, provisional: Thresholds = PROVISIONAL
-) -> Decision:
-    """The candidate to publish and how far to trust it; a pure function of the matrix."""
+def accept(matrix: Matrix, record: Record | None = None, constants: Constants = CONSTANTS) -> Decision:
+    """The candidate to publish and how far to trust it; a pure function of the matrix and of what is known of models.
+
+    A cluster that passes nearly all tests of several suites goes before larger ones that pass fewer.
+    """
     tests = matrix.tests
     clusters = _clusters(matrix, tests)
     if not clusters:
         return Decision(trust="rejected", chosen=None, dropped=tests)
-    best = max(clusters, key=lambda cluster: cluster.weight)
-    chosen, alike = most_typical(matrix.candidates, best.members)
-    shares = len(best.members) / len(matrix.candidates), len(best.kept) / len(tests)
-    trust: Trust = "rejected"
-    if _meets(verified, *shares, alike):
-        trust = "verified"
-    elif _meets(provisional, *shares, alike):
-        trust = "provisional"
+    found = probabilities(
+        len(matrix.candidates),
+        [cluster.group for cluster in clusters],
+        beliefs_of(record, constants),
+        constants,
+    )
+    clusters = [replace(each, probability=p) for each, p in zip(clusters, found, strict=True)]
+    best = max(
+        [cluster for cluster in clusters if cluster.passes] or clusters,
+        key=lambda each: (each.probability, len(each.members), len(each.kept), -each.members[0]),
+    )
+    probability = max(best.probability, PROVISIONAL) if best.passes else best.probability
+    trust = _trust(probability)
     return Decision(
         trust=trust,
-        chosen=None if trust == "rejected" else chosen,
-        share=shares[0],
-        passed=shares[1],
-        alike=alike,
+        chosen=None if trust == "rejected" else best.chosen,
+        share=len(best.members) / len(matrix.candidates),
+        passed=len(best.kept) / len(tests),
+        alike=best.group.alike,
+        probability=probability,
         kept=best.kept,
         dropped=tuple(sorted(set(tests) - set(best.kept))),
     )
@@ -123,7 +130,8 @@ def most_typical(candidates: Sequence[Candidate], members: Sequence[int]) -> tup
     Members behave alike on the tests only. On inputs that no test has, the text that several wrote is right more
     often than the first one (91 % against 85 % at 20 candidates), and very short or long ones are right less often.
     """
-    texts = {member: normal_form(candidates[member].text) for member in members}
+    forms = {text: normal_form(text) for text in {candidates[member].text for member in members}}
+    texts = {member: forms[candidates[member].text] for member in members}
     counts = Counter(texts.values())
     middle = sorted(map(len, texts.values()))[len(texts) // 2]
 
@@ -160,13 +168,21 @@ def _has_docstring(body: list[ast.stmt]) -> bool:
 def _clusters(matrix: Matrix, tests: tuple[int, ...]) -> list[_Cluster]:
     groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, candidate in enumerate(matrix.candidates):
-        if candidate.outputs and tests:
+        if tests and tests[0] >= 0 and tests[-1] < min(len(candidate.outputs), len(candidate.passes)):
             groups[tuple(candidate.outputs[test] for test in tests)].append(number)
-    return [
-        _Cluster(tuple(members), tuple(test for test in tests if matrix.candidates[members[0]].passes[test]))
-        for members in groups.values()
-    ]
+    return [_cluster(matrix, tests, members) for members in groups.values()]
 
 
-def _meets(thresholds: Thresholds, share: float, passed: float, alike: int) -> bool:
-    return share >= thresholds.share and passed >= thresholds.passed and alike >= thresholds.alike
+def _cluster(matrix: Matrix, tests: tuple[int, ...], members: list[int]) -> _Cluster:
+    kept = frozenset(
+        test for test in tests if all(matrix.candidates[number].passes[test] for number in members)
+    )
+    chosen, alike = most_typical(matrix.candidates, members) if len(members) > 1 else (members[0], 1)
+    suites = tuple((len(suite & kept), len(suite)) for suite in matrix.suites if suite)
+    return _Cluster(tuple(members), tuple(sorted(kept)), chosen, Group(len(members), alike, suites))
+
+
+def _trust(probability: float) -> Trust:
+    if probability >= VERIFIED:
+        return "verified"
+    return "provisional" if probability >= PROVISIONAL else "rejected"

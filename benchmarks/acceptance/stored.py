@@ -1,0 +1,150 @@
+"""The stored pass matrix: a file in, tasks with their truth out; draws of them, and what they say of their model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from alita_mcp.errors import UsageError
+from alita_mcp.verification.agreement import Candidate, Matrix
+from alita_mcp.verification.record import Record, Tally
+
+IDEAL_TESTS = 8
+"""Tests of an ideal suite, as many as the toolsmith asks for."""
+
+
+class Row(NamedTuple):
+    """One task of the matrix; the truth stands apart from what a rule may see."""
+
+    task_id: str
+    candidates: tuple[Candidate, ...]
+    drawn: tuple[int, ...]
+    """How often each candidate was written."""
+    suites: tuple[frozenset[int], ...]
+    correct: tuple[bool, ...]
+    reference: Candidate = Candidate("", (), ())
+    """What the reference solution does; the tests that it passes hold."""
+
+
+class Drawn(NamedTuple):
+    """What a rule sees of one request, and which candidates are right."""
+
+    matrix: Matrix
+    correct: tuple[bool, ...]
+
+    def is_right(self, number: int | None) -> bool:
+        """Whether this candidate, if any, is right."""
+        return number is not None and self.correct[number]
+
+
+def read_matrix(path: Path) -> Iterator[Row]:
+    """The tasks whose truth is known.
+
+    Raises:
+        UsageError: the file cannot be read or is no such matrix; the message names the line.
+    """
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8") if _is_gzip(path) else path.open(encoding="utf-8") as file
+        ):
+            for number, line in enumerate(file, 1):
+                row = _row(line, f"{path}, line {number}")
+                if row is not None:
+                    yield row
+    except (OSError, EOFError, UnicodeDecodeError) as unreadable:
+        raise UsageError(f"{path} cannot be read: {unreadable}.") from unreadable
+
+
+def draw(row: Row, candidates: int, suites: int, source: Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Numbers of candidates, each as often as it comes, and of suites; without putting back."""
+    written = [number for number, times in enumerate(row.drawn) for _ in range(times)]
+    chosen = source.sample(written, min(candidates, len(written)))
+    return tuple(chosen), tuple(source.sample(range(len(row.suites)), min(suites, len(row.suites))))
+
+
+def seen(row: Row, candidates: Iterable[int], suites: Iterable[int]) -> Drawn:
+    """What a rule sees of a draw."""
+    numbers = tuple(candidates)
+    matrix = Matrix(tuple(row.candidates[i] for i in numbers), tuple(row.suites[i] for i in suites))
+    return Drawn(matrix, tuple(row.correct[i] for i in numbers))
+
+
+def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
+    """The same with this share of candidates and suites replaced: right candidates, and tests that hold."""
+    holding = [number for number, holds in enumerate(row.reference.passes) if holds]
+    candidates, correct = [], []
+    for number, (candidate, right) in enumerate(zip(drawn.matrix.candidates, drawn.correct, strict=True)):
+        ideal = source.random() < share
+        reference = Candidate(f"ideal {number}", row.reference.outputs, row.reference.passes)
+        candidates.append(reference if ideal else candidate)
+        correct.append(ideal or right)
+    suites = [
+        frozenset(source.sample(holding, min(IDEAL_TESTS, len(holding))))
+        if source.random() < share
+        else suite
+        for suite in drawn.matrix.suites
+    ]
+    return Drawn(Matrix(tuple(candidates), tuple(suites)), tuple(correct))
+
+
+def counted(draws: Iterable[tuple[Row, Sequence[Drawn]]]) -> Record:
+    """What these draws, whose truth is known, say of the model that wrote them.
+
+    A candidate and a suite that it passes agree; each task counts by the share of such pairs.
+    """
+    candidates, tests, misread = Tally(), Tally(), Tally()
+    for row, trials in draws:
+        right = sum(sum(drawn.correct) for drawn in trials)
+        candidates += Tally(right=right, wrong=sum(len(drawn.correct) for drawn in trials) - right)
+        held = [
+            row.reference.passes[test]
+            for drawn in trials
+            for suite in drawn.matrix.suites
+            for test in suite
+            if row.reference.passes
+        ]
+        tests += Tally(right=sum(held), wrong=len(held) - sum(held))
+        misread += _agreed(trials)
+    return Record(candidates=candidates, tests=tests, misread=misread)
+
+
+def _agreed(trials: Sequence[Drawn]) -> Tally:
+    agreed, pairs = {True: 0, False: 0}, 0
+    for drawn in trials:
+        suites = [suite for suite in drawn.matrix.suites if suite]
+        pairs += len(suites) * len(drawn.correct)
+        for candidate, correct in zip(drawn.matrix.candidates, drawn.correct, strict=True):
+            if candidate.passes:
+                agreed[correct] += sum(all(candidate.passes[test] for test in suite) for suite in suites)
+    return Tally(right=agreed[True] / max(1, pairs), wrong=agreed[False] / max(1, pairs))
+
+
+def _row(line: str, where: str) -> Row | None:
+    """One task; None where its truth is not to be trusted."""
+    try:
+        task = json.loads(line)
+        candidates = task["candidates"]
+        row = Row(
+            task_id=task["task_id"],
+            candidates=tuple(Candidate(each["code"], *_ran(each["O"], each["V"])) for each in candidates),
+            drawn=tuple(int(each["n"]) for each in candidates),
+            suites=tuple(frozenset(suite) for suite in task["suites"]),
+            correct=tuple(bool(each["heplus"]) for each in candidates),
+            reference=Candidate("", *_ran(task.get("ref_O"), task.get("ref_V"))),
+        )
+        return row if task["oracle_ok"] else None
+    except (ValueError, KeyError, TypeError) as strange:
+        raise UsageError(f"{where} is no task of a pass matrix: {strange!r}.") from strange
+
+
+def _ran(outputs: list[str] | None, bits: str | None) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    return tuple(outputs or ()), tuple(bit == "1" for bit in bits or "")
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
