@@ -96,13 +96,13 @@ async def _prepared(name: str, settings: Settings, records: ModelRecords) -> Asy
     from alita_mcp.sandbox.choose import open_sandbox
     from alita_mcp.synthesis.calibration.calibrating import Calibrating
     from alita_mcp.synthesis.calibration.tasks import calibration_tasks
-    from alita_mcp.synthesis.template import told_abilities
+    from alita_mcp.synthesis.template import told_lacks
     from alita_mcp.verification.rehearsal import Rehearsal
 
     sandbox = await open_sandbox(settings)
     try:
         room = ModelRoom(alone(settings, name).model_copy(update=NO_BUDGET))
-        abilities = await told_abilities(sandbox)
+        abilities = await told_lacks(sandbox)
         yield Calibrating(name, room, Rehearsal(sandbox), records, calibration_tasks(), abilities)
     finally:
         await sandbox.aclose()

@@ -88,7 +88,7 @@ def judge(field: Field, record: Record | None = None) -> Choice | Failing:
     """
     texts = [manuscript.written.code for manuscript in field.manuscripts]
     matrix = field.matrix.as_matrix(texts, field.barred)
-    agreed = _decided(matrix, record)
+    agreed = accept(matrix, record)
     decision = _settled(field, matrix, agreed)
     if decision is None:
         return _failing(field, agreed, matrix.candidates)
@@ -103,12 +103,6 @@ def judge(field: Field, record: Record | None = None) -> Choice | Failing:
         agreement=_agreement(field, decision, on_record=record is not None),
         disputed=overrules and not field.struck.issuperset(decision.dropped),
     )
-
-
-def _decided(matrix: Matrix, record: Record | None) -> Decision:
-    """What agreement says; the one place that knows which rule reads the record."""
-    del record  # `accept` of this version reads the matrix alone
-    return accept(matrix)
 
 
 def _settled(field: Field, matrix: Matrix, agreed: Decision) -> Decision | None:

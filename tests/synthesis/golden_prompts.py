@@ -55,6 +55,18 @@ PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
     "write_code_with_grants": lambda: prompts.write_code(FULL, 1),
     "repair": lambda: prompts.repair(prompts.write_code(BRIEF, 0), coded(PLAIN), FAILED),
     "specify_script": lambda: prompts.specify_script(SCRIPT, "digit_sum"),
+    "adjudicate": lambda: prompts.adjudicate(
+        BRIEF, [{"case": 1, "arguments": {"number": -45}, "A": "9", "B": "raises ValueError"}]
+    ),
+    "revise": lambda: prompts.revise(
+        BRIEF,
+        PLAIN,
+        "Negative numbers are wrong.",
+        [{"arguments": {"number": -45}, "expected": 9, "now": "-9"}],
+    ),
+    "contradicted": lambda: prompts.contradicted(
+        "negative: ValueError", [{"arguments": {"number": -45}, "expected": 9}]
+    ),
     "read_output": lambda: prompts.read_output(SCRIPT, SPECIFIED, [({"number": 12}, "3\n")]),
 }
 """By name of the golden file."""
