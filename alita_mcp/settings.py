@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     response_cache_mb: int = Field(default=64, ge=0, le=65_536)
     """Room for answers of models, which are then not asked for again; 0: none are kept."""
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
-    """How much the server's own model spends on a new tool: one candidate; three and three suites; five and five."""
+    """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     max_syntheses: int = Field(default=4, ge=1, le=64)
     """How many syntheses run at once; more of them wait their turn."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

@@ -33,6 +33,7 @@ MAX_REQUESTS = 10
 """Example requests of one tool, each in other words."""
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*,?\s*\]")
 Line = Annotated[str, Field(max_length=500)]
 
 
@@ -77,6 +78,12 @@ class Specification(Written):
         if isinstance(rules, list | tuple) and all(isinstance(rule, str) for rule in rules):
             rules, assumed = with_assumed(rules, assumed)
         return {**raw, "rules": rules, "assumed": assumed}
+
+    @field_validator("signature")
+    @classmethod
+    def _without_numbers(cls, signature: str) -> str:
+        """A `Literal` of whole numbers is an `int`: contracts know those of strings, and planners like -1, 0 and 1."""
+        return _WHOLE_NUMBERS.sub("int", signature)
 
     @field_validator("use_when", mode="before")
     @classmethod

@@ -53,7 +53,8 @@ class Record(Value):
 def record_of(coder: ModelRecord | None, tester: ModelRecord | None) -> Record | None:
     """The record for a matrix of these two; None where one of them was never calibrated.
 
-    Practice counts for tests as calibration does; a version found wrong later counts as a shared misreading.
+    Practice counts for tests as calibration does. A version found wrong later counts as a shared misreading; one that
+    nobody complained of counts half, for that may only mean that nobody looked.
     """
     if coder is None or tester is None or not coder.tasks or not tester.tasks:
         return None
@@ -62,7 +63,7 @@ def record_of(coder: ModelRecord | None, tester: ModelRecord | None) -> Record |
     return Record(
         candidates=coder.candidates,
         tests=tester.tests + tester.practised,
-        misread=shared + Tally(wrong=later.wrong),
+        misread=shared + Tally(right=later.right / 2, wrong=later.wrong),
     )
 
 

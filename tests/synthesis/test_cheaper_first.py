@@ -179,7 +179,7 @@ async def test_a_tool_that_asks_for_grants_is_drawn_until_it_is_verified(bench: 
 
 
 async def test_grants_end_at_the_ceiling_where_nothing_verifies(bench: OpenBench) -> None:
-    script = Script(candidates=[PLAIN, LOOPED, LOOPED])
+    script = Script(candidates=[PLAIN, LOOPED, LOOPED], suites=[GOOD, EDGES, WRONG])
     async with bench(script) as made:
         outcome = await made.make(mode="standard", workspace="read")
     assert isinstance(outcome, Created | NeedsApproval), outcome
@@ -198,7 +198,7 @@ async def test_thorough_draws_until_it_is_verified_and_then_no_more(bench: OpenB
 
 async def test_thorough_goes_up_to_five_of_each(bench: OpenBench) -> None:
     other = PLAIN.replace("sum(int", "sum(0 + int")
-    script = Script(candidates=[PLAIN, LOOPED, PLAIN, LOOPED, other])
+    script = Script(candidates=[PLAIN, LOOPED, PLAIN, LOOPED, other], suites=[GOOD, EDGES, WRONG])
     async with bench(script) as made:
         outcome = await made.make(mode="thorough")
         assert isinstance(outcome, Created), outcome

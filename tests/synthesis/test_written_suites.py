@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from alita_mcp.synthesis.written import Suite
+from alita_mcp.synthesis.written import Specification, Suite
 
 GOOD = {"arguments": {"number": 1}, "expected": 1}
 
@@ -25,3 +25,16 @@ def test_a_suite_of_nothing_else_says_why_it_cannot_be_read() -> None:
 
 def test_a_check_of_the_result_is_kept() -> None:
     assert Suite.model_validate({"tests": [{"arguments": {}, "check": "result > 0"}]}).tests[0].check
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("def put(a: str) -> Literal[-1, 0, 1]", "def put(a: str) -> int"),
+        ("def put(a: Literal[1,2 , 3,]) -> list[Literal[0]]", "def put(a: int) -> list[int]"),
+        ("def put(a: Literal['-1', '0']) -> str", "def put(a: Literal['-1', '0']) -> str"),
+    ],
+)
+def test_a_literal_of_whole_numbers_is_read_as_an_integer(written: str, read: str) -> None:
+    specification = Specification(name="put", description="Does it.", signature=written)
+    assert specification.signature == read
