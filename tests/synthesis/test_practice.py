@@ -139,3 +139,25 @@ async def test_a_tool_that_is_gone_by_then_is_no_practice(
         await practised(workshop_of(made), made.smith._models.open(), gone)  # type: ignore[union-attr]
         assert await record_of(made) is None
     assert "is not kept" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("right", "trust"), [(48, "verified"), (20, "provisional")])
+async def test_what_agreement_at_once_proves_depends_on_the_models_record(
+    bench: OpenBench, right: int, trust: str
+) -> None:
+    async with bench(Script()) as made:
+        records = workshop_of(made).records
+        await records.begin(MODEL, "tasks")
+        for number in range(50):
+            done = TaskResult(right=number < right, tests_right=15, tests_wrong=1, agreed=number < right)
+            await records.add(MODEL, f"task_{number}", done, 50)
+        outcome = await made.make()
+        assert isinstance(outcome, Created), outcome
+        report = (await made.library.read("digit_sum")).report
+    assert outcome.trust == trust
+    assert report.usage is not None
+    assert report.usage.calls == 4
+    assert report.agreement is not None
+    assert report.agreement.on_record
+    assert ((report.agreement.probability or 0) >= 0.95) is (trust == "verified")
