@@ -22,6 +22,9 @@ KEPT_SHARE = 0.5
 NEARLY_ALL = 0.85
 """A candidate that passes so many of the tests of `ENOUGH_SUITES` blind suites is not refused."""
 ENOUGH_SUITES = 3
+FEWEST_SUITES = 2
+FEWEST_TESTS = 5
+"""Fewer suites that differ, or fewer tests in all, verify nothing: one opinion, or hardly an input looked at."""
 SHOWN_DROPPED = 10
 SHOWN_FAILURES = 3
 
@@ -95,11 +98,14 @@ def judge(field: Field, record: Record | None = None) -> Choice | Failing:
     chosen = decision.chosen or 0
     cluster = _alike(matrix.candidates, chosen)
     blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    proves = (
+        blind and len(set(filter(None, matrix.suites))) >= FEWEST_SUITES and len(matrix.tests) >= FEWEST_TESTS
+    )
     overrules = bool(decision.dropped) and len(cluster) < MAJORITY
     return Choice(
         number=chosen,
         kept=tuple(field.matrix.tests[test] for test in decision.kept),
-        trust=decision.trust if blind and not overrules else "provisional",
+        trust=decision.trust if proves and not overrules else "provisional",
         agreement=_agreement(field, decision, on_record=record is not None),
         disputed=overrules and not field.struck.issuperset(decision.dropped),
     )

@@ -263,3 +263,21 @@ def test_plans_begin_small_and_end_at_their_ceiling() -> None:
     widths = {mode: [(each.candidates, each.suites) for each in plan.rounds] for mode, plan in PLANS.items()}
     assert widths == {"quick": [(1, 1)], "standard": [(1, 2), (3, 3)], "thorough": [(1, 2), (3, 3), (5, 5)]}
     assert [mode for mode, plan in PLANS.items() if plan.until_verified] == ["thorough"]
+
+
+@pytest.mark.parametrize(
+    ("suites", "trust"),
+    [
+        ([FINE, MORE], "verified"),
+        ([FINE, FINE, FINE], "provisional"),
+        ([FINE, []], "provisional"),
+        ([FINE[:2], MORE[:2]], "provisional"),
+    ],
+)
+def test_one_suite_however_often_it_is_written_or_hardly_a_test_verifies_nothing(
+    suites: Sequence[Sequence[Example]], trust: str
+) -> None:
+    found = judge(field_of(suites, {}, {}, {}))
+    assert isinstance(found, Choice)
+    assert found.trust == trust
+    assert (found.agreement.probability or 0) >= 0.95
