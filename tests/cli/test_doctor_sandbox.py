@@ -22,6 +22,7 @@ def test_the_sandbox_that_is_set_is_examined(alita: Alita) -> None:
 
 def test_a_table_says_what_passed_and_why_the_rest_did_not(alita: Alita) -> None:
     said = alita("doctor", "--sandbox", "wasm", "--offline")
+    assert [line for line in said.out.splitlines() if "✗" in line] == []
     assert said.status == 0
     assert "wasm: results" in said.out
     assert "  ✓ gives what the function returns, types included" in said.out
