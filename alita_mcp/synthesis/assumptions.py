@@ -83,8 +83,8 @@ def assumed_of(report: VerificationReport) -> tuple[str, ...]:
 
 
 def name_of(rule: str) -> str:
-    """The name before a rule, in lower case; the whole rule where it has none."""
-    return rule.partition(":")[0].strip().lower()
+    """The name before a rule, as names are compared; the whole rule where it has none."""
+    return " ".join(rule.partition(":")[0].split()).casefold()
 
 
 def _entries(raw: Any) -> Iterator[str]:

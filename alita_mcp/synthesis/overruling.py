@@ -10,6 +10,7 @@ from pydantic import Field
 from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
+from alita_mcp.synthesis.assumptions import name_of
 from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.wordings import is_plain
@@ -42,11 +43,6 @@ class Rules:
         kept = [line for line in self.all if name_of(line) not in new]
         assumed = tuple(line for line in self.assumed if name_of(line) not in new)
         return Rules((*kept, *new.values())[-MAX_RULES:], assumed, self.changed)
-
-
-def name_of(rule: str) -> str:
-    """What stands before the colon, as names are compared."""
-    return " ".join(rule.partition(":")[0].split()).casefold()
 
 
 def overruled(kept: WrittenFrom | None, overrule: Mapping[str, str], version: str) -> Rules | Rejected:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.adjudication import Adjudication
 from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
@@ -19,7 +18,7 @@ from alita_mcp.synthesis.evidence import amended
 from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.judging import Choice, Failing, Field, empty_field, judge, told_to_author
-from alita_mcp.synthesis.modes import Plan, Width
+from alita_mcp.synthesis.modes import Width
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
@@ -27,10 +26,10 @@ from alita_mcp.synthesis.rounds import Rounds, specified
 from alita_mcp.synthesis.serving import find_serving
 from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.wordings import learn_words
-from alita_mcp.synthesis.workshop import OnStage, Submission, Workshop
+from alita_mcp.synthesis.work import Work
+from alita_mcp.synthesis.workshop import Submission
 from alita_mcp.synthesis.written import Specification, Suite
 from alita_mcp.values import Draft
-from alita_mcp.verification.record import Record
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
@@ -38,26 +37,16 @@ from alita_mcp.verification.verify import Verdict, verify
 class Pipeline:
     """One synthesis under way."""
 
-    def __init__(
-        self,
-        workshop: Workshop,
-        wish: SynthesisRequest,
-        plan: Plan,
-        models: Models,
-        on_stage: OnStage,
-        *,
-        record: Record | None = None,
-    ) -> None:
-        self._workshop = workshop
-        self._wish = wish
-        self._plan = plan
-        self._models = models
-        self._on_stage = on_stage
-        self._record = record
-        self._drawing = Drawing(models)
-        self._rounds = Rounds(workshop, wish, plan, self._drawing, on_stage)
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._workshop = work.workshop
+        self._wish = work.wish
+        self._models = work.models
+        self._on_stage = work.on_stage
+        self._drawing = Drawing(work.models)
+        self._rounds = Rounds(work, self._drawing)
         self._adjudication = Adjudication(self._drawing)
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; nothing is published but a version that passed all gates.
@@ -118,7 +107,7 @@ class Pipeline:
         drawn = await self._before_code(brief)
         if isinstance(drawn, Exists):
             return drawn
-        for attempt in range(1, self._plan.attempts + 1):
+        for attempt in range(1, self._work.plan.attempts + 1):
             try:
                 outcome = await self._attempt(brief, attempt, drawn if attempt == 1 else None)
             except ModelError as failure:
@@ -139,7 +128,7 @@ class Pipeline:
         if not rivals:
             return None
         await self._on_stage("tests")
-        suites = await self._drawing.suites(brief, 1, range(self._plan.rounds[0].suites))
+        suites = await self._drawing.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
         asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
         serving = await find_passing(asked, rivals, library, self._rehearsal)
@@ -149,30 +138,30 @@ class Pipeline:
         return serving
 
     async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
-        first = self._plan.rounds[0]
+        first = self._work.plan.rounds[0]
         field = await self._rounds.widened(brief, empty_field(attempt), first, drawn)
         field, found, ended = await self._decided(brief, field)
         repairs = 0
         seen: dict[int, str] = {}
         while True:
             if isinstance(found, Choice):
-                return await self._line(brief, field, found, self._plan.repairs - repairs)
+                return await self._line(brief, field, found, self._work.plan.repairs - repairs)
             await self._rounds.learn(found.rejected)
             if ended is not None:
                 return ended_by(found.rejected, ended)
-            if repairs == self._plan.repairs or classify(found.rejected) == "evidence":
+            if repairs == self._work.plan.repairs or classify(found.rejected) == "evidence":
                 return found.rejected
             repairs += 1
             try:
                 field = await self._rounds.with_another(brief, field, found, seen)
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
-            found = judge(field, self._record)
+            found = judge(field, self._work.record)
 
     async def _decided(self, brief: Brief, field: Field) -> tuple[Field, Choice | Failing, ModelError | None]:
         """A field as wide as it has to be, what it says, and why no more could be drawn."""
-        found = judge(field, self._record)
-        for width in (None, *self._plan.rounds[1:]):
+        found = judge(field, self._work.record)
+        for width in (None, *self._work.plan.rounds[1:]):
             if self._is_enough(field, found):
                 break
             try:
@@ -182,21 +171,21 @@ class Pipeline:
                     field = await self._rounds.widened(brief, field, width)
             except ModelError as failure:
                 return field, found, failure
-            found = judge(field, self._record)
+            found = judge(field, self._work.record)
         return field, found, None
 
     def _is_enough(self, field: Field, found: Choice | Failing) -> bool:
         """Whether no more is to be drawn: only verified tools are given grants, and only blind draws verify."""
         if not isinstance(found, Choice) or found.disputed:
             return False
-        if len(field.matrix.suites) < self._plan.rounds[0].suites:
+        if len(field.matrix.suites) < self._work.plan.rounds[0].suites:
             return False
-        wanted = self._plan.until_verified or not grants_of(self._wish).is_pure
+        wanted = self._work.plan.until_verified or not grants_of(self._wish).is_pure
         return found.trust == "verified" or not wanted or field.attempt > 1
 
     async def _adjudicated(self, brief: Brief, field: Field, found: Choice | Failing) -> Field:
         """The field without tests that a judge strikes, and with another candidate where it finds the first wrong."""
-        if len(self._plan.rounds) == 1 or not (isinstance(found, Failing) or found.disputed):
+        if len(self._work.plan.rounds) == 1 or not (isinstance(found, Failing) or found.disputed):
             return field
         await self._on_stage("judge")
         ruling = await self._adjudication.rule(brief, field, found.number)

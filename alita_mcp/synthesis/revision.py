@@ -6,16 +6,16 @@ is published as every update is: the examples of the version before must hold, b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
 from alita_mcp.models.asking import ask
-from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.drawing import Manuscript, side_by_side
-from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, Plan, seed, temperature
+from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, seed, temperature
 from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.overruling import overruled, written_by_models
 from alita_mcp.synthesis.pipeline import Pipeline
@@ -31,14 +31,13 @@ from alita_mcp.synthesis.published import (
     signature_in,
     specification_of,
 )
-from alita_mcp.synthesis.request import SynthesisRequest, variation
-from alita_mcp.synthesis.revision_proof import Proof, Work
+from alita_mcp.synthesis.request import variation
+from alita_mcp.synthesis.revision_proof import Proof
 from alita_mcp.synthesis.template import told_lacks
-from alita_mcp.synthesis.workshop import OnStage, Workshop
+from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import Suite, WrittenCode
 from alita_mcp.values import Example, StoredVersion
 from alita_mcp.verification.matrix import pooled, prepare, run_row
-from alita_mcp.verification.record import Record
 from alita_mcp.verification.rehearsal import Rehearsal
 from alita_mcp.verification.suite import contradict
 
@@ -61,24 +60,13 @@ class RevisedCode(WrittenCode):
 class Revision:
     """One revision under way."""
 
-    def __init__(
-        self,
-        workshop: Workshop,
-        wish: SynthesisRequest,
-        plan: Plan,
-        models: Models,
-        on_stage: OnStage,
-        *,
-        record: Record | None = None,
-    ) -> None:
-        self._workshop = workshop
-        self._wish = wish
-        self._plan = plan
-        self._models = models
-        self._on_stage = on_stage
-        self._record = record
-        self._work = Work(workshop, wish, plan, models, on_stage)
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._workshop = work.workshop
+        self._wish = work.wish
+        self._models = work.models
+        self._on_stage = work.on_stage
+        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
 
     async def make(self) -> Outcome:
         """The outcome; the published version stands as it is unless the new one passes all gates.
@@ -94,10 +82,7 @@ class Revision:
         version = await readable(self._workshop.library, self._wish.name)
         if version is None:
             wish = described_anew(self._wish, self._workshop.library)
-            anew = Pipeline(
-                self._workshop, wish, self._plan, self._models, self._on_stage, record=self._record
-            )
-            return await anew.make()
+            return await Pipeline(replace(self._work, wish=wish)).make()
         base = await self._base(version)
         if isinstance(base, Rejected):
             return base

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.asking import ask
-from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.blind_tests import BlindTests
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.failures import classify
-from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, Plan, seed
+from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, seed
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.overruling import given_up, written_by_models
 from alita_mcp.synthesis.pipeline import ended_by
 from alita_mcp.synthesis.published import Predecessor, held_by, is_named, revised_draft, signature_in
-from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.signatures import takes
-from alita_mcp.synthesis.workshop import OnStage, Workshop
+from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import WrittenCode, fits
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
 from alita_mcp.verification.agreement import normal_form
@@ -33,17 +31,6 @@ from alita_mcp.verification.verify import Verdict
 
 MAX_REQUEST = 8_000
 _NO_TOOL = failed("static", "the code declares no tool", "Write one function.")
-
-
-@dataclass(frozen=True)
-class Work:
-    """What one revision works with."""
-
-    workshop: Workshop
-    wish: SynthesisRequest
-    plan: Plan
-    models: Models
-    on_stage: OnStage
 
 
 class Proof:

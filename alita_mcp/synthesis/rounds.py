@@ -16,11 +16,10 @@ from alita_mcp.synthesis.failures import classify, lesson_text, signature
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.judging import Failing, Field
 from alita_mcp.synthesis.lessons import Lesson
-from alita_mcp.synthesis.modes import Plan, Width
+from alita_mcp.synthesis.modes import Width
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.workshop import OnStage, Workshop
+from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import Specification, Suite
 from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.findings import failed
@@ -35,15 +34,13 @@ Settled = tuple[Manuscript, Prepared]
 class Rounds:
     """The candidates and suites of one synthesis, drawn and run."""
 
-    def __init__(
-        self, workshop: Workshop, wish: SynthesisRequest, plan: Plan, drawing: Drawing, on_stage: OnStage
-    ) -> None:
-        self._workshop = workshop
-        self._wish = wish
-        self._plan = plan
+    def __init__(self, work: Work, drawing: Drawing) -> None:
+        self._workshop = work.workshop
+        self._wish = work.wish
+        self._plan = work.plan
         self._drawing = drawing
-        self._on_stage = on_stage
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+        self._on_stage = work.on_stage
+        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
 
     async def widened(
         self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None = None

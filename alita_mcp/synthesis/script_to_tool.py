@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from alita_mcp.models.asking import ask
-from alita_mcp.models.roles import Models
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.pipeline import Pipeline, named
 from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.script_runs import (
     MAX_RUNS,
     Results,
@@ -25,11 +23,10 @@ from alita_mcp.synthesis.script_runs import (
     wants_input,
 )
 from alita_mcp.synthesis.template import told_lacks
-from alita_mcp.synthesis.workshop import OnStage, Workshop
+from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import Specification, fits
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.record import Record
 from alita_mcp.verification.trials import outcome_in_words
 
 _MEND = "Send a script that runs to its end, or a function with tests."
@@ -38,22 +35,12 @@ _MEND = "Send a script that runs to its end, or a function with tests."
 class ScriptToTool:
     """One script on its way; what it did when it ran are examples that no writer of the function sees."""
 
-    def __init__(
-        self,
-        workshop: Workshop,
-        wish: SynthesisRequest,
-        plan: Plan,
-        models: Models,
-        on_stage: OnStage,
-        *,
-        record: Record | None = None,
-    ) -> None:
-        self._workshop = workshop
-        self._wish = wish
-        self._plan = plan
-        self._models = models
-        self._on_stage = on_stage
-        self._record = record
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._workshop = work.workshop
+        self._wish = work.wish
+        self._models = work.models
+        self._on_stage = work.on_stage
 
     async def make(self) -> Outcome:
         """The outcome; a script that does not run is refused before any model is asked.
@@ -89,9 +76,7 @@ class ScriptToTool:
             )
         wish = self._wish.model_copy(update={"code": "", "tests": (*self._wish.tests, *examples)})
         plain = Specification.model_validate(specification.model_dump())
-        pipeline = Pipeline(
-            self._workshop, wish, self._plan, self._models, self._on_stage, record=self._record
-        )
+        pipeline = Pipeline(replace(self._work, wish=wish))
         return await pipeline.attempts(brief.model_copy(update={"specification": plain}))
 
     async def _broken(self) -> Rejected | None:

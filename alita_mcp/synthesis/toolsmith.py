@@ -45,6 +45,7 @@ from alita_mcp.synthesis.scripts import is_script
 from alita_mcp.synthesis.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.updating import Carried, carried_over
 from alita_mcp.synthesis.wordings import learn_words
+from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.workshop import Advice, Amend, AskPerson, Workshop
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal import Rehearsal
@@ -129,7 +130,7 @@ class Toolsmith:
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
         record = await self._workshop.records.record_for(models)
         writer = ScriptToTool if wish.code.strip() else Revision if wish.update else Pipeline
-        outcome = await writer(self._workshop, wish, plan, models, on_stage, record=record).make()
+        outcome = await writer(Work(self._workshop, wish, plan, models, on_stage, record)).make()
         await practised(self._workshop, models, outcome)
         return outcome
 
