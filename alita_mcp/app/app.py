@@ -34,8 +34,8 @@ from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, open_jobs
-from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
+from alita_mcp.synthesis.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -173,13 +173,13 @@ class App:
 
     async def answer(
         self,
-        job: SynthesisJob,
+        job: Job[T],
         on_stage: OnStage,
         *,
         until: Wait | None = None,
         within_s: float | None = None,
         goes_on: GoesOn | None = None,
-    ) -> Outcome:
+    ) -> T | Working:
         """A job's outcome; `working` when it is not there within `within_s`, or before `until` returns.
 
         `within_s` is `answer_within_s` unless told otherwise. Cancelling this call cancels the job, unless `goes_on`.
