@@ -14,6 +14,7 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.code import CodeRunner
+from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
@@ -56,6 +57,7 @@ class App:
         calls: Calls,
         jobs: Jobs,
         toolsmith: Toolsmith,
+        code: CodeRunner,
         *,
         model: LanguageModel | None = None,
         learning: Learning | None = None,
@@ -67,7 +69,7 @@ class App:
         self.toolsmith = toolsmith
         self.alita = alita_command(settings.home)
         """How a person calls the command for this library from any shell."""
-        self.code = CodeRunner(calls.sandbox)
+        self.code = code
         """The flow of `run_code`."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._model = model
@@ -307,7 +309,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
+        code = CodeRunner(library, chosen, CodeRights(settings, library, granting))
+        app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield app

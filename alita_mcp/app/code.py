@@ -6,11 +6,15 @@ import secrets
 
 import anyio
 
+from alita_mcp.app.calls import MAX_EVENTS
+from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.library.files import now
+from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import Environment, Sandbox
 from alita_mcp.synthesis.jobs import OnStage
@@ -31,25 +35,37 @@ class CodeAnswer(Value):
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, rights: CodeRights) -> None:
+        self._library = library
         self._sandbox = sandbox
+        self._rights = rights
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
 
-    async def run(self, request: CodeRequest, asker: Asker, on_stage: OnStage) -> CodeAnswer:
-        """Runs it and records what came of it.
+    async def run(
+        self, request: CodeRequest, asker: Asker, on_stage: OnStage, person: Desk | None = None
+    ) -> CodeAnswer | CodeWaits:
+        """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
 
         Raises:
             InvalidArguments: it cannot run as it is.
+            ToolUnavailable: what it asks for cannot be granted here.
             PackagesRejected: a package does not exist, has no wheel, or conflicts.
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
+        waits = await self._rights.waits(request, asker, person, on_stage)
+        if waits is not None:
+            return waits
         sandbox = await self._chosen()
         environment = await self._environment(request.packages, sandbox, on_stage)
-        run = await run_once(request, sandbox, environment)
-        return CodeAnswer(id=recorded(request, run, asker).id, run=run)
+        broker = self._rights.broker(request)
+        run = await run_once(request, sandbox, environment, broker)
+        record = recorded(request, run, asker)
+        events = [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
+        self._library.calls.record_code(record, events)
+        return CodeAnswer(id=record.id, run=run)
 
     async def _environment(
         self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage

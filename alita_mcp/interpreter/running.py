@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import ValidationError
 
@@ -24,11 +24,18 @@ class Told(Value):
     error: dict[str, str] | None = None
 
 
+class CleaningBroker(Broker, Protocol):
+    """A broker that takes out of a result what must not leave."""
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        """The result without the secrets that the call was given."""
+
+
 async def run_once(
     request: CodeRequest,
     sandbox: Sandbox,
     environment: Environment | None = None,
-    broker: Broker | None = None,
+    broker: CleaningBroker | None = None,
 ) -> CodeRun:
     """Runs a script in a worker that is kept for scripts with the same packages and rights; nothing of it stays there.
 
@@ -43,7 +50,8 @@ async def run_once(
         limits=LIMITS,
         grants=request.grants,
     )
-    return code_run(await sandbox.run(job, broker), sandbox.kind)
+    result = await sandbox.run(job, broker)
+    return code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:

@@ -2,37 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
+from alita_mcp.app.code import CodeAnswer
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.server.answers import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.library.command import spelled
+from alita_mcp.server.answers import MAX_ERROR_TEXT, answer, as_json, printable
 from alita_mcp.server.asker import asker_of
+from alita_mcp.server.elicitation import person_desk
+from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.texts import outcome_text
+from alita_mcp.synthesis.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.outcomes import Rejected, Working
+from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.app.code import CodeAnswer
+    from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.tasks import Task
+    from alita_mcp.synthesis.jobs import Job, OnStage
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
 
 
 async def answer_run(call: ToolCall) -> ToolAnswer:
-    """Runs the code of one call."""
-    asked = call.arguments
-    request = CodeRequest(
+    """Runs the code of one call, or tells how a run that took longer ended."""
+    asked = dict(call.arguments)
+    job_id = asked.pop("job_id", None)
+    if job_id is not None and asked:
+        raise InvalidArguments(
+            "job_id asks how a run ended and goes alone.", hint="Leave out the other fields."
+        )
+    known = parked_job(call, "run_code")
+    if known is None and job_id is not None:
+        known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
+    job: Job[CodeAnswer | CodeWaits]
+    job, rounds = known or (_begun(call, asked), 0)
+    outcome = await answered_in_call(call, job, call.on_stage, rounds)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
+    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
+        return call.tasks.start(lambda task: _until_done(call, job, task))
+    return _answered(outcome, call)
+
+
+def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWaits]:
+    """The job that runs the code of a call."""
+    request, asker = _read(asked), asker_of(call.ctx)
+    person = None if request.grants.is_pure else person_desk(call)
+
+    async def work(enter: OnStage) -> CodeAnswer | CodeWaits:
+        return await call.app.code.run(request, asker, enter, person)
+
+    return call.app.jobs.start_run(work, person)
+
+
+def _read(asked: Mapping[str, Any]) -> CodeRequest:
+    """What a client asks for, its packages and needs held to the rules of a tool's.
+
+    Raises:
+        InvalidArguments: it does not fit.
+    """
+    rights = read_request({name: asked[name] for name in ("packages", "needs") if name in asked})
+    unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
+    if unfit is not None or isinstance(rights, Rejected):
+        raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
+    return CodeRequest(
         code=asked.get("code", ""),
         arguments=asked.get("arguments", {}),
-        packages=tuple(asked.get("packages", ())),
-    )
-    done = await call.app.code.run(request, asker_of(call.ctx), call.on_stage)
-    structured = structured_of(done)
-    return types.CallToolResult(
-        content=[types.TextContent(text=text_of(structured))],
-        structured_content=structured,
-        is_error=not done.run.ok,
-    )
+        packages=rights.packages,
+        grants=grants_of(rights),
+    ).checked()
+
+
+async def _until_done(call: ToolCall, job: Job[CodeAnswer | CodeWaits], task: Task) -> types.CallToolResult:
+    outcome = await answered_in_task(call, job, task)
+    return _answered(outcome, call)
+
+
+def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
+    if isinstance(outcome, CodeAnswer):
+        structured = structured_of(outcome)
+        return answer(structured, text_of(structured), is_error=not outcome.run.ok)
+    structured = outcome.model_dump(mode="json")
+    if isinstance(outcome, Working):
+        return answer(structured, outcome_text(structured))
+    structured["how"] = spelled(structured["how"], call.app.alita)
+    said = f" Asked: {outcome.asked}." if outcome.asked else ""
+    text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{said} {structured['how']}"
+    return answer(structured, text)
 
 
 def structured_of(done: CodeAnswer) -> dict[str, Any]:
