@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import anyio
 
-from alita_mcp.app.calls import MAX_EVENTS
+from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
+from alita_mcp.interpreter.tool_broker import MODULE, named_tools, open_tool_broker
 from alita_mcp.library.files import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.search_answer import SearchHit
+from alita_mcp.library.signature import signature_of
 from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.synthesis.jobs import OnStage
-from alita_mcp.values import Value
+from alita_mcp.values import Manifest, Value
 
+CHAIN = ("run_code",)
+"""What leads to a call that code makes; see `Calls.run`."""
+Shown = Callable[[Manifest], Manifest]
 MAX_ENVIRONMENTS = 100
 """For so many sets of packages it is known where they lie."""
 
@@ -32,20 +40,56 @@ class CodeAnswer(Value):
     run: CodeRun
 
 
+class ToolsInCode:
+    """What one run may see and call of the library."""
+
+    def __init__(self, library: Library, calls: Calls, client: str, shown: Shown) -> None:
+        self._library = library
+        self._calls = calls
+        self._client = client
+        self._shown = shown
+
+    def manifest(self, name: str) -> Manifest:
+        """A tool as the client may see it; raises as `Library.entry`."""
+        return self._shown(self._library.entry(name).manifest)
+
+    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+        """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
+        found = await self._library.search(query, limit)
+        self._library.calls.record_search(query, found, self._client)
+        told = [(hit, self.manifest(hit.name)) for hit in found.results]
+        return [
+            hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
+            for hit, seen in told
+        ]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+        """One call, journalled as a call of the client; raises as `Calls.run`."""
+        return (await self._calls.run(name, arguments, chain=CHAIN, client=self._client)).result
+
+
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
-    def __init__(self, library: Library, sandbox: Sandbox, rights: CodeRights) -> None:
+    def __init__(self, library: Library, calls: Calls, rights: CodeRights) -> None:
         self._library = library
-        self._sandbox = sandbox
+        self._calls = calls
+        self._sandbox = calls.sandbox
         self._rights = rights
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
 
     async def run(
-        self, request: CodeRequest, asker: Asker, on_stage: OnStage, person: Desk | None = None
+        self,
+        request: CodeRequest,
+        asker: Asker,
+        on_stage: OnStage,
+        person: Desk | None = None,
+        shown: Shown = lambda manifest: manifest,
     ) -> CodeAnswer | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
+
+        `shown` tells what the client may read of a tool that the code looks at.
 
         Raises:
             InvalidArguments: it cannot run as it is.
@@ -61,7 +105,13 @@ class CodeRunner:
         sandbox = await self._chosen()
         environment = await self._environment(request.packages, sandbox, on_stage)
         broker = self._rights.broker(request)
-        run = await run_once(request, sandbox, environment, broker)
+        if MODULE in request.code:
+            await self._calls.prepare(named_tools(request.code), CHAIN)
+            tools = ToolsInCode(self._library, self._calls, asker.client, shown)
+            async with open_tool_broker(tools, broker) as with_tools:
+                run = await run_once(request, sandbox, environment, with_tools)
+        else:
+            run = await run_once(request, sandbox, environment, broker)
         record = recorded(request, run, asker)
         events = [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
         self._library.calls.record_code(record, events)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.program import FUNCTION, program
+from alita_mcp.interpreter.tool_broker import CleaningBroker, ToolBroker, asking
 from alita_mcp.library.recorded_run import ResultKind
-from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)
@@ -22,13 +23,6 @@ class Told(Value):
     kind: ResultKind = "none"
     value: Any = None
     error: dict[str, str] | None = None
-
-
-class CleaningBroker(Broker, Protocol):
-    """A broker that takes out of a result what must not leave."""
-
-    def cleaned(self, result: RunResult) -> RunResult:
-        """The result without the secrets that the call was given."""
 
 
 async def run_once(
@@ -50,8 +44,11 @@ async def run_once(
         limits=LIMITS,
         grants=request.grants,
     )
+    if isinstance(broker, ToolBroker):
+        job = asking(job)
     result = await sandbox.run(job, broker)
-    return code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
+    run = code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
+    return broker.told(run) if isinstance(broker, ToolBroker) else run
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:

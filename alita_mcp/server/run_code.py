@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -16,6 +17,7 @@ from alita_mcp.server.asker import asker_of
 from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.unreviewed import shown
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.outcomes import Rejected, Working
 from alita_mcp.synthesis.request import read_request
@@ -57,7 +59,7 @@ def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWai
     person = None if request.grants.is_pure else person_desk(call)
 
     async def work(enter: OnStage) -> CodeAnswer | CodeWaits:
-        return await call.app.code.run(request, asker, enter, person)
+        return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 

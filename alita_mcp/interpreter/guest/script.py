@@ -51,6 +51,8 @@ def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict
     names.update({name: value for name, value in arguments.items() if name != "input"})
     sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
     before = names.get("result")
+    if "alita_tools" in code and "alita_tools" not in sys.modules:
+        part("tools").install()
     try:
         value = _evaluated(code, names)
     except MemoryError:
