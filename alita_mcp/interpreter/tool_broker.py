@@ -42,8 +42,18 @@ WAIT_SECONDS = 0.05
 PIECE = 200_000
 """Characters of a result in one answer: whatever they are, as JSON they take less than a frame's megabyte."""
 MAX_MESSAGE = 2_000
-_NOT_RAISED = frozenset({"Exception", "BaseException", "object", "MemoryError"})
-"""Classes that say nothing, and the one that would read as if the run itself were out of memory."""
+_NOT_RAISED = frozenset(
+    {
+        "Exception",
+        "BaseException",
+        "object",
+        "MemoryError",
+        "SystemExit",
+        "KeyboardInterrupt",
+        "GeneratorExit",
+    }
+)
+"""Classes that say nothing, and those that would end the run, as if it were out of memory itself."""
 _W = TypeVar("_W", bound=Words)
 
 

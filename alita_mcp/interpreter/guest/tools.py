@@ -27,6 +27,8 @@ class Library:
         self._ask_host = ask
         self._asking: list[str] = []
         self._fetching = threading.Lock()
+        self._full = False
+        """Whether it is of no use to start one more call before the next news."""
         self._parts: dict[int, list[str]] = {}
         self._done: dict[int, dict[str, Any]] = {}
         self._described: dict[str, dict[str, Any]] = {}
@@ -85,7 +87,7 @@ class Library:
         def steps(*args: Any, **named: Any) -> Generator[None, None, Any]:
             try:
                 given = signature.bind(*args, **named).arguments
-                while (ticket := self._ask("start", {"name": name, "arguments": given})) is None:
+                while self._full or (ticket := self._started(name, given)) is None:
                     self._fetch(None)
                     yield
             except (TypeError, ValueError) as wrong:
@@ -98,6 +100,12 @@ class Library:
             return _value(self._done.pop(ticket))
 
         return steps
+
+    def _started(self, name: str, arguments: dict[str, Any]) -> int | None:
+        """The number of a call that has begun; None while too many are under way."""
+        ticket: int | None = self._ask("start", {"name": name, "arguments": arguments})
+        self._full = ticket is None
+        return ticket
 
     def _ask(self, door: str, words: dict[str, Any]) -> Any:
         """Asks what is answered at once; nobody begins to wait before that."""
@@ -112,7 +120,10 @@ class Library:
         with self._fetching:
             if ticket in self._done:
                 return
-            told = None if self._asking else self._ask_host("tools.wait", {})
+            told = None
+            if not self._asking:
+                told = self._ask_host("tools.wait", {})
+                self._full = False
             if told is not None:
                 parts = self._parts.setdefault(told["ticket"], [])
                 parts.append(told["text"])
