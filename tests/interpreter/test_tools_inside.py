@@ -16,6 +16,17 @@ import asyncio
 from alita_tools.aio import add_numbers
 sum(await asyncio.gather(*[add_numbers(n, b=n) for n in range(10)]))
 """
+MEET = """
+import asyncio
+from alita_tools.aio import meet
+await asyncio.gather(*[meet(n) for n in range(10)])
+"""
+MEET_IN_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from alita_tools import meet
+with ThreadPoolExecutor(10) as pool:
+    result = list(pool.map(meet, range(10)))
+"""
 THREADS = """
 from concurrent.futures import ThreadPoolExecutor
 from alita_tools import add_numbers, repeat_text
@@ -45,8 +56,14 @@ async def test_one_run_calls_ten_tools_and_gives_their_sum(client: Client) -> No
     assert await result(client, GATHER) == 90
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> None:
+    assert await result(client, MEET) == list(range(10))
+
+
 @pytest.mark.parametrize("kind", KINDS[1:])
 async def test_threads_call_tools_side_by_side(client: Client) -> None:
+    assert await result(client, MEET_IN_THREADS) == list(range(10))
     assert await result(client, THREADS) == [True, True]
 
 

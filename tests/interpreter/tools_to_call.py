@@ -15,6 +15,7 @@ from tests.library.factory import accepted
 
 CODE = {
     "add_numbers": "def add_numbers(a: int, b: int = 1) -> int:\n    return a + b\n",
+    "meet": "def meet(number: int) -> int:\n    return number\n",
     "repeat_text": "def repeat_text(text: str, times: int) -> list[str]:\n    return [text] * times\n",
     "never_ends": "def never_ends() -> int:\n    while True:\n        pass\n",
     "keyword_last": "def keyword_last(a: int = 1, *, b: int) -> int:\n    return a - b\n",
