@@ -176,7 +176,7 @@ class ToolBroker(CleaningBroker):
         return ticket
 
     async def _wait(self, said: dict[str, Any]) -> dict[str, Any] | None:
-        """The next piece of what a call gave, whichever is over first; None where there is no news for now."""
+        """The next piece of what a call gave, whichever is over first; None where there is no news yet."""
         _words(Words, said)
         if not self._under_way:
             return None

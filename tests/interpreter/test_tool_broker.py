@@ -13,7 +13,7 @@ from alita_mcp.app import open_app
 from alita_mcp.app.learning import NOBODY
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
-from alita_mcp.interpreter.tool_broker import named_tools, open_tool_broker
+from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.library.search_answer import SearchHit
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
@@ -52,13 +52,16 @@ class OneTool:
         return self._result
 
 
-class Inner(Broker):
+class Inner(CleaningBroker):
     """Whom the run's own rights belong to."""
 
     gate: Gate | None = object()  # type: ignore[assignment]
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         return [door, words]
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        return result.model_copy(update={"stdout": "[hidden]"})
 
 
 async def outcome(result: RunResult | Exception) -> dict[str, Any]:
@@ -92,6 +95,7 @@ async def test_other_doors_are_the_inner_brokers() -> None:
     async with open_tool_broker(OneTool(None), Inner()) as broker:
         assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
         assert broker.gate is Inner.gate
+        assert broker.cleaned(RunResult(status="ok")).stdout == "[hidden]"
     async with open_tool_broker(OneTool(None)) as broker:
         assert broker.gate is None
         with pytest.raises(PermissionError, match="needs the grant 'secrets'"):
