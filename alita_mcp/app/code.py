@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 
 import anyio
 
@@ -11,6 +12,8 @@ from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
+from alita_mcp.interpreter.session import Place
+from alita_mcp.interpreter.sessions import Sessions
 from alita_mcp.library.files import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
@@ -30,15 +33,18 @@ class CodeAnswer(Value):
     id: str
     """Names the run in `from_run` and in `alita://runs/{id}`."""
     run: CodeRun
+    session: str = ""
+    """The session that it was a step of."""
 
 
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
-    def __init__(self, library: Library, sandbox: Sandbox, rights: CodeRights) -> None:
+    def __init__(self, library: Library, sandbox: Sandbox, rights: CodeRights, sessions: Sessions) -> None:
         self._library = library
         self._sandbox = sandbox
         self._rights = rights
+        self._sessions = sessions
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
 
@@ -51,21 +57,28 @@ class CodeRunner:
             InvalidArguments: it cannot run as it is.
             ToolUnavailable: what it asks for cannot be granted here.
             PackagesRejected: a package does not exist, has no wheel, or conflicts.
-            SandboxBusy: too many calls wait already.
+            UsageError: its session has ended.
+            SandboxBusy: too many calls wait already, or too many sessions work.
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
         waits = await self._rights.waits(request, asker, person, on_stage)
         if waits is not None:
             return waits
-        sandbox = await self._chosen()
-        environment = await self._environment(request.packages, sandbox, on_stage)
         broker = self._rights.broker(request)
-        run = await run_once(request, sandbox, environment, broker)
+        opened = partial(self._place, request, on_stage)
+        if request.session:
+            run = await self._sessions.step(request, asker.key, opened, broker)
+        else:
+            run = await run_once(request, *await opened(), broker)
         record = recorded(request, run, asker)
         events = [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
         self._library.calls.record_code(record, events)
-        return CodeAnswer(id=record.id, run=run)
+        return CodeAnswer(id=record.id, run=run, session=request.session)
+
+    async def _place(self, request: CodeRequest, on_stage: OnStage) -> Place:
+        sandbox = await self._chosen()
+        return Place(sandbox, await self._environment(request.packages, sandbox, on_stage))
 
     async def _environment(
         self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage
