@@ -137,14 +137,14 @@ class Session:
         finally:
             self._queued -= 1
 
-    def end(self, why: str, status: str = "crashed") -> None:
-        """Kills the worker, if that was not done before."""
+    def end(self, why: str, status: str = "crashed", *, is_said: bool = False) -> None:
+        """Kills the worker, if that was not done before; `is_said`: a step's answer tells it."""
         if not self._over:
             self._over, self._status = why, status
             self._scope.cancel()
             if self._doors is not None:
                 self._doors.close()
-            self._on_end("" if self._runs or not self._steps else why)
+            self._on_end("" if is_said or self._runs or not self._steps else why)
 
     async def _run(
         self, order: dict[str, Any], opened: Callable[[], Awaitable[Place]], broker: Broker | None
@@ -159,7 +159,11 @@ class Session:
             if limit.cancelled_caught:
                 self.end(f"took more than {self._patience.step_seconds:g} s (wall_seconds)", "timeout")
             seconds = time.monotonic() - began
-            run = self._died() if outcome is None else await self._told(outcome)
+            if outcome is None or self._over:
+                run = self._died()
+            else:
+                self._runs = False
+                run = await self._told(outcome)
             return run.model_copy(update={"seconds": seconds, "step": self._steps})
         except BaseException as problem:
             self._runs = False
@@ -217,7 +221,7 @@ class Session:
                 kept = LIMITS.output_bytes
                 told = RunResult(status="ok", value=value, stdout=out[:kept], stderr=err[:kept])
                 return code_run(told, self._kind)
-        self.end(BROKEN)
+        self.end(BROKEN, is_said=True)
         return self._died()
 
     def _died(self) -> CodeRun:
