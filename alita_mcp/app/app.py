@@ -20,6 +20,7 @@ from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, told_of_preparation
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.interpreter.sessions import open_sessions
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
@@ -309,7 +310,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        code = CodeRunner(library, calls, CodeRights(settings, library, granting))
+        sessions = await stack.enter_async_context(open_sessions(settings))
+        code = CodeRunner(library, calls, CodeRights(settings, library, granting), sessions)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

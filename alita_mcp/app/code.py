@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -13,13 +15,22 @@ from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
-from alita_mcp.interpreter.tool_broker import MODULE, named_tools, open_tool_broker
+from alita_mcp.interpreter.session import Place
+from alita_mcp.interpreter.sessions import Sessions
+from alita_mcp.interpreter.tool_broker import (
+    MODULE,
+    CleaningBroker,
+    ToolBroker,
+    named_tools,
+    open_tool_broker,
+)
 from alita_mcp.library.files import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.search_answer import SearchHit
 from alita_mcp.library.signature import signature_of
 from alita_mcp.models.lending import Desk
+from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
 from alita_mcp.synthesis.jobs import OnStage
@@ -38,6 +49,8 @@ class CodeAnswer(Value):
     id: str
     """Names the run in `from_run` and in `alita://runs/{id}`."""
     run: CodeRun
+    session: str = ""
+    """The session that it was a step of."""
 
 
 class ToolsInCode:
@@ -71,11 +84,12 @@ class ToolsInCode:
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
-    def __init__(self, library: Library, calls: Calls, rights: CodeRights) -> None:
+    def __init__(self, library: Library, calls: Calls, rights: CodeRights, sessions: Sessions) -> None:
         self._library = library
         self._calls = calls
         self._sandbox = calls.sandbox
         self._rights = rights
+        self._sessions = sessions
         self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
         self._building = anyio.Lock()
 
@@ -95,27 +109,44 @@ class CodeRunner:
             InvalidArguments: it cannot run as it is.
             ToolUnavailable: what it asks for cannot be granted here.
             PackagesRejected: a package does not exist, has no wheel, or conflicts.
-            SandboxBusy: too many calls wait already.
+            UsageError: its session has ended.
+            SandboxBusy: too many calls wait already, or too many sessions work.
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
         waits = await self._rights.waits(request, asker, person, on_stage)
         if waits is not None:
             return waits
-        sandbox = await self._chosen()
-        environment = await self._environment(request.packages, sandbox, on_stage)
         broker = self._rights.broker(request)
-        if MODULE in request.code:
-            await self._calls.prepare(named_tools(request.code), CHAIN)
-            tools = ToolsInCode(self._library, self._calls, asker.client, shown)
-            async with open_tool_broker(tools, broker) as with_tools:
-                run = await run_once(request, sandbox, environment, with_tools)
-        else:
-            run = await run_once(request, sandbox, environment, broker)
+        opened = partial(self._place, request, on_stage)
+        async with self._tools_for(request, asker, shown, broker) as outer:
+            if request.session:
+                run = await self._sessions.step(request, asker.key, opened, outer)
+            else:
+                run = await run_once(request, *await opened(), outer)
+            run = outer.told(run) if isinstance(outer, ToolBroker) else run
         record = recorded(request, run, asker)
         events = [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
         self._library.calls.record_code(record, events)
-        return CodeAnswer(id=record.id, run=run)
+        return CodeAnswer(id=record.id, run=run, session=request.session)
+
+    @asynccontextmanager
+    async def _tools_for(
+        self, request: CodeRequest, asker: Asker, shown: Shown, inner: GrantedBroker | None
+    ) -> AsyncIterator[CleaningBroker | None]:
+        """The broker of a run, with the library's tools where its code speaks of them."""
+        if MODULE not in request.code and not request.session:
+            yield inner
+            return
+        await self._calls.prepare(named_tools(request.code), CHAIN)
+        async with open_tool_broker(
+            ToolsInCode(self._library, self._calls, asker.client, shown), inner
+        ) as outer:
+            yield outer
+
+    async def _place(self, request: CodeRequest, on_stage: OnStage) -> Place:
+        sandbox = await self._chosen()
+        return Place(sandbox, await self._environment(request.packages, sandbox, on_stage))
 
     async def _environment(
         self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage

@@ -47,8 +47,7 @@ async def run_once(
     if isinstance(broker, ToolBroker):
         job = asking(job)
     result = await sandbox.run(job, broker)
-    run = code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
-    return broker.told(run) if isinstance(broker, ToolBroker) else run
+    return code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:

@@ -79,6 +79,7 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
         arguments=asked.get("arguments", {}),
         packages=rights.packages,
         grants=grants_of(rights),
+        session=asked.get("session", ""),
     ).checked()
 
 
@@ -111,6 +112,7 @@ def structured_of(done: CodeAnswer) -> dict[str, Any]:
         told |= {"trace": run.trace} if run.trace else {}
     told |= {name: text for name, text in (("stdout", run.stdout), ("stderr", run.stderr)) if text}
     told |= {"notes": list(run.notes)} if run.notes else {}
+    told |= {"session": done.session, "step": run.step} if run.step else {}
     return told | {"seconds": round(run.seconds, 4), "run": done.id}
 
 
@@ -127,5 +129,6 @@ def text_of(told: dict[str, Any]) -> str:
         if stream in told:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
     lines += told.get("notes", ())
-    lines.append(f"({told['seconds']:g} s, run {told['run']})")
+    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
+    lines.append(f"({told['seconds']:g} s, run {told['run']}{step})")
     return "\n".join(lines)
