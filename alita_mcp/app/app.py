@@ -14,6 +14,8 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.code import CodeRunner
+from alita_mcp.app.code_cache import MAX_BYTES, CodeCache
+from alita_mcp.app.code_compare import open_second_sandbox
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
@@ -309,7 +311,9 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        code = CodeRunner(library, chosen, CodeRights(settings, library, granting))
+        second = await stack.enter_async_context(open_second_sandbox(settings))
+        kept = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
+        code = CodeRunner(library, chosen, CodeRights(settings, library, granting), second, kept)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

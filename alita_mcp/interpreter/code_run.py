@@ -41,6 +41,11 @@ class CodeRequest(Value):
                 f"The code has {size:,} bytes, the limit is {MAX_CODE_BYTES:,}.",
                 hint="Send data in `arguments` instead of in the code.",
             )
+        if self.compare and (self.session or not self.grants.is_pure):
+            raise InvalidArguments(
+                "compare runs the code twice, which is for code without needs and outside a session.",
+                hint="Leave out compare.",
+            )
         for name in self.arguments:
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
                 raise InvalidArguments(
@@ -51,16 +56,16 @@ class CodeRequest(Value):
 
 
 class Figure(Value):
-    """A picture that code showed."""
+    """A picture that code showed, and that an answer carries; others are files."""
 
     mime_type: str
-    """`image/png` or `image/svg+xml`."""
+    """`image/png`."""
     data: str
-    """In base64; the text itself for SVG."""
+    """In base64."""
 
 
 class WrittenFile(Value):
-    """A file that code left in its scratch folder."""
+    """A file that code left in its scratch folder, or a figure of it that no answer carries."""
 
     name: str
     """Path below the folder."""

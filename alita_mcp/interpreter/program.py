@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 FUNCTION = "run_code"
-_PARTS = ("errors",)
+_PARTS = ("errors", "figures", "files", "plots")
 """Modules of `guest/` that are compiled at their first use."""
 
 
