@@ -17,17 +17,23 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 
 MAX_BYTES = 16 << 20
 MAX_RUNS = 1_000
-STEADY_MODULES = frozenset(
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STEADY_MODULES = _words(
     "abc array base64 binascii bisect cmath collections colorsys copy csv dataclasses datetime decimal difflib enum "
     "fractions functools graphlib hashlib heapq html io ipaddress itertools json keyword math numbers operator pprint "
     "re statistics string struct textwrap types typing unicodedata urllib.parse xml.etree.ElementTree zlib "
-    "__future__".split()
+    "__future__"
 )
 """Modules that give the same for the same; but for the names below."""
-VARYING_NAMES = frozenset(
+VARYING_NAMES = _words(
     "now today utcnow fromtimestamp astimezone timestamp ctime id hash open eval exec compile globals locals vars dir "
     "getattr breakpoint help memoryview samples kde_random pbkdf2_hmac file_digest open_code FileIO sys os random "
-    "time".split()
+    "time"
 )
 """What reads a clock, random numbers, addresses or files, or could reach such a thing; as a name or an attribute."""
 _OWN_DUNDERS = frozenset({"__init__", "__name__", "__doc__", "__annotations__", "__post_init__", "__new__"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,7 +25,12 @@ from alita_mcp.verification.difference import difference
 
 SECOND_KIND = "wasm"
 """The back end that is at hand on every machine."""
-OTHER_WORLD = {"hash_seed": 1_234_567, "random_seed": 7_654_321, "clock_offset_s": -200 * 86_400, "fresh": True}
+OTHER_WORLD = {
+    "hash_seed": 1_234_567,
+    "random_seed": 7_654_321,
+    "clock_offset_s": -200 * 86_400,
+    "fresh": True,
+}
 SHOWN = 300
 """Characters of each of two values around their difference."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

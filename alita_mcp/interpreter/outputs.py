@@ -64,7 +64,7 @@ def _files(files: Sequence[dict[str, str]], told: list[str]) -> list[WrittenFile
     for file in files[:MAX_FILES]:
         name, data = file.get("name", ""), _decoded(file.get("data", ""))
         if not is_file_name(name) or data is None or len(data) > room or _free(name, kept) != name:
-            told.append(f"The file {ascii(name[:80])} is left out: it is too large, or may not leave the sandbox.")
+            told.append(f"The file {name[:80]!a} is left out: it is too large, or may not leave the sandbox.")
             continue
         room -= len(data)
         kept.append(WrittenFile(name=name, data=data))

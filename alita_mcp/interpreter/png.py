@@ -29,7 +29,7 @@ def png_problem(data: bytes) -> str:
         width, height, depth, colour, *_, interlaced = header
         if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE):
             return f"{width} x {height} pixels, at most {MAX_SIDE} a side are shown"
-        if colour == 3 and b"PLTE" not in kinds:  # noqa: PLR2004 - colours by index
+        if colour == 3 and b"PLTE" not in kinds:
             return "its palette is missing"
         bits = depth * _CHANNELS[colour]
         wanted = _size(width, height, bits, interlaced=bool(interlaced))

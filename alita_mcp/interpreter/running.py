@@ -25,9 +25,9 @@ class Told(Value):
     kind: ResultKind = "none"
     value: Any = None
     error: dict[str, str] | None = None
-    figures: list[dict[str, str]] = []
-    files: list[dict[str, str]] = []
-    notes: list[str] = []
+    figures: tuple[dict[str, str], ...] = ()
+    files: tuple[dict[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class CleaningBroker(Broker, Protocol):

@@ -61,7 +61,13 @@ class CallJournal:
             "sandbox": run.sandbox,
             "run": run.id,
         }
-        more = {"client": run.client, "error": run.error_type, "tools": run.tools, "events": events, "cached": cached}
+        more = {
+            "client": run.client,
+            "error": run.error_type,
+            "tools": run.tools,
+            "events": events,
+            "cached": cached,
+        }
         detail |= {name: value for name, value in more.items() if value}
         with self._lock:
             self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))

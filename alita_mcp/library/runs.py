@@ -73,7 +73,9 @@ class Runs:
                 with place.open("rb") as store:
                     found = unpacked(store, name)
             except (OSError, ValueError, TypeError) as broken:
-                raise ToolNotFound(f"The files of run {run!r} cannot be read.", hint="Run it again.") from broken
+                raise ToolNotFound(
+                    f"The files of run {run!r} cannot be read.", hint="Run it again."
+                ) from broken
         if found is None:
             raise ToolNotFound(
                 f"There is no file {name[:80]!r} of run {run[:40]!r}.",

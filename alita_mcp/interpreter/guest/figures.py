@@ -30,7 +30,7 @@ def display(*values: Any) -> None:
     """Shows pictures, prints the `repr` of all else; as in notebooks."""
     for value in values:
         if not show(value):
-            print(repr(value))
+            sys.stdout.write(f"{value!r}\n")
 
 
 def show(value: Any) -> bool:
@@ -72,7 +72,9 @@ def told(value: Any) -> dict[str, Any]:
         answer = {"kind": "repr", "value": f"<{type(value).__name__} of a picture, {len(value):,} long>"}
     notes = list(_notes)
     if _too_many:
-        notes.append(f"{len(_too_many)} more figures are left out, {MAX_FIGURES} are shown: {_named(_too_many)}.")
+        notes.append(
+            f"{len(_too_many)} more figures are left out, {MAX_FIGURES} are shown: {_named(_too_many)}."
+        )
     answer |= {"figures": list(_shown), "notes": notes}
     for each in (_shown, _notes, _too_many):
         each.clear()

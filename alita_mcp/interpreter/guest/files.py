@@ -25,7 +25,7 @@ def told(folder: str = SCRATCH) -> dict[str, Any]:
     room = MAX_BYTES
     for name, facts in sorted(_changed(folder)):
         if len(files) >= MAX_FILES or facts[0] > room or len(name) > MAX_NAME or not name.isprintable():
-            left_out.append(f"{ascii(name[:80])} ({facts[0]:,} bytes)")
+            left_out.append(f"{name[:80]!a} ({facts[0]:,} bytes)")
             continue
         with open(os.path.join(folder, name), "rb") as file:
             data = file.read(room)

@@ -11,4 +11,4 @@ FigureCanvas: Any = importlib.import_module("matplotlib.backends.backend_agg").F
 
 def show(*_arguments: Any, **_options: Any) -> None:
     """Shows the figures that are open and closes them, as in notebooks."""
-    sys.modules["tool"].part("figures").show_open()  # type: ignore[attr-defined]
+    sys.modules["tool"].part("figures").show_open()

@@ -106,11 +106,11 @@ def _with_outputs(told: dict[str, Any], value: Any) -> dict[str, Any]:
 def _may_show(value: Any) -> bool:
     if "matplotlib.pyplot" in sys.modules or "alita_figures" in sys.modules:
         return True
-    kind = type(value)
-    if kind is str or kind is bytes:
-        start = value[:200].lstrip()
-        return start.startswith(("<svg", "<?xml", "<!DOCTYPE svg") if kind is str else b"\x89PNG")
-    return any(hasattr(kind, name) for name in _PICTURES)
+    if isinstance(value, str):
+        return value[:200].lstrip().startswith(("<svg", "<?xml", "<!DOCTYPE svg"))
+    if isinstance(value, bytes):
+        return value.startswith(b"\x89PNG")
+    return any(hasattr(type(value), name) for name in _PICTURES)
 
 
 def _display(*values: object) -> None:
