@@ -14,13 +14,12 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.code import CodeRunner
-from alita_mcp.app.code_rights import CodeRights
+from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, told_of_preparation
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
-from alita_mcp.interpreter.sessions import open_sessions
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
@@ -310,8 +309,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        sessions = await stack.enter_async_context(open_sessions(settings))
-        code = CodeRunner(library, calls, CodeRights(settings, library, granting), sessions)
+        opening = open_code_runner(settings, library, calls, granting)
+        code = await stack.enter_async_context(opening)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

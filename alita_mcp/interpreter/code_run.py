@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, JsonValue
@@ -43,12 +44,16 @@ class CodeRequest(Value):
                 f"The code has {size:,} bytes, the limit is {MAX_CODE_BYTES:,}.",
                 hint="Send data in `arguments` instead of in the code.",
             )
-        for name in self.arguments:
-            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-                raise InvalidArguments(
-                    f"{name[:80]!r} in `arguments` is no name that code can use.",
-                    hint="Each key becomes a variable of the code: use Python names.",
-                )
+        if self.compare and (self.session or not self.grants.is_pure):
+            raise InvalidArguments(
+                "compare runs the code twice, which is for code without needs and outside a session.",
+                hint="Leave out compare.",
+            )
+        _check_names(self.arguments)
+        self._check_session()
+        return self
+
+    def _check_session(self) -> None:
         if self.session and not _SESSION.fullmatch(self.session):
             raise InvalidArguments(
                 f"{self.session[:80]!r} is no name for a session.",
@@ -58,20 +63,28 @@ class CodeRequest(Value):
             raise InvalidArguments(
                 "A session changes no files of the workspace.", hint="Run this code without `session`."
             )
-        return self
+
+
+def _check_names(arguments: Mapping[str, Any]) -> None:
+    for name in arguments:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+            raise InvalidArguments(
+                f"{name[:80]!r} in `arguments` is no name that code can use.",
+                hint="Each key becomes a variable of the code: use Python names.",
+            )
 
 
 class Figure(Value):
-    """A picture that code showed."""
+    """A picture that code showed, and that an answer carries; others are files."""
 
     mime_type: str
-    """`image/png` or `image/svg+xml`."""
+    """`image/png`."""
     data: str
-    """In base64; the text itself for SVG."""
+    """In base64."""
 
 
 class WrittenFile(Value):
-    """A file that code left in its scratch folder."""
+    """A file that code left in its scratch folder, or a figure of it that no answer carries."""
 
     name: str
     """Path below the folder."""

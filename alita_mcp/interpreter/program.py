@@ -8,7 +8,7 @@ from importlib import resources
 
 FUNCTION = "run_code"
 SESSION = "serve_session"
-_PARTS = ("errors", "steps", "tools")
+_PARTS = ("errors", "figures", "files", "plots", "steps", "tools")
 """Modules of `guest/` that are compiled at their first use."""
 
 

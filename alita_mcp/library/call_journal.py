@@ -51,7 +51,9 @@ class CallJournal:
         with self._lock:
             self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
 
-    def record_code(self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = ()) -> None:
+    def record_code(
+        self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = (), *, cached: bool = False
+    ) -> None:
         """Journals one run of code, none of its values: they may be private."""
         detail = {
             "status": run.status,
@@ -59,7 +61,13 @@ class CallJournal:
             "sandbox": run.sandbox,
             "run": run.id,
         }
-        more = {"client": run.client, "error": run.error_type, "tools": run.tools, "events": events}
+        more = {
+            "client": run.client,
+            "error": run.error_type,
+            "tools": run.tools,
+            "events": events,
+            "cached": cached,
+        }
         detail |= {name: value for name, value in more.items() if value}
         with self._lock:
             self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))

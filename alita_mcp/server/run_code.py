@@ -16,6 +16,7 @@ from alita_mcp.server.answers import MAX_ERROR_TEXT, answer, as_json, printable
 from alita_mcp.server.asker import asker_of
 from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.run_files import links, told_files
 from alita_mcp.server.texts import outcome_text
 from alita_mcp.server.unreviewed import shown
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
@@ -23,6 +24,7 @@ from alita_mcp.synthesis.outcomes import Rejected, Working
 from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
+    from alita_mcp.app.code_compare import Compared
     from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.server.sources import ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
@@ -80,6 +82,7 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
         packages=rights.packages,
         grants=grants_of(rights),
         session=asked.get("session", ""),
+        compare=asked.get("compare", False),
     ).checked()
 
 
@@ -90,8 +93,7 @@ async def _until_done(call: ToolCall, job: Job[CodeAnswer | CodeWaits], task: Ta
 
 def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
     if isinstance(outcome, CodeAnswer):
-        structured = structured_of(outcome)
-        return answer(structured, text_of(structured), is_error=not outcome.run.ok)
+        return told_run(outcome)
     structured = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
         return answer(structured, outcome_text(structured))
@@ -101,19 +103,41 @@ def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> type
     return answer(structured, text)
 
 
+def told_run(done: CodeAnswer) -> types.CallToolResult:
+    """One run in both forms, with its pictures and with links to its files."""
+    structured = structured_of(done)
+    pictures = [types.ImageContent(data=each.data, mime_type=each.mime_type) for each in done.run.figures]
+    text = types.TextContent(text=text_of(structured))
+    return types.CallToolResult(
+        content=[text, *pictures, *links(structured.get("files", ()))],
+        structured_content=structured,
+        is_error=not done.run.ok,
+        _meta={"alita/cached": True} if done.cached else None,
+    )
+
+
 def structured_of(done: CodeAnswer) -> dict[str, Any]:
     """The answer for programs; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
-    told: dict[str, Any] = {"status": "ok" if run.ok else "failed"}
+    told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
+    told |= {"cached": True} if done.cached else {}
     if run.ok:
         told |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
     else:
         told |= {"error": ": ".join(filter(None, (run.error_type or run.status, run.error)))}
         told |= {"trace": run.trace} if run.trace else {}
     told |= {name: text for name, text in (("stdout", run.stdout), ("stderr", run.stderr)) if text}
+    told |= {"figures": len(run.figures)} if run.figures else {}
+    told |= {"files": told_files(done.id, run.files)} if run.files else {}
+    told |= {"compare": _compared(done.compared)} if done.compared else {}
     told |= {"notes": list(run.notes)} if run.notes else {}
     told |= {"session": done.session, "step": run.step} if run.step else {}
-    return told | {"seconds": round(run.seconds, 4), "run": done.id}
+    return told | {"seconds": round(run.seconds, 4)}
+
+
+def _compared(found: Compared) -> dict[str, Any]:
+    told: dict[str, Any] = {"agree": found.agree, "with": found.elsewhere}
+    return told if found.agree else told | {"difference": found.difference, "other": found.other}
 
 
 def text_of(told: dict[str, Any]) -> str:
@@ -128,7 +152,24 @@ def text_of(told: dict[str, Any]) -> str:
     for stream in ("stdout", "stderr"):
         if stream in told:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
+    lines += _lines_beside(told)
     lines += told.get("notes", ())
     step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
-    lines.append(f"({told['seconds']:g} s, run {told['run']}{step})")
+    kept = "the kept result of the same code, nothing ran; " if "cached" in told else ""
+    lines.append(f"({kept}{told['seconds']:g} s, run {told['run']}{step})")
     return "\n".join(lines)
+
+
+def _lines_beside(told: dict[str, Any]) -> list[str]:
+    """Figures, files and the second run for a reader."""
+    lines = [f"figures: {told['figures']}"] if "figures" in told else []
+    lines += [
+        f"file {file['name']} ({file['bytes']:,} bytes, {file['mime']}): {file['uri']}"
+        for file in told.get("files", ())
+    ]
+    if "compare" in told:
+        found = told["compare"]
+        there = f"with {found['with']}"
+        differs = "" if found["agree"] else f"{found['difference']}; there: {found['other']}"
+        lines.append(f"The same {there}." if found["agree"] else f"DIFFERS {there}: {differs}")
+    return lines
