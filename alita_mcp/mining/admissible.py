@@ -74,13 +74,19 @@ def _import(node: ast.Import | ast.ImportFrom, script: Script) -> Iterator[str]:
     module = (node.module or "") if isinstance(node, ast.ImportFrom) else node.names[0].name
     root = module.split(".")[0]
     own = any(isinstance(each, Function | ast.ClassDef) for each in script.tree.body)
-    if isinstance(node, ast.ImportFrom) and node.level:
+    if (
+        isinstance(node, ast.ImportFrom)
+        and root == "__future__"
+        and node.names[0].name not in script.definitions
+    ):
+        yield "it binds a name anew that it imports from __future__"
+    elif isinstance(node, ast.ImportFrom) and node.level:
         yield "it imports a module of its own folder"
     elif node.names[0].name == "*":
         yield f"`from {module} import *` binds names that nobody can see"
     elif root in _MODULES:
         yield _MODULES[root]
-    elif isinstance(node, ast.ImportFrom) and root == "sys":
+    elif root == "sys" and (isinstance(node, ast.ImportFrom) or node.names[0].asname):
         yield "it takes names from sys, which differ in a function"
     elif own and (root in _BY_NAME or "ProcessPoolExecutor" in {each.name for each in node.names}):
         yield f"{root} finds functions and classes by name, which it cannot inside a function"

@@ -65,7 +65,7 @@ class _Comparison:
         self._scripts = scripts
         self._frames = [_Frame([script.scope for script in scripts])]
         self._pending: list[list[ast.stmt]] = []
-        self._in_pattern = 0
+        self._fixed_places = 0
         self._fixed = {"result"}.union(*(script.run.arguments for script in scripts))
         for script in scripts:
             words = [node.arg for node in ast.walk(script.tree) if isinstance(node, ast.keyword)]
@@ -96,9 +96,9 @@ class _Comparison:
         elif isinstance(nodes[0], Opening):
             self._scopes(nodes)
         else:
-            self._in_pattern += isinstance(nodes[0], ast.pattern)
+            self._fixed_places += isinstance(nodes[0], ast.pattern)
             self._fields(nodes)
-            self._in_pattern -= isinstance(nodes[0], ast.pattern)
+            self._fixed_places -= isinstance(nodes[0], ast.pattern)
 
     def _literals(self, nodes: list[ast.AST]) -> bool:
         """Whether the nodes are literals and dealt with."""
@@ -107,13 +107,14 @@ class _Comparison:
             return False
         if len({ast.dump(node) for node in nodes}) == 1:
             return True
-        if self._in_pattern:
-            raise NoFunctionError("the patterns of a match statement differ, where no variable can stand")
+        if self._fixed_places:
+            raise NoFunctionError("patterns or annotations differ, where no variable can stand")
         hole = Hole(literals)
         try:
             annotation_of(hole.values, Place("the values", "values"), Records())
         except NoFunctionError:
-            if not is_container(nodes[0]) or len({type(node) for node in nodes}) > 1:
+            parts = {(type(node), len(list(ast.iter_child_nodes(node)))) for node in nodes}
+            if not is_container(nodes[0]) or len(parts) > 1:
                 raise
             return False  # perhaps its parts have types
         if rebuilt(literals, "x") is None:
@@ -163,7 +164,9 @@ class _Comparison:
             raise NoFunctionError(f"{_OTHER}functions of different parameters, or loops of different parts")
         self._all([each.outer for each in parts])
         if any(isinstance(node, Function) and node.decorator_list for node in openings):
+            self._fixed_places += 1
             self._all([each.annotations for each in parts])  # the decorator may read them
+            self._fixed_places -= 1
         here = self._frames
         self._frames = [*here, _Frame([scope_of(node) for node in openings])]
         self._all([[each for each in part.inner if not _is_idle(each)] for part in parts])
@@ -177,7 +180,9 @@ class _Comparison:
             if all(isinstance(value, list) for value in values):
                 self._lists(nodes[0], values)
             elif all(isinstance(value, ast.AST) for value in values):
+                self._fixed_places += name == "annotation"
                 self._same(values)
+                self._fixed_places -= name == "annotation"
             elif any(isinstance(value, ast.AST) for value in values):
                 raise NoFunctionError(f"{_OTHER}a part is there in one and missing in another")
             else:

@@ -14,7 +14,7 @@ from alita_mcp.mining.inputs import reading_of
 from alita_mcp.mining.naming import docstring, tool_name
 from alita_mcp.mining.parameters import Slot, constants, filled, own_names, slots_of
 from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.script import Script, read_script
+from alita_mcp.mining.script import read_script
 from alita_mcp.mining.script_function import Plan, module_text
 from alita_mcp.mining.value_types import Place, Records, annotation_of, same_json
 from alita_mcp.mining.values import GeneralFunction, NotGeneral, Parameter
@@ -25,11 +25,14 @@ Reads = Literal["result", "printed"]
 _OURS = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}")
 _BROKEN = {
     "SyntaxError", "IndentationError", "TabError", "NameError", "UnboundLocalError", "ImportError",
-    "ModuleNotFoundError",    "SystemExit", "KeyboardInterrupt", "MemoryError", "RecursionError", "EOFError", "GeneratorExit",
+    "ModuleNotFoundError", "SystemExit", "KeyboardInterrupt", "MemoryError", "RecursionError", "EOFError",
+    "GeneratorExit",
 }  # fmt: skip
 """Errors that say that a program or its surroundings are broken, and nothing about its input."""
-_OF_ONE_RUN = re.compile(r"__main__\.| at 0x[0-9a-fA-F]{4,}")
-"""What Python prints of an object that has no text of its own."""
+_OF_ONE_RUN = re.compile(
+    r"__main__\.| at 0x[0-9a-fA-F]{4,}|<(?:function|bound method|class) |\w\(\) (?:missing|takes|got) |' is not defined"
+)
+"""What Python says of objects without a text of their own, of wrong calls and of names: other words in a function."""
 
 
 def generalise(
@@ -53,7 +56,7 @@ def generalise(
             return _generalised(good, name, description)
     except NoFunctionError as none:
         return none.verdict
-    except (RecursionError, ValueError) as unwritable:  # too deep, or not to be written out
+    except (RecursionError, ValueError, SyntaxError) as unwritable:  # too deep, or not to be written out
         return NotGeneral(why=f"its syntax tree cannot be written out again: {unwritable}")
 
 
@@ -67,7 +70,8 @@ def _generalised(runs: Sequence[RecordedRun], name: str, description: str) -> Ge
         check_admissible(script)
     base = scripts[0]
     reads = _reads(runs)
-    records = Records(own_names(base))
+    own = own_names(base)
+    records = Records(own | {f"_{each}" for each in own})
     holes = constants(base, records) if len(scripts) == 1 else anti_unified(scripts)
     reading = reading_of(scripts)
     slots, places = slots_of(scripts, holes, reading, records)
@@ -106,7 +110,9 @@ def _reads(runs: Sequence[RecordedRun]) -> Reads:
         raise NoFunctionError("its result is no JSON: return numbers, texts, lists or dicts of them")
     for run in good:
         if _OF_ONE_RUN.search(run.stdout) or _OF_ONE_RUN.search(json.dumps(run.result, default=repr)):
-            raise NoFunctionError("what it gives names an object by its address or module")
+            raise NoFunctionError(
+                "what it gives names its own objects, functions or variables as Python does"
+            )
     if any(run.result_kind == "json" and run.result is not None for run in good):
         return "result"
     if any(run.stdout for run in good):

@@ -23,7 +23,7 @@ _KINDS = {"str": "A text", "int": "A whole number", "float": "A number", "bool":
 
 def tool_name(wanted: str, script: Script, parameters: Sequence[str]) -> str:
     """The wanted name where a tool can have it, else one of the program's own words."""
-    if allowed(wanted):
+    if allowed(wanted) and wanted not in BUILTINS:
         return wanted
     candidates = [_slug(wanted), *map(_slug, _own_words(script))]
     modules = {name for name, (first, *_) in script.definitions.items() if isinstance(first, ast.Import)}

@@ -86,6 +86,8 @@ class Places:
         match parent:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.keyword(arg=str(name)):
                 return name
+            case ast.For(target=ast.Name(id=name)) | ast.comprehension(target=ast.Name(id=name)):
+                return f"{name}_values"
             case ast.Dict():
                 return self._key(parent, node)
             case ast.arguments():
@@ -96,7 +98,7 @@ class Places:
                 pairs += [(a, d) for a, d in zip(parent.kwonlyargs, parent.kw_defaults, strict=True) if d]
                 return next((argument.arg for argument, default in pairs if default is node), "")
             case ast.Call(func=ast.Name(id=called), args=arguments) if node in arguments:
-                return self._argument(called, arguments.index(node))  # type: ignore[arg-type]
+                return self._argument(called, arguments.index(node))
         return ""
 
     def _key(self, parent: ast.Dict, node: ast.AST) -> str:
@@ -125,6 +127,10 @@ def slots_of(
     for number, hole in enumerate(holes):
         column = json.dumps([hole.values, number if len(scripts) == 1 else 0])
         columns.setdefault(column, Slot(hole.values)).holes.append(hole)
+    if len(columns) > MAX_PARAMETERS:
+        raise NoFunctionError(
+            f"{len(columns)} values vary, and a tool has at most {MAX_PARAMETERS} parameters"
+        )
     slots = [*_given(scripts, list(columns.values()), places), *_lines(reading), *columns.values()]
     taken = {slot.name for slot in slots if slot.name}
     for slot in slots:
@@ -136,18 +142,16 @@ def slots_of(
         raise NoFunctionError(
             "nothing in it varies: no arguments, no input() and no constants", model_could=False
         )
-    if len(slots) > MAX_PARAMETERS:
-        raise NoFunctionError(f"{len(slots)} values vary, and a tool has at most {MAX_PARAMETERS} parameters")
     return sorted(slots, key=lambda slot: slot.optional), places
 
 
 def _given(scripts: Sequence[Script], columns: Sequence[Slot], places: Places) -> list[Slot]:
     base = scripts[0]
     replaced = {
-        statement.targets[0].id
+        places.hint(node)
         for slot in columns
-        for hole in slot.holes
-        if (statement := places.assignment(hole.nodes[0]))
+        for node in (hole.nodes[0] for hole in slot.holes)
+        if places.assignment(node)
     }
     names = [name for name in base.given if name not in replaced]
     for name in names:
@@ -194,7 +198,7 @@ def _serves(name: str, slot: Slot, places: Places, base: Script) -> bool:
     nodes = [hole.nodes[0] for hole in slot.holes]
     own = [node for node in nodes if places.assignment(node) and places.hint(node) == name]
     others = [node for node in nodes if node not in own]
-    once = base.bound_times(name) == 1 and not any(is_container(node) for node in nodes)
+    once = base.times[name] == 1 and not any(is_container(node) for node in nodes)
     return once and not any(places.hidden(node, name) for node in others)
 
 
@@ -218,10 +222,11 @@ def filled(slots: Sequence[Slot], places: Places) -> tuple[dict[int, str], list[
 def constants(script: Script, records: Records) -> list[Hole]:
     """The places of a single program that its author would change: values of names of the top level."""
     found = []
+    loaded = _loaded(script)
     for statement in script.rest:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name != "result":
-                if script.bound_times(name) != 1 or name not in _loaded(script) or value_of(value) is None:
+                if script.times[name] != 1 or name not in loaded or value_of(value) is None:
                     continue
                 hole = Hole([value])
                 try:

@@ -32,6 +32,8 @@ class Script:
     run: RecordedRun
     tree: ast.Module
     scope: Scope
+    times: Counter[str]
+    """How often each name of the top level is bound; those that a function declares global count twice more."""
     definitions: dict[str, list[ast.stmt]]
     """Those bound once and without effects of their own, so that where they stand means nothing."""
 
@@ -57,10 +59,6 @@ class Script:
         lines = self.run.arguments.get("input", [])
         return lines.splitlines() if isinstance(lines, str) else [str(each) for each in lines or ()]  # type: ignore[union-attr]
 
-    def bound_times(self, name: str) -> int:
-        """How often the program binds a name of its top level; functions that declare it global count as twice."""
-        return _times(self.tree)[name]
-
 
 def read_script(run: RecordedRun) -> Script:
     """The program of a run.
@@ -75,8 +73,8 @@ def read_script(run: RecordedRun) -> Script:
     tree.body = _plain_body(tree.body)
     _Plain().visit(tree)
     given = [name for name in run.arguments if name != "input"]
-    script = Script(run, tree, module_scope(tree, given), {})
-    script.definitions = _definitions(tree)
+    times = _times(tree)
+    script = Script(run, tree, module_scope(tree, given), times, _definitions(tree, times))
     _drop_unused(script)
     return script
 
@@ -158,8 +156,7 @@ def _times(tree: ast.Module) -> Counter[str]:
     return times
 
 
-def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    times = _times(tree)
+def _definitions(tree: ast.Module, times: Counter[str]) -> dict[str, list[ast.stmt]]:
     found: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
         if (name := _defined(statement)) and name not in BUILTINS:

@@ -20,7 +20,7 @@ from alita_mcp.mining.scopes import (
     parts_of,
 )
 from alita_mcp.mining.script import BUILTINS, Import, Script, is_text
-from alita_mcp.syntax import expression_of, module_of
+from alita_mcp.syntax import expression_of, module_of, symbols_of
 
 
 @dataclass
@@ -265,7 +265,7 @@ def _set_before_use(name: str, body: list[ast.stmt], script: Script) -> bool:
                 case ast.Assign(targets=[ast.Name(id=target)], value=value):
                     return target == name and name not in global_names([value], script.scope)
             return False
-        if isinstance(statement, Opening) and statement.name == name:  # type: ignore[union-attr]
+        if isinstance(statement, Opening) and statement.name == name:
             return True
     return False
 
@@ -330,6 +330,7 @@ def _check_means_the_same(text: str, function: ast.stmt) -> None:
     """Texts of some trees read otherwise than the trees: quotes within f-strings, for one."""
     if ast.dump(module_of(text).body[-1]) != ast.dump(function):
         raise NoFunctionError("it has an expression that cannot be written out again")
+    symbols_of(text)
 
 
 def _keep_qualified_names(body: Sequence[ast.AST], prefix: str = "") -> None:

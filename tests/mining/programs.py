@@ -109,6 +109,7 @@ print(basket.total, type(basket).__name__)
 """,
         {"owner": "ann", "items": [["x", "y"]]},
         {"owner": "bob", "items": [["p", "q"], ["r", "s"]]},
+        {"owner": "", "items": [["it's", "long"]]},
     ),
     _of(
         "inheritance",
@@ -508,8 +509,8 @@ result = {"n": n, "again": <<n>>}
 point = <<point>>
 allowed = <<allowed>>
 pairs = <<pairs>>
-result = [hash(point) == hash(tuple(point)), len(allowed & {1, 2}), sum(a * b for a, b in pairs), isinstance(pairs[0], tuple)]
-result = [int(x) for x in result]
+same = hash(point) == hash(tuple(point)) and isinstance(pairs[0], tuple)
+result = [int(same), len(allowed & {1, 2}), sum(a * b for a, b in pairs)]
 """,
         {"point": (1, 2), "allowed": {1, 5}, "pairs": [(1, 2), (3, 4)]},
         {"point": (3, 4, 5), "allowed": {2}, "pairs": [(5, 6)]},
@@ -608,9 +609,10 @@ elif n > 1:
         "del and try at the top",
         """
 try:
-    import ujson_that_is_not_there as json
+    import zoneinfo
 except ImportError:
-    import json
+    zoneinfo = None
+import json
 text = <<text>>
 data = json.loads(text)
 del text

@@ -1,20 +1,20 @@
-"""The 400 functions of the development data as scripts: the function, and a call of it as the last expression."""
+"""Functions as scripts: the function, and a call of it as the last expression, with several inputs."""
 
 from __future__ import annotations
 
 import ast
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(os.environ.get("ALITA_CRUXEVAL", "/work/shared/data/verification/cruxeval_dev.jsonl"))
+SOURCE = Path(__file__).parents[1] / "data" / "functions.jsonl"
+"""Every sixth function of the development half of CRUXEval (MIT)."""
 
 
-def scripts() -> Iterator[tuple[str, list[str]]]:
+def scripts(source: Path = SOURCE) -> Iterator[tuple[str, list[str]]]:
     """Each function's name in the data, and scripts that call it with its input and with others like it."""
-    for line in SOURCE.read_text().splitlines():
+    for line in source.read_text().splitlines():
         case = json.loads(line)
         call = ast.parse(f"f({case['input']})", mode="eval").body
         assert isinstance(call, ast.Call)
