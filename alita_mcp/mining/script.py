@@ -56,8 +56,9 @@ class Script:
     @property
     def lines(self) -> list[str]:
         """What `input()` reads."""
-        lines = self.run.arguments.get("input", [])
-        return lines.splitlines() if isinstance(lines, str) else [str(each) for each in lines or ()]  # type: ignore[union-attr]
+        given = self.run.arguments.get("input", "")
+        text = "\n".join(map(str, given)) if isinstance(given, list) else str(given)
+        return text.split("\n") if text else []
 
 
 def read_script(run: RecordedRun) -> Script:

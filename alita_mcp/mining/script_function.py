@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from alita_mcp.mining.literals import is_container, value_of
+from alita_mcp.mining.hoisting import bound_everywhere, hoisted
 from alita_mcp.mining.parameters import own_names
 from alita_mcp.mining.refusal import NoFunctionError
 from alita_mcp.mining.scopes import (
@@ -50,7 +49,7 @@ def module_text(script: Script, plan: Plan) -> str:
     script.tree.body = [statement for statement in script.tree.body if id(statement) not in gone]
     _Filling(plan.texts).visit(script.tree)
     _keep_qualified_names(script.tree.body)
-    top = _hoisted(script, plan)
+    top = hoisted(script, plan.name, plan.parameters)
     above = {id(each) for statements in top.values() for each in statements}
     body = [statement for statement in script.tree.body if id(statement) not in above]
     _rename(script, top)
@@ -95,91 +94,6 @@ class _Filling(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
-def _hoisted(script: Script, plan: Plan) -> dict[str, list[ast.stmt]]:
-    """The definitions that may stand at the top of the module, as they need nothing of the program's variables."""
-    bound = _bound_everywhere(script.tree)
-    held = {
-        node.value.id
-        for node in ast.walk(script.tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    found = dict(_constants(script, bound))
-    named = _mentions_itself(script.tree)
-    for name, statements in script.definitions.items():
-        if isinstance(statements[0], Import):
-            if name != plan.name and name not in plan.parameters:
-                found[name] = statements
-        elif isinstance(statements[0], Function) and not named and _may_move(name, bound, held):
-            found[name] = statements
-    while needy := [
-        name for name, statements in found.items() if _needs(statements, script, plan) - set(found)
-    ]:
-        for name in needy:
-            del found[name]
-    return {
-        name: statements
-        for name, statements in found.items()
-        if not isinstance(statements[0], ast.Assign) or _serves_a_helper(name, found, script)
-    }
-
-
-def _may_move(name: str, bound: Counter[str], held: set[str]) -> bool:
-    """Whether a function can be renamed by its name alone, and keeps nothing from one call to the next."""
-    return bound[name] == 1 and f"_{name}" not in bound and name not in held and not name.startswith("__")
-
-
-def _constants(script: Script, bound: Counter[str]) -> list[tuple[str, list[ast.stmt]]]:
-    found: list[tuple[str, list[ast.stmt]]] = []
-    for statement in script.rest:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name.isupper() and bound[name] == 1:
-                plain = value_of(value) is not None and not is_container(value)
-                if plain and name not in globals_declared(script.tree):
-                    found.append((name, [statement]))
-    return found
-
-
-def _serves_a_helper(name: str, found: Mapping[str, list[ast.stmt]], script: Script) -> bool:
-    return any(
-        name in global_names(statements, script.scope)
-        for statements in found.values()
-        if isinstance(statements[0], Function)
-    )
-
-
-def _needs(statements: Sequence[ast.stmt], script: Script, plan: Plan) -> set[str]:
-    """Names that definitions read and that are no builtins."""
-    if isinstance(statements[0], Import):
-        return set()
-    names = global_names(statements, script.scope) | globals_declared(statements[0])
-    return {
-        name
-        for name in names
-        if name in plan.parameters or name in script.scope.bound or name not in BUILTINS
-    }
-
-
-def _mentions_itself(tree: ast.AST) -> bool:
-    """Whether a program may read the names of functions, or hang values on them."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(attr="__name__") | ast.Name(id="setattr" | "TypeError"):
-                return True
-    return False
-
-
-def _bound_everywhere(tree: ast.Module) -> Counter[str]:
-    """How often each name is bound in any scope."""
-    bound = Counter(name for name, _ in bindings(tree.body))
-    for node in ast.walk(tree):
-        if isinstance(node, Opening):
-            parts = parts_of(node)
-            inner = [each for each in parts.inner if not isinstance(each, ast.arg)]
-            bound.update(name for name, _ in bindings(inner))
-            bound.update(each.arg for each in parts.inner if isinstance(each, ast.arg))
-    return bound
-
-
 def _rename(script: Script, top: Mapping[str, list[ast.stmt]]) -> None:
     """Gives helper functions at the top a leading underscore; nothing else has their names."""
     renamed = {
@@ -196,7 +110,7 @@ def _rename(script: Script, top: Mapping[str, list[ast.stmt]]) -> None:
 
 def _function(script: Script, body: list[ast.stmt], plan: Plan) -> ast.stmt:
     bound = {name for name, _ in bindings(body)}
-    ended = _ended(body, bound | plan.parameters, plan.reads)
+    ended = _ended(body, bound | globals_declared(script.tree), plan.reads)
     before = _prelude(script, ended, bound, plan)
     ended = [_Enclosed().visit(statement) for statement in ended if not isinstance(statement, ast.Pass)]
     if plan.reads == "printed":
@@ -297,7 +211,7 @@ def _imports(imports: Sequence[ast.stmt], script: Script, plan: Plan) -> str:
     wanted = own | {
         kind for kind in ("tuple", "set") if any(f"{kind}(" in text for text in plan.texts.values())
     }
-    if bound := (wanted | own) & (set(_bound_everywhere(script.tree)) | {plan.name} | plan.parameters):
+    if bound := (wanted | own) & (set(bound_everywhere(script.tree)) | {plan.name} | plan.parameters):
         raise NoFunctionError(f"it binds the name {', '.join(sorted(bound))}, which the function needs")
     texts |= {f"import {name}" for name in own}
     if plan.records:

@@ -32,7 +32,8 @@ def recorded(code: str, **arguments: Any) -> RecordedRun:
     namespace: dict[str, Any] = {"__name__": "__main__", **json.loads(json.dumps(arguments))}
     namespace.pop("input", None)
     given = arguments.get("input", [])
-    lines = iter(given.splitlines() if isinstance(given, str) else given)
+    text = given if isinstance(given, str) else "\n".join(given)
+    lines = iter(text.split("\n") if text else [])
 
     def read(prompt: object = "") -> str:
         for line in lines:

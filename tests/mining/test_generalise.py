@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of programs read best a line each
 from __future__ import annotations
 
 import ast
@@ -347,6 +348,7 @@ def test_constants_that_helpers_use_stand_at_the_top_when_they_do_not_vary() -> 
         "n = [1]\nx = lambda: n\nm: list[int]\nx()",
         "n = 3\nmatch {'a': [1, 2], 'b': n}:\n    case {'a': [first, *others], **rest} as whole:\n        pass\n[first, *others, *rest.values(), len(whole)]",
         "n = 3\nglobal q\nq = n\nq",
+        "n = 3\ndef f():\n    global result\n    result = n\nf()",
     ],
 )  # fmt: skip
 def test_one_run_of_each_kind_of_program_gives_a_function_that_does_the_same(code: str) -> None:
