@@ -44,8 +44,6 @@ def _reasons(script: Script) -> Iterator[str]:
         match node:
             case ast.Name(id=name) if resolve(stack, name) is None:
                 yield from _unbound(name)
-            case ast.Call(func=ast.Name(id=name), args=[], keywords=[]) if name in _OF_ITS_NAMESPACE:
-                yield f"it looks at its own names with {name}()"
             case ast.Import() | ast.ImportFrom():
                 yield from _import(node, script)
             case ast.Attribute(value=ast.Name(id="sys"), attr=attribute) if attribute in _SYS:
@@ -54,11 +52,23 @@ def _reasons(script: Script) -> Iterator[str]:
                 attr="__qualname__" | "__module__" | "__doc__" | "__code__" | "__globals__" as what
             ):
                 yield f"it reads {what}, which differs in a function"
-            case ast.Call(func=ast.Attribute(attr=attribute), args=[ast.Constant(value=str(text)), *_]) if (
-                attribute in _TEXT_NAMES and "@" in text
-            ):
-                yield f"a text names variables: {attribute}({text[:40]!r})"
+            case ast.Call():
+                yield from _call(node)
     yield from _scopes(script)
+
+
+def _call(node: ast.Call) -> Iterator[str]:
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=[]) if name in _OF_ITS_NAMESPACE:
+            yield f"it looks at its own names with {name}()"
+        case ast.Call(func=ast.Attribute(attr=attribute), args=[ast.Constant(value=str(text)), *_]) if (
+            attribute in _TEXT_NAMES and "@" in text
+        ):
+            yield f"a text names variables: {attribute}({text[:40]!r})"
+        case ast.Call(func=ast.Attribute(attr="basicConfig" | "StreamHandler" | "addHandler")) if (
+            "stdout" in ast.dump(node)
+        ):
+            yield "it makes logs of the whole process part of what it prints"
 
 
 def _unbound(name: str) -> Iterator[str]:

@@ -142,6 +142,7 @@ class TestSeveralRuns:
         ("one", "other", "why"),
         [
             ("x = 1\ny = 2\nx - y", "x = 1\ny = 3\ny - x", "not the same name"),
+            ("a = 1\nb = 2\na - b", "a = 1\na = 3\na - a", "not the same name"),
             ("def f(a, b):\n    return a - b\nf(a=1, b=2)", "def f(b, a):\n    return b - a\nf(a=1, b=3)", "not the same name"),
             ("x = 1\nx", "x = 1\nprint(2)\nx", "more statements"),
             ("x = 1\nx + 1", "x = 2\nx - 1", "Add and Sub"),
@@ -232,6 +233,10 @@ class TestSeveralRuns:
         ),
         ("n = 3\nfrom __future__ import annotations\nannotations = n\nn", "__future__"),
         ("n = 3\n__file__\nn", "__file__"),
+        (
+            "n = 3\nimport logging, sys\nlogging.basicConfig(stream=sys.stdout)\nn",
+            "logs of the whole process",
+        ),
         ("n = (", "does not parse"),
         ("n = 3\nx = n", "no variable named result"),
         ("copy = 3\nx = []\nfor i in range(copy):\n    x.append(i)\nio = 1\nprint(io)", "binds the name io"),
@@ -318,6 +323,18 @@ def test_helpers_that_need_variables_stay_inside_and_others_become_private_funct
     )
     tree = ast.parse(function.code)
     assert [each.name for each in tree.body if isinstance(each, ast.FunctionDef)] == ["_plain", function.name]
+
+
+def test_what_a_function_keeps_on_itself_is_forgotten_between_calls() -> None:
+    function = made("n = 3\ndef f():\n    f.k = getattr(f, 'k', 0) + 1\n    return f.k\nf()\nf() + n")
+    namespace: dict[str, Any] = {}
+    exec(function.code, namespace)
+    assert [namespace[function.name](3) for _ in range(2)] == [5, 5]
+
+
+def test_a_variable_that_a_function_sets_before_its_assignment_is_no_parameter() -> None:
+    code = "def setup():\n    global n\n    n = 9\nsetup()\nn = {n}\nn + 1"
+    assert signature(made(code.format(n=5), code.format(n=6))) == "n_value: int) -> int"
 
 
 def test_constants_that_helpers_use_stand_at_the_top_when_they_do_not_vary() -> None:
