@@ -218,7 +218,7 @@ def recorded(request: CodeRequest, run: CodeRun, asker: Asker) -> RecordedRun:
         arguments=request.arguments,
         packages=request.packages,
         tools=run.tools,
-        pure=request.grants.is_pure and not run.tools and not request.session,
+        pure=request.grants.is_pure and MODULE not in request.code and not request.session,
         status=run.status,
         result=run.result,
         result_kind=run.result_kind,

@@ -35,7 +35,7 @@ MAX_SEARCHES = 20
 MAX_NAMES = 200
 """So many names of tools may be looked up in one run."""
 MAX_AT_ONCE = 8
-QUESTIONS = 10_000
+QUESTIONS = 5_000
 """Far more than a run within the limits above asks; `Limits.broker_calls` of such a run."""
 WAIT_SECONDS = 0.05
 """How long one question waits for news; other threads of the code ask in between."""

@@ -230,8 +230,8 @@ asked = [
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_ten_thousand_starts_without_a_wait_are_eight_calls(client: Client) -> None:
-    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(10_001)]\n"
+async def test_thousands_of_starts_without_a_wait_are_eight_calls(client: Client) -> None:
+    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(5_001)]\n"
     last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
     code = (
         ASK
