@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -106,6 +107,7 @@ class ToolBroker(CleaningBroker):
         self._tasks = tasks
         self._inner = inner
         self._asked: Counter[str] = Counter()
+        self._first = secrets.randbits(48)  # a session remembers the numbers of its earlier steps
         self._called: list[str] = []
         self._under_way: dict[int, str] = {}
         self._finished: deque[tuple[int, str]] = deque()
@@ -169,7 +171,7 @@ class ToolBroker(CleaningBroker):
             return None
         self._tools.manifest(words.name)
         self._count("calls", MAX_CALLS, "tool calls")
-        ticket = self._asked["calls"]
+        ticket = self._first + self._asked["calls"]
         self._called.append(words.name)
         self._under_way[ticket] = words.name
         self._tasks.start_soon(self._call, ticket, words)
