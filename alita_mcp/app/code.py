@@ -24,7 +24,7 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
 from alita_mcp.interpreter.sessions import Sessions
-from alita_mcp.interpreter.tool_broker import ToolBroker
+from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
 from alita_mcp.library.files import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
@@ -218,7 +218,7 @@ def recorded(request: CodeRequest, run: CodeRun, asker: Asker) -> RecordedRun:
         arguments=request.arguments,
         packages=request.packages,
         tools=run.tools,
-        pure=request.grants.is_pure and not run.tools and not request.session,
+        pure=request.grants.is_pure and MODULE not in request.code and not request.session,
         status=run.status,
         result=run.result,
         result_kind=run.result_kind,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.code_rights import CHAIN
+from alita_mcp.errors import InvalidArguments
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.library.library import Library
@@ -15,9 +18,11 @@ from alita_mcp.library.search_answer import SearchHit
 from alita_mcp.library.signature import signature_of
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.values import Manifest
+from alita_mcp.verification.arguments import validate_arguments
 
 Shown = Callable[[Manifest], Manifest]
-"""A tool in, the same as the client may read of it out."""
+"""A tool in, the same as the client may read of it out: the same object where it may read all."""
+MAX_PLAIN_TEXT = 200
 
 
 class ToolsInCode:
@@ -44,8 +49,23 @@ class ToolsInCode:
         ]
 
     async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
-        """One call, journalled as a call of the client; raises as `Calls.run`."""
-        return (await self._calls.run(name, arguments, chain=CHAIN, client=self._client)).result
+        """One call, journalled as a call of the client; raises as `Calls.run`.
+
+        A tool that may show little of itself shows no more when it refuses or fails.
+        """
+        manifest = self._library.entry(name).manifest
+        seen = self._shown(manifest)
+        try:
+            result = (await self._calls.run(name, arguments, chain=CHAIN, client=self._client)).result
+        except InvalidArguments:
+            if seen is not manifest:
+                plainly = partial(validate_arguments, seen.input_schema, arguments)
+                await off_loop(plainly, large=is_large(arguments))
+                raise InvalidArguments("an argument is none of the choices.") from None
+            raise
+        if result.ok or seen is manifest:
+            return result
+        return result.model_copy(update={"message": " ".join(result.message.split())[:MAX_PLAIN_TEXT]})
 
     @asynccontextmanager
     async def broker(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -35,7 +36,7 @@ MAX_SEARCHES = 20
 MAX_NAMES = 200
 """So many names of tools may be looked up in one run."""
 MAX_AT_ONCE = 8
-QUESTIONS = 10_000
+QUESTIONS = 5_000
 """Far more than a run within the limits above asks; `Limits.broker_calls` of such a run."""
 WAIT_SECONDS = 0.05
 """How long one question waits for news; other threads of the code ask in between."""
@@ -106,6 +107,7 @@ class ToolBroker(CleaningBroker):
         self._tasks = tasks
         self._inner = inner
         self._asked: Counter[str] = Counter()
+        self._first = secrets.randbits(48)  # a session remembers the numbers of its earlier steps
         self._called: list[str] = []
         self._under_way: dict[int, str] = {}
         self._finished: deque[tuple[int, str]] = deque()
@@ -169,7 +171,7 @@ class ToolBroker(CleaningBroker):
             return None
         self._tools.manifest(words.name)
         self._count("calls", MAX_CALLS, "tool calls")
-        ticket = self._asked["calls"]
+        ticket = self._first + self._asked["calls"]
         self._called.append(words.name)
         self._under_way[ticket] = words.name
         self._tasks.start_soon(self._call, ticket, words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -61,11 +62,19 @@ class Meeting(NestedSandbox):
 
 
 @pytest.fixture
-async def client(request: pytest.FixtureRequest, settings: Settings, kind: str) -> AsyncIterator[Client]:
+def review() -> str | None:
+    """What clients see of tools that nobody reviewed: all, unless a test is parametrized otherwise."""
+    return None
+
+
+@pytest.fixture
+async def client(
+    request: pytest.FixtureRequest, settings: Settings, kind: str, review: Any
+) -> AsyncIterator[Client]:
     """A client of a server over such a library."""
     if kind != "wasm":
         request.getfixturevalue({"docker": "docker_engine"}.get(kind, kind))
-    stocked_with = await stock(settings, kind)
+    stocked_with = (await stock(settings, kind)).model_copy(update={"review": review})
     back_ends: dict[str, type[Sandbox]] = {"docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
     sandbox = back_ends.get(kind, WasmSandbox)(stocked_with)  # type: ignore[call-arg]
     async with connected(builder(stocked_with)(sandbox=Meeting(sandbox)), "modern") as opened:

@@ -89,9 +89,10 @@ async def test_a_result_over_the_limit_of_its_tool_says_so(client: Client) -> No
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ("add_numbers()", "TypeError: add_numbers: missing a required argument: 'a'"),
-        ("add_numbers(1, 2, 3)", "TypeError: add_numbers: too many positional arguments"),
-        ("add_numbers(1, c=2)", "TypeError: add_numbers: got an unexpected keyword argument 'c'"),
+        ("add_numbers()", "TypeError: add_numbers: lacks 'a'"),
+        ("add_numbers(1, 2, 3)", "TypeError: add_numbers: takes 2 arguments, but 3 were given"),
+        ("add_numbers(1, c=2)", "TypeError: add_numbers: has no parameter 'c'"),
+        ("add_numbers(1, a=2)", "TypeError: add_numbers: got 'a' twice"),
         ("add_numbers('one')", "ValueError: add_numbers: a: 'one' is not an integer"),
         ("add_numbers(object())", "TypeError: add_numbers: Object of type object is not JSON serializable"),
         ("add_numbers(float('nan'))", "ValueError: add_numbers: Out of range float values are not JSON"),
@@ -107,14 +108,12 @@ async def test_a_wrong_call_shows_how_the_tool_is_called(client: Client, call: s
 
 async def test_functions_tell_what_they_take(client: Client) -> None:
     code = """
-import inspect
 from alita_tools import keyword_last as f
-[f.__name__, f.__doc__, str(inspect.signature(f)), f(b=3)]
+[f.__name__, f.__doc__, f(b=3), f(5, 3)]
 """
-    name, doc, signature, value = await result(client, code)
-    assert (name, value) == ("keyword_last", -2)
+    name, doc, *values = await result(client, code)
+    assert (name, values) == ("keyword_last", [-2, 2])
     assert doc == "keyword_last(a?: int, b: int) -> int\n\nDoes what keyword_last says."
-    assert signature == "(a=Ellipsis, *, b)"
 
 
 async def test_an_unknown_tool_is_an_import_error_with_the_nearest_names(client: Client) -> None:
@@ -231,8 +230,8 @@ asked = [
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_ten_thousand_starts_without_a_wait_are_eight_calls(client: Client) -> None:
-    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(10_001)]\n"
+async def test_thousands_of_starts_without_a_wait_are_eight_calls(client: Client) -> None:
+    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(5_001)]\n"
     last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
     code = (
         ASK
@@ -241,7 +240,8 @@ async def test_ten_thousand_starts_without_a_wait_are_eight_calls(client: Client
         + last.replace("set(map(str, started[8:-1]))", "sorted(set(map(str, started[8:-1])))")
     )
     first, refusals, ending = await result(client, code)
-    assert first == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert len(set(first)) == 8
+    assert all(type(number) is int for number in first)
     assert refusals[0] == "None"
     assert "broker_calls" in ending
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
@@ -258,6 +258,35 @@ async def test_searches_and_names_are_counted_too(client: Client) -> None:
         "RuntimeError: more than 20 searches in one run",
         "RuntimeError: more than 200 names of tools looked up in one run",
     ]
+
+
+@pytest.mark.parametrize("review", ["describe"])
+async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client) -> None:
+    code = "import alita_tools\n[alita_tools.order_inside.__doc__, alita_tools.search('order inside')]"
+    told = str(await result(client, code))
+    assert "order_inside(mode?" in told
+    assert "zebra" not in told
+    for call, words in (
+        ("times='x'", "ValueError: order_inside: times: 'x' is not an integer"),
+        ("'all'", "ValueError: order_inside: an argument is none of the choices."),
+        ("", "ValueError: order_inside: Not so. Here it comes, xxx"),
+    ):
+        said = await refused(client, "run_code", code=f"import alita_tools\nalita_tools.order_inside({call})")
+        assert words in said
+        assert "zebra" not in said
+
+
+async def test_what_a_step_of_a_session_left_waiting_is_no_answer_for_the_next(client: Client) -> None:
+    left = """
+import asyncio
+from alita_tools.aio import add_numbers
+late = asyncio.ensure_future(add_numbers(100))
+await asyncio.sleep(0)
+late.cancel()
+[await add_numbers(n) for n in range(5)]
+"""
+    assert await result(client, left, session="one") == [1, 2, 3, 4, 5]
+    assert await result(client, "[await add_numbers(n) for n in range(5)]", session="one") == [1, 2, 3, 4, 5]
 
 
 async def test_code_that_changes_alita_tools_changes_it_for_itself_alone(client: Client) -> None:

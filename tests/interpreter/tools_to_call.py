@@ -15,6 +15,13 @@ from tests.library.factory import accepted
 
 CODE = {
     "add_numbers": "def add_numbers(a: int, b: int = 1) -> int:\n    return a + b\n",
+    "order_inside": '''from typing import Literal
+
+
+def order_inside(mode: Literal["plain", "all of the zebra"] = "plain", times: int = 1) -> int:
+    """Order inside. The zebra."""
+    raise ValueError("Not so." + " " * times + "Here it comes, ".ljust(300, "x") + " zebra")
+''',
     "meet": "def meet(number: int) -> int:\n    return number\n",
     "repeat_text": "def repeat_text(text: str, times: int) -> list[str]:\n    return [text] * times\n",
     "never_ends": "def never_ends() -> int:\n    while True:\n        pass\n",

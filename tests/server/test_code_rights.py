@@ -55,6 +55,17 @@ async def test_code_waits_for_a_person_and_runs_then_with_any_arguments(
         assert (await succeeded(later, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
 
 
+async def test_tools_of_the_library_stand_beside_the_rights_of_the_code(
+    build: Build, home: Path, workspace: Path
+) -> None:
+    code = "import alita_tool\nfrom alita_tools import convert_units\n"
+    code += "convert_units(len(alita_tool.read_text('a.txt')), 'km', 'm')"
+    async with connected(build(settings={"workspace": workspace}), "modern") as client:
+        told = await succeeded(client, "run_code", code=code, needs=NEEDS)
+        approve(home, number_in(told))
+        assert (await succeeded(client, "run_code", code=code, needs=NEEDS))["result"] == 12_000
+
+
 @pytest.mark.parametrize(
     "change",
     [

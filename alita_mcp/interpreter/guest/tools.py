@@ -7,7 +7,6 @@ answers one question at a time. Whoever waits, fetches for all.
 from __future__ import annotations
 
 import builtins
-import inspect
 import json
 import sys
 import threading
@@ -76,17 +75,16 @@ class Library:
         call.__name__ = call.__qualname__ = name
         call.__module__ = "alita_tools"
         call.__doc__ = f"{told['stub']}\n\n{told['summary']}"
-        call.__signature__ = _signature(told["parameters"])  # type: ignore[attr-defined]
         return call
 
     def _steps_of(self, name: str) -> Callable[..., Generator[None, None, Any]]:
         """A call in steps; between them others may go on."""
         told = self._describe(name)
-        signature, stub = _signature(told["parameters"]), told["stub"]
+        parameters, stub = told["parameters"], told["stub"]
 
         def steps(*args: Any, **named: Any) -> Generator[None, None, Any]:
             try:
-                given = signature.bind(*args, **named).arguments
+                given = _bound(parameters, args, named)
                 while self._full or (ticket := self._started(name, given)) is None:
                     self._fetch(None)
                     yield
@@ -143,16 +141,26 @@ def install() -> None:
     sys.modules.update({"alita_tools": plain, "alita_tools.aio": to_await})
 
 
-def _signature(parameters: list[tuple[str, bool]]) -> inspect.Signature:
-    """Of names and whether each is required; what follows a required one out of order goes by its name alone."""
-    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    optional, told = False, []
-    for name, required in parameters:
-        if required and optional:
-            kind = inspect.Parameter.KEYWORD_ONLY
-        optional = optional or not required
-        told.append(inspect.Parameter(name, kind, default=inspect.Parameter.empty if required else ...))
-    return inspect.Signature(told)
+def _bound(
+    parameters: list[tuple[str, bool]], args: tuple[Any, ...], named: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments by name; `parameters` are names in order and whether each is required.
+
+    Raises:
+        TypeError: they are no arguments of such a function.
+    """
+    names = [name for name, _required in parameters]
+    if len(args) > len(names):
+        raise TypeError(f"takes {len(names)} arguments, but {len(args)} were given")
+    given = dict(zip(names, args, strict=False))
+    for name in named:
+        if name in given or name not in names:
+            raise TypeError(f"got {name!r} twice" if name in given else f"has no parameter {name!r}")
+    given |= named
+    missing = [name for name, required in parameters if required and name not in given]
+    if missing:
+        raise TypeError(f"lacks {', '.join(map(repr, missing))}")
+    return given
 
 
 def _value(outcome: dict[str, Any]) -> Any:
