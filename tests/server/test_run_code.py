@@ -126,3 +126,37 @@ def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
     assert "alita_mcp" not in program()
     assert "import anyio" not in program()
     assert not Path("script.py").exists()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_session_keeps_variables_and_says_which_step_it_was(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        await succeeded(client, "run_code", code="n = 20", session="sums")
+        done = await called(client, "run_code", code="n + more", session="sums", arguments={"more": 1})
+
+        told = done.structured_content
+        assert (told["result"], told["session"], told["step"]) == (21, "sums", 2)
+        assert f"run {told['run']}, step 2 of session sums)" in text_of(done)
+        assert "NameError" in await refused(client, "run_code", code="n")
+        assert "NameError" in await refused(client, "run_code", code="n", session="other")
+
+
+async def test_a_session_that_ended_says_so_before_a_fresh_one_begins(build: Build) -> None:
+    async with connected(build(), "modern") as client:
+        await succeeded(client, "run_code", code="n = 20", session="sums")
+        last = await refused(client, "run_code", code="import os\nos._exit(0)", session="sums")
+        assert "The session 'sums' ended with this step, and its variables are gone." in last
+        assert (await succeeded(client, "run_code", code="2", session="sums"))["step"] == 1
+        for name in "ab":
+            await succeeded(client, "run_code", code="1", session=name)
+        told = await refused(client, "run_code", code="n", session="sums")
+        assert "The session 'sums' has ended: it made room for another session. This step did not run" in told
+        assert "no name for a session" in await refused(client, "run_code", code="1", session="../x")
+
+
+async def test_two_clients_have_two_sessions_of_one_name(build: Build) -> None:
+    server = build()
+    async with connected(server, "legacy") as one, connected(server, "legacy") as two:
+        await succeeded(one, "run_code", code="secret = 'hunter2'", session="same")
+        assert "NameError" in await refused(two, "run_code", code="secret", session="same")
+        assert (await succeeded(one, "run_code", code="secret", session="same"))["result"] == "hunter2"
