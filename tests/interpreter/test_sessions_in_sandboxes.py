@@ -14,8 +14,9 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.session import Patience, Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.sandbox.choose import load_sandbox
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.seam import Gate, Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.values import Grants
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 180
@@ -49,7 +50,7 @@ class Steps:
 
     async def __call__(self, code: str, name: str = "one", **arguments: Any) -> CodeRun:
         request = CodeRequest(code=code, arguments=arguments, session=name)
-        return await self.sessions.step(request, "me", self._opened)
+        return await self.sessions.step(request, "me", self.opened)
 
     async def result(self, code: str, name: str = "one", **arguments: Any) -> Any:
         run = await self(code, name, **arguments)
@@ -73,7 +74,7 @@ class Steps:
         job = Job(code="def f(a):\n    return a + 1\n", function="f", arguments={"a": 41})
         assert (await self.sandbox.run(job)).value == 42
 
-    async def _opened(self) -> Place:
+    async def opened(self) -> Place:
         return Place(self.sandbox)
 
 
@@ -252,6 +253,32 @@ async def test_tools_have_a_worker_while_every_session_works(sandbox: Sandbox) -
             job = Job(code="def f():\n    return 1\n", function="f", arguments={})
             assert (await sandbox.run(job)).value == 1
         assert await step.result("1", "three") == 1
+
+
+class OneSecret:
+    """A broker of one step."""
+
+    gate: Gate | None = None
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    async def answer(self, door: str, words: dict[str, Any]) -> str:
+        assert (door, words) == ("secret", {"name": "KEY"})
+        return self.value
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        return result
+
+
+async def test_each_step_has_the_rights_of_the_session_through_its_own_broker(sandbox: Sandbox) -> None:
+    async with steps_in(sandbox) as step:
+        code, told = "import alita_tool\nalita_tool.secret('KEY')", []
+        for value in ("first", "second"):
+            request = CodeRequest(code=code, session="one", grants=Grants(secrets=("KEY",)))
+            told.append((await step.sessions.step(request, "me", step.opened, OneSecret(value))).result)
+        assert told == ["first", "second"]
+        assert (await step(code, "two")).error_type == "PermissionError"
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.exhaustive)])
