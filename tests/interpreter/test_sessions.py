@@ -489,6 +489,26 @@ async def test_other_doors_are_answered_by_the_broker_of_the_step_that_runs() ->
         assert "needs the grant 'model'" in (await one.step()).result
 
 
+async def test_between_steps_no_door_is_open() -> None:
+    later = anyio.Event()
+
+    async def asks_late(ask: Ask) -> RunResult:
+        await ask(NEXT, READY)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, NEXT, outcome("first"))
+            await later.wait()
+            with pytest.raises(PermissionError) as refused:
+                await ask("complete", {"prompt": "?"})
+            tasks.cancel_scope.cancel()
+        return RunResult(status="crashed", message=str(refused.value))
+
+    async with client(asks_late) as one:
+        await one.step(broker=Doors("first"))
+        later.set()
+        await one.inside.ended()
+        assert "needs the grant 'model'" in await one.refused(UsageError)
+
+
 async def test_secrets_of_a_step_are_in_nothing_that_it_or_its_end_says() -> None:
     told = RunResult(status="error", error_type="ValueError", message="hunter2")
     async with client(ending(told)) as one:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
+from alita_mcp.settings import Settings
 from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.test_http import listening
 
 pytestmark = pytest.mark.slow
 
@@ -160,3 +163,15 @@ async def test_two_clients_have_two_sessions_of_one_name(build: Build) -> None:
         await succeeded(one, "run_code", code="secret = 'hunter2'", session="same")
         assert "NameError" in await refused(two, "run_code", code="secret", session="same")
         assert (await succeeded(one, "run_code", code="secret", session="same"))["result"] == "hunter2"
+
+
+async def test_over_http_a_session_needs_a_client_that_is_told_from_others(
+    build: Build, settings: Settings
+) -> None:
+    async with listening(settings, server=build()) as url:
+        async with Client(url) as nobody:
+            told = await refused(nobody, "run_code", code="1", session="sums")
+            assert "Nothing tells this client from others" in told
+        async with Client(url, mode="legacy") as one:
+            await succeeded(one, "run_code", code="n = 20", session="sums")
+            assert (await succeeded(one, "run_code", code="n", session="sums"))["result"] == 20
