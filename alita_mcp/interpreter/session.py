@@ -82,6 +82,8 @@ class Session:
         self._status = ""
         self._failure: SandboxError | None = None
         self._doors: StepBroker | None = None
+        self._broker: CleaningBroker | None = None
+        """Of the last step; all of them have the same rights."""
         self._kind = ""
 
     @property
@@ -153,7 +155,7 @@ class Session:
         try:
             doors = self._doors or await self._open(await opened())
             self._steps += 1
-            self._runs = True
+            self._runs, self._broker = True, broker
             began, outcome = time.monotonic(), None
             with anyio.move_on_after(self._patience.step_seconds) as limit:
                 outcome = None if self._over else await doors.outcome_of(order, broker)
@@ -164,7 +166,7 @@ class Session:
                 run = self._died()
             else:
                 self._runs = False
-                run = await self._told(outcome, broker)
+                run = await self._told(outcome)
             return run.model_copy(update={"seconds": seconds, "step": self._steps})
         except BaseException as problem:
             self._runs = False
@@ -178,15 +180,16 @@ class Session:
         self._kind = place.sandbox.kind
         has_hosts = bool(self._grants.network)
         self._doors = StepBroker(self._patience.idle_seconds, self.end, has_hosts=has_hosts)
+        grants = (
+            Grants(tools=(DOOR,)) if self._grants.is_pure else self._grants
+        )  # without any nothing is asked
         job = Job(
             code=f"{program()}# {secrets.token_hex(8)}\n",  # no two share a worker, or a bound on one tool's calls
             function=SESSION,
             arguments={},
             environment=place.environment,
             limits=SessionLimits(),
-            grants=Grants(tools=(DOOR,))
-            if self._grants.is_pure
-            else self._grants,  # without any nothing is asked
+            grants=grants,
             fresh=True,
         )
         self._tasks.start_soon(self._live, place.sandbox, job, self._doors)
@@ -197,7 +200,7 @@ class Session:
         """The long call."""
         try:
             with self._scope:
-                result = await sandbox.run(job, broker)
+                result = self._cleaned(await sandbox.run(job, broker))
                 why = ": ".join(filter(None, (result.error_type, result.message))) or "its program ended"
                 self.end(why, "crashed" if result.ok else result.status)
         except SandboxError as problem:
@@ -210,7 +213,7 @@ class Session:
         finally:
             self.end("the server ended")
 
-    async def _told(self, outcome: str, broker: CleaningBroker | None) -> CodeRun:
+    async def _told(self, outcome: str) -> CodeRun:
         """What the program inside told of a step, as far as it can be believed."""
         data = outcome.encode()
         try:
@@ -221,9 +224,16 @@ class Session:
             case {"value": dict(value), "stdout": str(out), "stderr": str(err)}:
                 kept = LIMITS.output_bytes
                 told = RunResult(status="ok", value=value, stdout=out[:kept], stderr=err[:kept])
-                return code_run(told if broker is None else broker.cleaned(told), self._kind)
+                read = partial(self._cleaned_run, told)
+                return await off_loop(read, large=len(data) > LARGE_BYTES)
         self.end(BROKEN, is_said=True)
         return self._died()
+
+    def _cleaned_run(self, result: RunResult) -> CodeRun:
+        return code_run(self._cleaned(result), self._kind)
+
+    def _cleaned(self, result: RunResult) -> RunResult:
+        return self._broker.cleaned(result) if self._broker is not None else result
 
     def _died(self) -> CodeRun:
         """A step that was the last one."""

@@ -31,7 +31,8 @@ from alita_mcp.interpreter.sessions import (
     open_sessions,
 )
 from alita_mcp.interpreter.step_broker import DOOR, MAX_QUESTIONS, StepBroker
-from alita_mcp.sandbox.seam import Broker, Gate, GateClosed, RunResult
+from alita_mcp.interpreter.tool_broker import CleaningBroker
+from alita_mcp.sandbox.seam import Gate, GateClosed, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.interpreter.scripted_inside import (
@@ -70,7 +71,7 @@ class Client:
         code: str = "1",
         name: str = "one",
         owner: str = "me",
-        broker: Broker | None = None,
+        broker: CleaningBroker | None = None,
         **request: Any,
     ) -> CodeRun:
         asked = CodeRequest(code=code, session=name, **request)
@@ -469,7 +470,7 @@ class Doors:
         return [self.name, door, words]
 
     def cleaned(self, result: RunResult) -> RunResult:
-        return result
+        return RunResult.model_validate_json(result.model_dump_json().replace("hunter2", "[secret]"))
 
 
 async def test_other_doors_are_answered_by_the_broker_of_the_step_that_runs() -> None:
@@ -486,6 +487,34 @@ async def test_other_doors_are_answered_by_the_broker_of_the_step_that_runs() ->
         assert (await one.step(broker=Doors("first"))).result == ["first", "complete", {"prompt": "?"}]
         assert (await one.step(broker=Doors("second"))).result[0] == "second"
         assert "needs the grant 'model'" in (await one.step()).result
+
+
+async def test_between_steps_no_door_is_open() -> None:
+    later = anyio.Event()
+
+    async def asks_late(ask: Ask) -> RunResult:
+        await ask(NEXT, READY)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, NEXT, outcome("first"))
+            await later.wait()
+            with pytest.raises(PermissionError) as refused:
+                await ask("complete", {"prompt": "?"})
+            tasks.cancel_scope.cancel()
+        return RunResult(status="crashed", message=str(refused.value))
+
+    async with client(asks_late) as one:
+        await one.step(broker=Doors("first"))
+        later.set()
+        await one.inside.ended()
+        assert "needs the grant 'model'" in await one.refused(UsageError)
+
+
+async def test_secrets_of_a_step_are_in_nothing_that_it_or_its_end_says() -> None:
+    told = RunResult(status="error", error_type="ValueError", message="hunter2")
+    async with client(ending(told)) as one:
+        assert (await one.step("hunter2", broker=Doors("one"))).result == "[secret]"
+        died = await one.step("x", broker=Doors("one"))
+        assert "ValueError: [secret]. The session" in died.error
 
 
 async def test_a_step_that_asks_too_often_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mcp import Client
 
+from alita_mcp.settings import Settings
 from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.test_http import listening
 
 pytestmark = pytest.mark.slow
 
@@ -126,3 +129,49 @@ def test_the_program_inside_needs_nothing_but_the_standard_library() -> None:
     assert "alita_mcp" not in program()
     assert "import anyio" not in program()
     assert not Path("script.py").exists()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_session_keeps_variables_and_says_which_step_it_was(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        await succeeded(client, "run_code", code="n = 20", session="sums")
+        done = await called(client, "run_code", code="n + more", session="sums", arguments={"more": 1})
+
+        told = done.structured_content
+        assert (told["result"], told["session"], told["step"]) == (21, "sums", 2)
+        assert f"run {told['run']}, step 2 of session sums)" in text_of(done)
+        assert "NameError" in await refused(client, "run_code", code="n")
+        assert "NameError" in await refused(client, "run_code", code="n", session="other")
+
+
+async def test_a_session_that_ended_says_so_before_a_fresh_one_begins(build: Build) -> None:
+    async with connected(build(), "modern") as client:
+        await succeeded(client, "run_code", code="n = 20", session="sums")
+        last = await refused(client, "run_code", code="import os\nos._exit(0)", session="sums")
+        assert "The session 'sums' ended with this step, and its variables are gone." in last
+        assert (await succeeded(client, "run_code", code="2", session="sums"))["step"] == 1
+        for name in "ab":
+            await succeeded(client, "run_code", code="1", session=name)
+        told = await refused(client, "run_code", code="n", session="sums")
+        assert "The session 'sums' has ended: it made room for another session. This step did not run" in told
+        assert "no name for a session" in await refused(client, "run_code", code="1", session="../x")
+
+
+async def test_two_clients_have_two_sessions_of_one_name(build: Build) -> None:
+    server = build()
+    async with connected(server, "legacy") as one, connected(server, "legacy") as two:
+        await succeeded(one, "run_code", code="secret = 'hunter2'", session="same")
+        assert "NameError" in await refused(two, "run_code", code="secret", session="same")
+        assert (await succeeded(one, "run_code", code="secret", session="same"))["result"] == "hunter2"
+
+
+async def test_over_http_a_session_needs_a_client_that_is_told_from_others(
+    build: Build, settings: Settings
+) -> None:
+    async with listening(settings, server=build()) as url:
+        async with Client(url) as nobody:
+            told = await refused(nobody, "run_code", code="1", session="sums")
+            assert "Nothing tells this client from others" in told
+        async with Client(url, mode="legacy") as one:
+            await succeeded(one, "run_code", code="n = 20", session="sums")
+            assert (await succeeded(one, "run_code", code="n", session="sums"))["result"] == 20
