@@ -14,9 +14,7 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.code import CodeRunner
-from alita_mcp.app.code_cache import MAX_BYTES, CodeCache
-from alita_mcp.app.code_compare import open_second_sandbox
-from alita_mcp.app.code_rights import CodeRights
+from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
@@ -311,9 +309,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        second = await stack.enter_async_context(open_second_sandbox(settings))
-        kept = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
-        code = CodeRunner(library, chosen, CodeRights(settings, library, granting), second, kept)
+        opening = open_code_runner(settings, library, calls, granting)
+        code = await stack.enter_async_context(opening)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,8 +11,9 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.outputs import outputs_of
 from alita_mcp.interpreter.program import FUNCTION, program
+from alita_mcp.interpreter.tool_broker import CleaningBroker, ToolBroker, asking
 from alita_mcp.library.recorded_run import ResultKind
-from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)
@@ -28,13 +29,6 @@ class Told(Value):
     figures: tuple[dict[str, str], ...] = ()
     files: tuple[dict[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-
-
-class CleaningBroker(Broker, Protocol):
-    """A broker that takes out of a result what must not leave."""
-
-    def cleaned(self, result: RunResult) -> RunResult:
-        """The result without the secrets that the call was given."""
 
 
 async def run_once(
@@ -59,6 +53,8 @@ async def run_once(
         limits=LIMITS,
         grants=request.grants,
     ).model_copy(update=elsewhere)
+    if isinstance(broker, ToolBroker):
+        job = asking(job)
     result = await sandbox.run(job, broker)
 
     def cleaned_run() -> CodeRun:

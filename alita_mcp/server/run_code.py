@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -17,6 +18,7 @@ from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.run_files import links, told_files
 from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.unreviewed import shown
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.outcomes import Rejected, Working
 from alita_mcp.synthesis.request import read_request
@@ -59,7 +61,7 @@ def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWai
     person = None if request.grants.is_pure else person_desk(call)
 
     async def work(enter: OnStage) -> CodeAnswer | CodeWaits:
-        return await call.app.code.run(request, asker, enter, person)
+        return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 
@@ -79,6 +81,7 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
         arguments=asked.get("arguments", {}),
         packages=rights.packages,
         grants=grants_of(rights),
+        session=asked.get("session", ""),
         compare=asked.get("compare", False),
     ).checked()
 
@@ -128,6 +131,7 @@ def structured_of(done: CodeAnswer) -> dict[str, Any]:
     told |= {"files": told_files(done.id, run.files)} if run.files else {}
     told |= {"compare": _compared(done.compared)} if done.compared else {}
     told |= {"notes": list(run.notes)} if run.notes else {}
+    told |= {"session": done.session, "step": run.step} if run.step else {}
     return told | {"seconds": round(run.seconds, 4)}
 
 
@@ -150,8 +154,9 @@ def text_of(told: dict[str, Any]) -> str:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
     lines += _lines_beside(told)
     lines += told.get("notes", ())
+    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
     kept = "the kept result of the same code, nothing ran; " if "cached" in told else ""
-    lines.append(f"({kept}{told['seconds']:g} s, run {told['run']})")
+    lines.append(f"({kept}{told['seconds']:g} s, run {told['run']}{step})")
     return "\n".join(lines)
 
 

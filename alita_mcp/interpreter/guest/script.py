@@ -40,6 +40,11 @@ def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+def serve_session() -> None:
+    """The steps of a session in one module, until the host ends it."""
+    part("steps").serve(main_module(), step, lambda problem, code: part("errors").told(problem, code, FILE))
+
+
 def part(name: str) -> types.ModuleType:
     """Another module of this folder, made once."""
     module = sys.modules.get(f"alita_{name}")
@@ -80,6 +85,8 @@ def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict
     names.update({name: value for name, value in arguments.items() if name != "input"})
     sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
     before = names.get("result")
+    if "alita_tools" in code and "alita_tools" not in sys.modules:
+        part("tools").install()
     try:
         value = _evaluated(code, names)
     except MemoryError:
@@ -90,8 +97,8 @@ def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict
         value = None
     except BaseException as problem:
         return _with_outputs({"error": part("errors").told(problem, code, FILE)}, None)
-    if value is None and names.get("result") is not before:
-        value = names["result"]
+    if value is None and (names.get("result") is not before or _sets_result(code)):
+        value = names.get("result")
     return _with_outputs(outcome_of(value), value)
 
 
@@ -146,6 +153,16 @@ async def _awaited(body: types.CodeType, value: types.CodeType | None, names: di
         await begun
     result: Any = eval(value, names) if value is not None else None
     return await result if value is not None and _ASYNC(value) & _COROUTINE else result
+
+
+def _sets_result(code: str) -> bool:
+    """Whether it gives `result` a value at its top level, perhaps the one that an earlier step gave it."""
+    if "result" not in code:
+        return False
+    import symtable
+
+    table = symtable.symtable(code, FILE, "exec")
+    return "result" in table.get_identifiers() and table.lookup("result").is_assigned()
 
 
 def outcome_of(value: Any) -> dict[str, Any]:
