@@ -203,3 +203,12 @@ async def test_binary_output_is_harmless_text(build: Build) -> None:
         assert not done.is_error
         assert "\ufffd" in done.structured_content["stdout"]
         assert "\x00" not in text_of(done)
+
+
+async def test_a_disk_that_takes_no_files_costs_no_result(build: Build, home: Path) -> None:
+    async with connected(build(), "modern") as client:
+        (home / "runs").write_text("in the way")
+        told = await succeeded(client, "run_code", code="open('f', 'w').write('1')")
+        assert told["result"] == 1
+        assert "files" not in told
+        assert told["notes"][0].startswith("Its files are lost: ")
