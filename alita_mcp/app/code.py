@@ -18,7 +18,7 @@ from alita_mcp.app.code_places import CodePlaces
 from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.code_tools import Shown, ToolsInCode
 from alita_mcp.app.learning import Asker
-from alita_mcp.errors import SandboxBusy, SandboxError
+from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
@@ -187,7 +187,11 @@ class CodeRunner:
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:
             files = {file.name: file.data for file in run.files}
-            await anyio.to_thread.run_sync(library.runs.keep_files, record.id, files)
+            try:
+                await anyio.to_thread.run_sync(library.runs.keep_files, record.id, files)
+            except LibraryError as full:  # the result does not depend on the disk
+                notes = (*run.notes, f"Its files are lost: {full.message}")
+                run = run.model_copy(update={"files": (), "notes": notes})
         return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached)
 
 

@@ -19,7 +19,7 @@ MAX_FILE_BYTES = 16 << 20
 """Of all files of a run together."""
 MAX_NAME = 300
 MAX_NOTES = 20
-MAX_NOTE = 2_000
+MAX_NOTE = 500
 PNG, SVG = "image/png", "image/svg+xml"
 _ENDINGS = {PNG: "png", SVG: "svg"}
 _SVG = re.compile(rb"\s*<(svg|\?xml|!DOCTYPE svg)")

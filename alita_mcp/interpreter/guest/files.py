@@ -13,6 +13,8 @@ from typing import Any
 SCRATCH = "/tmp"  # noqa: S108 - the sandbox's own
 MAX_FILES = 20
 MAX_BYTES = 16 << 20
+PIECE = 3 << 18
+"""Bytes; a multiple of three, so that the pieces in base64 make up the whole."""
 MAX_NAME = 300
 MAX_ENTRIES = 10_000
 _told_before: dict[str, tuple[int, int]] = {}
@@ -24,22 +26,35 @@ def told(folder: str = SCRATCH) -> dict[str, Any]:
     left_out: list[str] = []
     room = MAX_BYTES
     for name, facts in sorted(_changed(folder)):
-        if len(files) >= MAX_FILES or facts[0] > room or len(name) > MAX_NAME or not name.isprintable():
+        fits = len(files) < MAX_FILES and facts[0] <= room and len(name) <= MAX_NAME and name.isprintable()
+        data = _content(os.path.join(folder, name), room) if fits else None
+        if data is None:
             left_out.append(f"{name[:80]!a} ({facts[0]:,} bytes)")
             continue
-        with open(os.path.join(folder, name), "rb") as file:
-            data = file.read(room)
-        room -= len(data)
-        files.append({"name": name, "data": base64.b64encode(data).decode()})
+        room -= facts[0]
+        files.append({"name": name, "data": data})
         _told_before[name] = facts
     notes = [_note(left_out)] if left_out else []
     return {"files": files, "notes": notes}
 
 
+def _content(path: str, most: int) -> str | None:
+    """A file in base64, encoded piece by piece: a script may have left little memory; None where it cannot be read."""
+    pieces: list[str] = []
+    try:
+        with open(path, "rb") as file:
+            while most > 0 and (piece := file.read(min(most, PIECE))):
+                most -= len(piece)
+                pieces.append(base64.b64encode(piece).decode())
+    except OSError:
+        return None
+    return "".join(pieces)
+
+
 def _note(left_out: list[str]) -> str:
     named = ", ".join(left_out[:10]) + (", …" if len(left_out) > 10 else "")
     return (
-        f"Files left out ({len(left_out)}): {named}. A run gives back at most {MAX_FILES} files, {MAX_BYTES >> 20} MB "
+        f"Files left out ({len(left_out)}): {named}. A run gives back at most {MAX_FILES} files that can be read, {MAX_BYTES >> 20} MB "
         "in all, with printable names."
     )
 
@@ -53,16 +68,22 @@ def _regular_files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
     waiting, seen = [""], 0
     while waiting:
         below = waiting.pop()
-        with os.scandir(os.path.join(folder, below)) as entries:
-            for entry in entries:
-                seen += 1
-                if seen > MAX_ENTRIES:
-                    return
-                if entry.name.startswith(".") or entry.name == "__pycache__":
-                    continue
-                path = os.path.join(below, entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(path)
-                elif entry.is_file(follow_symlinks=False):
-                    facts = entry.stat(follow_symlinks=False)
-                    yield path, (facts.st_size, facts.st_mtime_ns)
+        for entry in _entries(os.path.join(folder, below)):
+            seen += 1
+            if seen > MAX_ENTRIES:
+                return
+            path = os.path.join(below, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                facts = entry.stat(follow_symlinks=False)
+                yield path, (facts.st_size, facts.st_mtime_ns)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    """What a folder holds, none of it hidden; nothing where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return [each for each in entries if not each.name.startswith(".") and each.name != "__pycache__"]
+    except OSError:
+        return []

@@ -33,7 +33,11 @@ warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """One script in a module of its own."""
-    return step(main_module(), code, arguments)
+    module = main_module()
+    told = step(module, code, arguments)
+    if sum(len(file["data"]) for file in told.get("files", ())) > MAX_JSON:
+        vars(module).clear()  # to send large files takes several times their memory
+    return told
 
 
 def serve_session() -> None:
@@ -171,12 +175,15 @@ def outcome_of(value: Any) -> dict[str, Any]:
             return {"kind": "json", "value": plain}
     except (TypeError, ValueError, RecursionError):
         pass
+    left_out = 0
+    if isinstance(value, bytes | bytearray):  # its repr is four times as long
+        left_out, value = max(0, len(value) - MAX_REPR), value[:MAX_REPR]
     try:
         text = repr(value)
     except Exception as problem:
         text = f"<{type(value).__name__}, whose repr raises {type(problem).__name__}>"
-    if len(text) > MAX_REPR:
-        text = f"{text[:MAX_REPR]}… ({len(text) - MAX_REPR} more characters)"
+    if len(text) > MAX_REPR or left_out:
+        text = f"{text[:MAX_REPR]}… ({len(text) - MAX_REPR + left_out} more characters)"
     return {"kind": "repr", "value": text.encode("utf-8", "replace").decode()}
 
 

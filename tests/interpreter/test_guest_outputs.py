@@ -1,0 +1,238 @@
+"""What the program inside a sandbox collects of figures and files, run here on stand-ins of the libraries."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.interpreter.guest import figures, files
+from tests.interpreter.pictures import png
+
+
+class Box:
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+
+
+class Plot:
+    """A figure as matplotlib's: what it draws takes as many bytes as it has dots."""
+
+    dpi = 100.0
+
+    def __init__(self, around: Box | None = None, bytes_a_dot: float = 0.001) -> None:
+        self.around = around or Box(4, 3)
+        self.bytes_a_dot = bytes_a_dot
+        self.drawn: list[tuple[float, str | None]] = []
+
+    def get_size_inches(self) -> tuple[float, float]:
+        return 4.0, 3.0
+
+    def get_tightbbox(self) -> Box:
+        return self.around
+
+    def savefig(self, file: Any, format: str, dpi: float, bbox_inches: str | None) -> None:  # noqa: A002
+        self.drawn.append((dpi, bbox_inches))
+        file.write(figures.PNG + bytes(int(4 * 3 * dpi * dpi * self.bytes_a_dot)))
+
+
+class Image:
+    """An image as Pillow's."""
+
+    def __init__(self, size: tuple[int, int], mode: str = "RGB") -> None:
+        self.size, self.mode = size, mode
+
+    def copy(self) -> Image:
+        return Image(self.size, self.mode)
+
+    def convert(self, mode: str) -> Image:
+        return Image(self.size, mode)
+
+    def thumbnail(self, size: tuple[int, int]) -> None:
+        self.size = size
+
+    def save(self, file: Any, kind: str) -> None:
+        assert (kind, self.mode) == ("PNG", "RGB")
+        file.write(figures.PNG + bytes(self.size[0] * self.size[1]))
+
+
+class Told:
+    """Something with a picture of its own."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def _repr_png_(self) -> Any:
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer
+
+
+@pytest.fixture
+def pyplot(monkeypatch: pytest.MonkeyPatch) -> dict[int, Plot]:
+    """Open figures by number."""
+    opened: dict[int, Plot] = {}
+    module: Any = types.ModuleType("matplotlib.pyplot")
+    module.get_fignums = lambda: list(opened)
+    module.figure = opened.get
+    module.close = opened.pop
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", module)
+    return opened
+
+
+def sizes(told: dict[str, Any]) -> list[int]:
+    return [len(base64.b64decode(each["data"])) for each in told["figures"]]
+
+
+def test_open_figures_are_shown_once_and_closed(pyplot: dict[int, Plot]) -> None:
+    pyplot |= {1: Plot(), 2: Plot()}
+    told = figures.told(pyplot[2])
+    assert len(told["figures"]) == 2
+    assert pyplot == {}
+    assert figures.told(None) == {"figures": [], "notes": []}
+
+
+def test_a_figure_that_is_far_too_wide_is_drawn_without_what_stands_far_away() -> None:
+    far, near = Plot(Box(1_000, 3)), Plot(Box(5, 3))
+    figures.told(far)
+    figures.told(near)
+    assert far.drawn == [(100.0, None)]
+    assert near.drawn == [(100.0, "tight")]
+
+
+def test_what_is_too_large_is_drawn_smaller() -> None:
+    plot = Plot(bytes_a_dot=10)
+    assert sizes(figures.told(plot))[0] <= figures.SCALED_TO_BYTES
+    assert [dpi for dpi, _ in plot.drawn] == [100.0, 50.0]
+    assert sizes(figures.told(Image((4_000, 3_000), "F")))[0] <= figures.SCALED_TO_BYTES
+
+
+def test_what_cannot_be_made_small_enough_is_left_out_with_a_note() -> None:
+    told = figures.told(png() + bytes(figures.MAX_BYTES))
+    assert told["figures"] == []
+    assert told["value"].startswith("<bytes of a picture, 1,000,")
+    assert "is left out" in told["notes"][0]
+
+
+@pytest.mark.parametrize(
+    "answer", [5, "text", b"no png", RuntimeError("no"), SystemExit(), KeyboardInterrupt()]
+)
+def test_a_picture_that_fails_costs_no_more_than_itself(answer: Any) -> None:
+    figures.display(Told(answer))
+    told = figures.told(png())
+    assert len(told["figures"]) == 1
+    raised = type(answer) if isinstance(answer, BaseException) else TypeError
+    assert told["notes"] == [f"A figure is left out: drawing it raised {raised.__name__}."]
+
+
+def test_display_prints_what_is_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    figures.display(3, "a", Told(None), "<svg/>", Told((png(), {})))
+    assert capsys.readouterr().out.startswith("3\n'a'\n<tests.interpreter")
+    mimes = [each["mime"] for each in figures.told(None)["figures"]]
+    assert mimes == ["image/svg+xml", "image/png"]
+
+
+def test_more_figures_than_an_answer_holds_are_named() -> None:
+    figures.display(*[png()] * 14)
+    told = figures.told(None)
+    assert len(told["figures"]) == 8
+    assert told["notes"] == [
+        "6 more figures are left out, 8 are shown: bytes, bytes, bytes, bytes, bytes, …."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("\n <svg>", True),
+        ('<?xml version="1.0"?><svg>', True),
+        ("<!DOCTYPE svg><svg>", True),
+        ('<?xml version="1.0"?><rss>', False),
+        ("an <svg>", False),
+    ],
+)
+def test_svg_is_told_by_how_it_begins(text: str, is_one: bool) -> None:
+    assert figures.show(text) is is_one
+    figures.told(None)
+
+
+def test_a_long_svg_is_no_result_to_read() -> None:
+    assert "value" not in figures.told("<svg/>")
+    told = figures.told("<svg>" + "x" * 30_000)
+    assert (told["kind"], told["value"]) == ("repr", "<str of a picture, 30,005 long>")
+
+
+def test_regular_files_are_listed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c.txt").write_text("hi")
+    for hidden in (".cache", "__pycache__"):
+        (tmp_path / hidden).mkdir()
+        (tmp_path / hidden / "x").touch()
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "line\nbreak").write_text("x")
+    (tmp_path / "gone").write_text("x")
+    os.mkfifo(tmp_path / "fifo")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.bin")).write_text("x")
+    told = files.told(str(tmp_path))
+    assert [file["name"] for file in told["files"]] == ["a/b/c.txt", "gone"]
+    assert told["files"][0]["data"] == base64.b64encode(b"hi").decode()
+    assert told["notes"][0].startswith(
+        "Files left out (2): 'line\\nbreak' (1 bytes), '\\udcff.bin' (1 bytes)."
+    )
+
+
+def test_a_next_step_tells_what_is_new_or_changed(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("1")
+    (tmp_path / "two").write_text("2")
+    assert len(files.told(str(tmp_path))["files"]) == 2
+    (tmp_path / "two").write_text("2 2")
+    assert [file["name"] for file in files.told(str(tmp_path))["files"]] == ["two"]
+
+
+def test_files_beyond_the_limits_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 100)
+    (tmp_path / "0large").write_bytes(bytes(101))
+    for number in range(30):
+        (tmp_path / f"f{number:02}").write_bytes(b"1")
+    told = files.told(str(tmp_path))
+    assert [file["name"] for file in told["files"]] == [f"f{number:02}" for number in range(20)]
+    assert told["notes"][0].startswith("Files left out (11): '0large' (101 bytes), 'f20' (1 bytes)")
+
+
+def test_of_a_flood_of_files_a_bounded_number_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_ENTRIES", 5)
+    for number in range(10):
+        (tmp_path / str(number)).touch()
+    assert len(files.told(str(tmp_path))["files"]) == 5
+
+
+def test_large_files_come_out_as_they_are(tmp_path: Path) -> None:
+    content = os.urandom(files.PIECE * 2 + 5)
+    (tmp_path / "large").write_bytes(content)
+    assert base64.b64decode(files.told(str(tmp_path))["files"][0]["data"]) == content
+
+
+def test_what_cannot_be_read_is_named_and_costs_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").touch()
+    (tmp_path / "b").touch()
+    (tmp_path / "shut").mkdir()
+
+    def unreadable(path: str, *rest: Any) -> Any:
+        if path.endswith("a"):
+            raise PermissionError(path)
+        return Path(path).open(*rest)
+
+    monkeypatch.setattr(files, "open", unreadable, raising=False)
+    told = files.told(str(tmp_path))
+    assert [file["name"] for file in told["files"]] == ["b"]
+    assert files.told(str(tmp_path / "none")) == {"files": [], "notes": []}

@@ -1,0 +1,112 @@
+"""Figures and files that a run tells: only what a client can take and what is harmless is passed on."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.interpreter import outputs
+from alita_mcp.interpreter.outputs import is_file_name, outputs_of
+from alita_mcp.interpreter.png import png_problem
+from tests.interpreter.pictures import SIGNATURE, chunk, png
+
+
+def figure(data: bytes, mime: str = "image/png") -> dict[str, str]:
+    return {"mime": mime, "data": base64.b64encode(data).decode()}
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (png(), ""),
+        (png(colour=0), ""),
+        (png(8, 8, interlaced=1, pixels=bytes(207)), ""),
+        (png(1, 1, interlaced=1, pixels=bytes(4)), ""),
+        (png(8, 8, interlaced=1, pixels=bytes(200)), "pixels are missing"),
+        (png(pixels=b""), "pixels are missing"),
+        (png(pixels=bytes(1_000)), "pixels are missing"),
+        (png(8_000, 8_000, pixels=b"1"), "pixels are missing"),
+        (png(8_001, 1), "8001 x 1 pixels"),
+        (png(0, 1), "0 x 1 pixels"),
+        (png(colour=3), "its palette is missing"),
+        (png()[:-12], "parts are missing"),
+        (png()[:-5], "it is damaged"),
+        (b"GIF89a", "it is damaged"),
+        (b"", "it is damaged"),
+        (SIGNATURE, "parts are missing"),
+        (SIGNATURE + chunk(b"IHDR", b"1") + chunk(b"IDAT", b"") + chunk(b"IEND", b""), "it is damaged"),
+        (SIGNATURE + b"\xff\xff\xff\xffIHDR", "it is damaged"),
+    ],
+)
+def test_only_a_whole_png_that_clients_show_is_one(data: bytes, problem: str) -> None:
+    found = png_problem(data)
+    assert found.startswith(problem) if problem else found == ""
+
+
+@given(st.integers(8, len(png()) - 1), st.integers(1, 255))
+def test_a_png_with_any_byte_changed_is_refused(place: int, change: int) -> None:
+    data = bytearray(png())
+    data[place] ^= change
+    assert png_problem(bytes(data))
+
+
+def test_a_bomb_of_pixels_is_unpacked_no_further_than_the_picture_reaches() -> None:
+    assert png_problem(png(1, 1, pixels=bytes(100 << 20))) == "pixels are missing"
+
+
+def test_svg_is_a_file_and_never_a_picture_of_the_answer() -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    found = outputs_of([{"mime": "image/svg+xml", "data": svg}], [], [])
+    assert found.figures == ()
+    assert [(file.name, file.data) for file in found.files] == [("figure-1.svg", svg.encode())]
+
+
+def test_pictures_beyond_what_an_answer_holds_are_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "MAX_SHOWN_BYTES", len(png()) + 1)
+    taken = {"name": "figure-2.png", "data": ""}
+    found = outputs_of([figure(png()), figure(png())], [taken], [])
+    assert len(found.figures) == 1
+    assert [file.name for file in found.files] == ["figure-2.png", "_figure-2.png"]
+    assert found.files[1].data == png()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"mime": "image/png", "data": "no base64!"},
+        {"mime": "image/png", "data": base64.b64encode(b"no png").decode()},
+        {"mime": "image/png", "data": "A" * 3_000_000},
+        {"mime": "text/html", "data": "PHNjcmlwdD4="},
+        {"mime": "image/svg+xml", "data": "<html><svg/></html>"},
+        {"mime": "image/svg+xml", "data": "<svg>" + "x" * 1_000_000},
+        {},
+    ],
+)
+def test_a_forged_figure_is_left_out_and_said_so(told: dict[str, str]) -> None:
+    found = outputs_of([told], [], [])
+    assert (found.figures, found.files) == ((), ())
+    assert found.notes[0].startswith("Figure 1 is left out: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../x", "a/../b", "/etc/passwd", "a//b", "a/", ".", "a\nb", "\x1b[2J", "x" * 301]
+)
+def test_a_name_that_is_no_plain_path_below_a_folder_is_none(name: str) -> None:
+    assert not is_file_name(name)
+    found = outputs_of([], [{"name": name, "data": "QUJD"}], [])
+    assert found.files == ()
+    assert "is left out" in found.notes[0]
+
+
+def test_forged_files_are_bounded_in_number_and_bytes_and_no_name_comes_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outputs, "MAX_FILE_BYTES", 5)
+    told = [{"name": name, "data": "QUJD"} for name in ("a", "a", "b", *map(str, range(50)))]
+    found = outputs_of([], [told[0], {"name": "c", "data": "!"}, *told[1:]], ["x" * 10_000] * 100)
+    assert [file.name for file in found.files] == ["a"]
+    assert len(found.notes) == outputs.MAX_NOTES + outputs.MAX_FILES - 1
+    assert max(map(len, found.notes)) == outputs.MAX_NOTE
