@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -93,8 +94,7 @@ def home_key(folder: Path) -> bytes:
     Raises:
         OSError: the folder cannot be used.
     """
-    import secrets
-
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     place = folder / "hash.key"
     unfinished = folder / f"hash.{secrets.token_hex(8)}.part"
     if not place.exists():

@@ -52,7 +52,10 @@ SELECT digest, shape FROM (
     GROUP BY digest ORDER BY shared DESC, digest LIMIT ?
 ) JOIN program USING (digest)
 """
-_NEWEST = f"SELECT facts FROM run WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY number DESC LIMIT {LOOKED_AT}"
+_NEWEST = """
+SELECT facts FROM run WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY number DESC LIMIT ?
+"""
+_DROP_OLDEST = "DELETE FROM run WHERE number IN (SELECT number FROM run ORDER BY number LIMIT ?)"
 _ORPHANS = (
     "DELETE FROM program WHERE digest NOT IN (SELECT digest FROM run)",
     "DELETE FROM sketch WHERE digest NOT IN (SELECT digest FROM program)",
@@ -125,15 +128,15 @@ class RunRows(NumberedFile):
         """The tool that was made of a program, by its digest; raises as `find`."""
         return dict(self._rows("SELECT digest, tool FROM made"))
 
-    def find(self, run_id: str) -> tuple[str, str | None] | None:
-        """Facts and values of a run, as JSON.
+    def find(self, run_id: str) -> tuple[str, str | None]:
+        """Facts and values of a run, as JSON; empty where there is none.
 
         Raises:
             Spoiled: the file cannot be read as what it is.
             sqlite3.Error: it cannot be read now.
         """
         found = self._rows("SELECT facts, whole FROM run WHERE id = ?", run_id)
-        return (str(found[0][0]), found[0][1]) if found else None
+        return (str(found[0][0]), found[0][1]) if found else ("", None)
 
     def like(self, parts: Sequence[str]) -> dict[str, str]:
         """Programs that share most of these parts: their shapes by their digests; raises as `find`."""
@@ -141,7 +144,7 @@ class RunRows(NumberedFile):
 
     def runs_of(self, digests: Iterable[str]) -> list[str]:
         """Facts of the newest runs of these programs, the newest first; raises as `find`."""
-        return [facts for (facts,) in self._rows(_NEWEST, json.dumps(sorted(digests)))]
+        return [facts for (facts,) in self._rows(_NEWEST, json.dumps(sorted(digests)), LOOKED_AT)]
 
     def all(self) -> list[str]:
         """Facts of all runs, the newest first; raises as `find`."""
@@ -175,8 +178,7 @@ def _room_made(db: sqlite3.Connection) -> int:
     room = MAX_RUNS if count <= MAX_RUNS else int(MAX_RUNS * ROOM_AFTER)
     while count and (count > room or _bytes(db) > MAX_BYTES):
         room = min(room, int(count * ROOM_AFTER))
-        oldest = "SELECT number FROM run ORDER BY number LIMIT ?"
-        removed += db.execute(f"DELETE FROM run WHERE number IN ({oldest})", (count - room,)).rowcount
+        removed += db.execute(_DROP_OLDEST, (count - room,)).rowcount
         for statement in _ORPHANS:
             db.execute(statement)
         count = room
