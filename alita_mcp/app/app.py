@@ -18,9 +18,11 @@ from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
+from alita_mcp.app.noticing import Noticing
 from alita_mcp.app.preparing import prepare_early, told_of_preparation
 from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
+from alita_mcp.library.code_runs import open_code_runs
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -298,6 +300,7 @@ async def open_app(
         stack.push_async_callback(_close_sandbox, chosen)
         tasks = await stack.enter_async_context(_tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
+        runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
         author = model or _plain_model(room)
@@ -309,7 +312,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        opening = open_code_runner(settings, library, calls, granting)
+        noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
+        opening = open_code_runner(settings, library, calls, granting, noticing)
         code = await stack.enter_async_context(opening)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):

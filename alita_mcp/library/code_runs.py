@@ -29,7 +29,7 @@ from alita_mcp.library.numbered_file import Spoiled
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.run_marks import KeptRun, home_key, kept_run
 from alita_mcp.library.run_memory import RunMemory
-from alita_mcp.library.run_rows import RunRow, RunRows, sketch_of
+from alita_mcp.library.run_rows import CANDIDATES, RunRow, RunRows, sketch_of
 from alita_mcp.settings import Settings
 
 LARGEST_BYTES = 1 << 20
@@ -47,9 +47,18 @@ _log = logging.getLogger(__name__)
 class CodeRuns:
     """The runs of one home; made by `open_code_runs`. What is not `async` blocks, and may be called in threads."""
 
-    def __init__(self, folder: Path, *, keep_values: bool, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep_values: bool,
+        forget_values: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """With `forget_values`, values that were kept earlier are removed from the disk when it is first used."""
         self._folder = folder
         self._keep_values = keep_values
+        self._forget_values = forget_values
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._memory = RunMemory()
@@ -134,10 +143,10 @@ class CodeRuns:
         parts = sketch_of(shape)
         found = _parsed(self._use(lambda rows: rows.like(parts)))
         with self._lock:
-            waiting = list(self._waiting.values())
-        wanted = set(parts)
-        near = (row for row in waiting if wanted & set(sketch_of(row.shape)))
-        return found | {row.kept.digest: dict(row.shape) for row in near}
+            waiting = {row.kept.digest: row.shape for row in self._waiting.values()}
+        near = [(len({*parts} & {*sketch_of(other)}), digest) for digest, other in waiting.items()]
+        nearest = sorted((each for each in near if each[0]), reverse=True)[:CANDIDATES]
+        return found | {digest: dict(waiting[digest]) for _, digest in nearest}
 
     def runs_of(self, digests: Iterable[str]) -> list[KeptRun]:
         """The newest runs of these programs, the newest first."""
@@ -268,7 +277,7 @@ class CodeRuns:
     def _open(self) -> RunRows | None:
         try:
             self._key = home_key(self._folder) or self._key
-            return RunRows(self._folder, keep_values=self._keep_values)
+            return RunRows(self._folder, forget_values=self._forget_values)
         except (OSError, sqlite3.Error, Spoiled) as failure:
             _log.warning("Runs cannot be kept in %s: %s", self._folder, failure)
             return None
@@ -281,9 +290,16 @@ class CodeRuns:
 
 
 @asynccontextmanager
-async def open_code_runs(settings: Settings) -> AsyncIterator[CodeRuns]:
-    """The runs kept in `settings.home`, opened at the first use."""
-    runs = CodeRuns(settings.home / "code-runs", keep_values=settings.keep_values)
+async def open_code_runs(settings: Settings, *, serves: bool = False) -> AsyncIterator[CodeRuns]:
+    """The runs kept in `settings.home`, opened at the first use.
+
+    A server that may not keep values removes those that were kept earlier; a command in a shell without the server's
+    settings leaves them alone.
+    """
+    forget_values = serves and not settings.keep_values
+    runs = CodeRuns(
+        settings.home / "code-runs", keep_values=settings.keep_values, forget_values=forget_values
+    )
     async with background() as tasks:
         tasks.start_soon(runs.tend)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +25,14 @@ SKETCH = 16
 """By so many of its parts a program is found: the smallest hashes, so that like programs share most of them."""
 CANDIDATES = 24
 """So many programs are compared with a new one: those that share most of its sketch."""
+HOLDERS = 300
+"""So many programs that have a part are looked at."""
 LOOKED_AT = 500
 """So many runs of like programs are looked at, the newest ones."""
 
 _TABLES = """
 PRAGMA secure_delete = ON;
+PRAGMA journal_size_limit = 4194304;
 CREATE TABLE IF NOT EXISTS program (digest TEXT PRIMARY KEY, shape TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sketch (
     part TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (part, digest)
@@ -46,12 +50,6 @@ CREATE INDEX IF NOT EXISTS run_program ON run (digest, number);
 CREATE TABLE IF NOT EXISTS made (digest TEXT PRIMARY KEY, tool TEXT NOT NULL) WITHOUT ROWID;
 """
 _PROBE = "SELECT facts, whole, tool, part, shape FROM run, made, sketch, program LIMIT 0"
-_LIKE = """
-SELECT digest, shape FROM (
-    SELECT digest, count(*) AS shared FROM sketch WHERE part IN (SELECT value FROM json_each(?))
-    GROUP BY digest ORDER BY shared DESC, digest LIMIT ?
-) JOIN program USING (digest)
-"""
 _NEWEST = """
 SELECT facts FROM run WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY number DESC LIMIT ?
 """
@@ -82,11 +80,11 @@ def sketch_of(shape: Mapping[str, Any]) -> list[str]:
 class RunRows(NumberedFile):
     """The runs of one home; raises when opened as `NumberedFile`."""
 
-    def __init__(self, folder: Path, *, keep_values: bool) -> None:
-        """Opens the file; values that were kept earlier are removed from it where that is not wanted any more."""
+    def __init__(self, folder: Path, *, forget_values: bool) -> None:
+        """Opens the file; with `forget_values`, removes the values that it holds."""
         self._reading = threading.Lock()
         super().__init__(folder, f"runs-{FORMAT}", _TABLES, _PROBE)
-        if not keep_values:
+        if forget_values:
             self._forget_values()
 
     def write(self, rows: Sequence[RunRow], now: float) -> None:
@@ -139,8 +137,17 @@ class RunRows(NumberedFile):
         return (str(found[0][0]), found[0][1]) if found else ("", None)
 
     def like(self, parts: Sequence[str]) -> dict[str, str]:
-        """Programs that share most of these parts: their shapes by their digests; raises as `find`."""
-        return dict(self._rows(_LIKE, json.dumps(list(parts)), CANDIDATES))
+        """Programs that share most of these parts: their shapes by their digests; raises as `find`.
+
+        A part that many programs have says little: it counts less, and not all that have it are looked at.
+        """
+        shared: Counter[str] = Counter()
+        for part in parts:
+            holders = self._rows("SELECT digest FROM sketch WHERE part = ? LIMIT ?", part, HOLDERS)
+            shared.update({digest: HOLDERS // len(holders) for (digest,) in holders})
+        nearest = json.dumps([digest for digest, _ in shared.most_common(CANDIDATES)])
+        query = "SELECT digest, shape FROM program WHERE digest IN (SELECT value FROM json_each(?))"
+        return dict(self._rows(query, nearest))
 
     def runs_of(self, digests: Iterable[str]) -> list[str]:
         """Facts of the newest runs of these programs, the newest first; raises as `find`."""

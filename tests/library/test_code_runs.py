@@ -140,6 +140,8 @@ async def test_values_kept_earlier_are_removed_when_that_is_not_wanted_any_more(
         runs.write()
         assert SECRET.encode() in bytes_in(folder)
     async with opened(folder) as runs:
+        assert await runs.read(mine.id) == mine
+    async with opened(folder, forget_values=True) as runs:
         with pytest.raises(UsageError, match="only the shape"):
             await runs.read(mine.id)
         assert SECRET.encode() not in bytes_in(folder)
