@@ -76,7 +76,7 @@ async def _recurring(runs: CodeRuns, settings: Settings) -> Found:
 async def _show(found: Found, settings: Settings, limit: int, output: Output) -> None:
     from alita_mcp.cli.missing import gaps_in
 
-    often, mended = (each[:limit] for each in found)
+    often, mended = found[0][:limit], found[1][:limit]
     async with opened_library(settings) as library:
         gaps = [gap for gap in await gaps_in(library, limit) if not gap.now]
     value = {
@@ -99,7 +99,7 @@ async def _make_tools(found: Found, options: argparse.Namespace, output: Output)
         async with opened_app() as app:
             with anyio.move_on_after(options.max_seconds) as budget:
                 for each in enough[: options.max_tools]:
-                    outcomes.append(await _made(app, each, output))
+                    outcomes += [await _made(app, each, output)]
         if budget.cancelled_caught:
             output.note(f"Stopped after {options.max_seconds} seconds (--max-seconds).")
     if output.as_json:
