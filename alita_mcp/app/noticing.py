@@ -22,12 +22,14 @@ from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.run_marks import KeptRun
 from alita_mcp.mining.likeness import alike
 from alita_mcp.mining.normal_form import normal_form
-from alita_mcp.mining.values import NotGeneral
+from alita_mcp.mining.values import NormalForm, NotGeneral
 
 MAX_ASKERS = 256
 """So many clients' lines are remembered; the one that was silent longest is forgotten first."""
 MAX_TOLD = 500
 """So many programs a client."""
+MAX_CODE = 10_000
+"""Characters; longer programs are remembered and not compared: a tool has one purpose."""
 THREADS = 2
 
 
@@ -50,9 +52,8 @@ class Noticing:
         return line
 
     def _look(self, run: RecordedRun, owner: str) -> str:
-        try:
-            form = normal_form(run.code)
-        except UsageError:
+        form = _form_of(run.code)
+        if form is None:
             self._runs.note(run, {}, "", owner)
             return ""
         shape = form.model_dump()
@@ -93,3 +94,11 @@ class Noticing:
         signed = "" if isinstance(found, NotGeneral) else f", as `{found.signature}`"
         ids = json.dumps([run.id for run in shown])
         return f"ran {len(different)} times with other values: `synthesize_tool` with from_run {ids}{signed}"
+
+
+def _form_of(code: str) -> NormalForm | None:
+    """None where it does not parse, or is too long to be compared while somebody waits."""
+    try:
+        return normal_form(code) if len(code) <= MAX_CODE else None
+    except UsageError:
+        return None

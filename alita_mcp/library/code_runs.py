@@ -34,7 +34,7 @@ from alita_mcp.settings import Settings
 
 LARGEST_BYTES = 1 << 20
 """Larger values of one run are not kept on the disk."""
-MAX_WAITING = 1_000
+MAX_WAITING = 300
 """So many runs may wait to be written; the oldest one is lost first."""
 WRITE_AFTER_S = 0.25
 TRY_AGAIN_S = 60.0
@@ -84,7 +84,7 @@ class CodeRuns:
         whole = _whole(run)
         kept = kept_run(run, digest, self._key)
         keeps = self._keep_values and not kept.secret and len(whole or "") <= LARGEST_BYTES
-        self._memory.add(run, owner, len(whole or repr(run)))
+        self._memory.add(run, owner, LARGEST_BYTES if whole is None else len(whole))
         with self._lock:
             self._waiting[run.id] = RunRow(self._clock(), kept, shape, whole if keeps else None)
             while len(self._waiting) > MAX_WAITING:

@@ -68,7 +68,7 @@ def kept_run(run: RecordedRun, digest: str, key: bytes) -> KeptRun:
         at=run.at[:40],
         client=run.client[:MAX_WORD],
         digest=digest,
-        inputs=_hashed(json.dumps([_constants(run.code), sorted(run.arguments.items())]), key),
+        inputs=_hashed(as_json([_constants(run.code), as_json(run.arguments)]), key),
         status=run.status[:40],
         error_type=run.error_type if _ERROR_TYPE.fullmatch(run.error_type) else "",
         seconds=run.seconds,
@@ -85,7 +85,10 @@ def kept_run(run: RecordedRun, digest: str, key: bytes) -> KeptRun:
 
 def as_json(value: Any) -> str:
     """JSON in one line; also of what no JSON can hold, which then cannot be read back."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
+    except (ValueError, TypeError, RecursionError):
+        return f"<{type(value).__name__}>"
 
 
 def home_key(folder: Path) -> bytes:

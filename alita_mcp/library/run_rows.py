@@ -27,7 +27,7 @@ CANDIDATES = 24
 """So many programs are compared with a new one: those that share most of its sketch."""
 HOLDERS = 300
 """So many programs that have a part are looked at."""
-LOOKED_AT = 500
+LOOKED_AT = 200
 """So many runs of like programs are looked at, the newest ones."""
 
 _TABLES = """
