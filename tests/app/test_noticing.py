@@ -195,7 +195,7 @@ async def test_ten_thousand_runs_leave_the_answers_quick_and_the_disk_bounded(tm
     async with noticing_in(tmp_path) as (noticing, runs):
         for number in range(10_000):
             runs.note(ran(f"x = {number}", number), {"features": {f"{number:05x}": 1, "00": 2}}, f"d{number}")
-            if number % 500 == 0:
+            if number % 250 == 0:
                 runs.write()
         lines = [await noticing.noticed(shouted(number), ONE) for number in (1, 2, 3)]
         assert json.loads(lines[2].split("from_run ")[1].split(", as")[0]) == ids_in(lines[2])

@@ -361,7 +361,7 @@ async def test_ten_thousand_runs_and_more_stay_within_their_bounds(folder: Path)
             runs.note(
                 each, shape(*(f"{number % 700 * part:04x}" for part in range(1, 60))), f"d{number % 700}"
             )
-            if number % 500 == 499:
+            if number % 250 == 249:
                 runs.write()
         kept = runs.all()
         assert 9_000 <= len(kept) <= run_rows.MAX_RUNS
