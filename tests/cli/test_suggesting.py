@@ -3,52 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from alita_mcp.library.code_runs import CodeRuns
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.normal_form import normal_form
-from tests.cli.conftest import Alita
-
-CODE = "rate = {rate}\nprices = {prices!r}\nresult = [round(price * rate, 2) for price in prices]\n"
-Ran = Callable[..., list[str]]
-
-
-def priced(rate: float, *prices: float, **facts: Any) -> RecordedRun:
-    found = [round(price * rate, 2) for price in prices]
-    told = {"code": CODE.format(rate=rate, prices=list(prices)), "result": found, "result_kind": "json"}
-    return RecordedRun(
-        **{
-            "id": secrets.token_hex(16),
-            "at": "2026-11-23T15:00:00+00:00",
-            "client": "tester 1",
-            **told,
-            **facts,
-        }
-    )
-
+from tests.cli.conftest import Alita, Ran
+from tests.cli.suggested import priced
 
 THREE = [priced(1.5, 2.0, 4.0), priced(2.5, 1.0), priced(0.5, 8.0, 9.0, 10.0)]
 FAILED = priced(1.25, 3.0, result=None, result_kind="none", status="error", error_type="TypeError")
-
-
-@pytest.fixture
-def ran(home: Path) -> Ran:
-    """Leaves runs behind as a server does."""
-
-    def leave(*several: RecordedRun, keep: bool = True) -> list[str]:
-        with closing(CodeRuns(home / "code-runs", keep_values=keep)) as runs:
-            for each in several:
-                form = normal_form(each.code)
-                runs.note(each, form.model_dump(), form.digest)
-        return [each.id for each in several]
-
-    return leave
 
 
 def test_nothing_came_back_in_a_new_library(alita: Alita) -> None:
