@@ -59,7 +59,7 @@ class Noticing:
         shape = form.model_dump()
         candidates = self._runs.like(shape)
         self._runs.note(run, shape, form.digest, owner)
-        if not run.ok or run.session:
+        if not run.ok:
             return ""
         like = {form.digest}
         for digest, other in candidates.items():
