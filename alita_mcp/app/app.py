@@ -6,9 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
-import anyio
-from anyio.abc import TaskGroup
-
 from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
@@ -18,9 +15,11 @@ from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
-from alita_mcp.app.preparing import prepare_early, told_of_preparation
-from alita_mcp.errors import AlitaError, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.app.noticing import Noticing
+from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
+from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
+from alita_mcp.library.code_runs import open_code_runs
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -295,9 +294,9 @@ async def open_app(
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
-        stack.push_async_callback(_close_sandbox, chosen)
-        tasks = await stack.enter_async_context(_tended(chosen))
+        tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
+        runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
         author = model or _plain_model(room)
@@ -309,7 +308,8 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        opening = open_code_runner(settings, library, calls, granting)
+        noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
+        opening = open_code_runner(settings, library, calls, granting, noticing)
         code = await stack.enter_async_context(opening)
         app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
@@ -326,19 +326,3 @@ def _without_request(report: VerificationReport) -> VerificationReport:
 
 def _plain_model(models: ModelRoom) -> LanguageModel | None:
     return models.plain() if models.is_configured else None
-
-
-@asynccontextmanager
-async def _tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(sandbox.tend)
-        yield tasks
-        tasks.cancel_scope.cancel()
-
-
-async def _close_sandbox(sandbox: Sandbox) -> None:
-    with anyio.CancelScope(shield=True):
-        try:
-            await sandbox.aclose()
-        except SandboxError:
-            return

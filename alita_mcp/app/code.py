@@ -18,6 +18,7 @@ from alita_mcp.app.code_places import CodePlaces
 from alita_mcp.app.code_rights import CodeRights, CodeWaits
 from alita_mcp.app.code_tools import Shown, ToolsInCode
 from alita_mcp.app.learning import Asker
+from alita_mcp.app.noticing import Noticing
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
@@ -47,6 +48,8 @@ class CodeAnswer(Value):
     cached: bool = False
     """Whether it did not run: the same code gave this before."""
     compared: Compared | None = None
+    keep: str = ""
+    """How to keep it as a tool, where like code ran several times."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class CodeParts:
     sessions: Sessions
     second: SecondSandbox
     cache: CodeCache
+    noticing: Noticing
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,8 @@ class CodeRunner:
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached)
+        keep = await self._parts.noticing.noticed(record, asked.asker)
+        return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
 
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from alita_mcp.app.code_cache import MAX_BYTES, CodeCache
 from alita_mcp.app.code_compare import open_second_sandbox
 from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.granting import Granting
+from alita_mcp.app.noticing import Noticing
 from alita_mcp.interpreter.sessions import open_sessions
 from alita_mcp.library.library import Library
 from alita_mcp.settings import Settings
@@ -18,7 +19,7 @@ from alita_mcp.settings import Settings
 
 @asynccontextmanager
 async def open_code_runner(
-    settings: Settings, library: Library, calls: Calls, granting: Granting
+    settings: Settings, library: Library, calls: Calls, granting: Granting, noticing: Noticing
 ) -> AsyncIterator[CodeRunner]:
     """The flow of `run_code` over the opened parts of an app; no sandbox starts before the first run."""
     async with AsyncExitStack() as stack:
@@ -31,5 +32,6 @@ async def open_code_runner(
                 await stack.enter_async_context(open_sessions(settings)),
                 await stack.enter_async_context(open_second_sandbox(settings)),
                 CodeCache(MAX_BYTES if settings.result_cache_mb else 0),
+                noticing,
             )
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
+from alita_mcp.errors import SandboxError
 from alita_mcp.library.background import background
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.seam import Progress, Sandbox
@@ -22,6 +24,19 @@ BEGINS_AFTER_S = 1.0
 """A client that just started a server has its first questions answered before."""
 
 log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
+    """Keeps a sandbox in order while the block runs, and closes it; the group takes what goes on beside."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sandbox.tend)
+            yield tasks
+            tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True), suppress(SandboxError):
+            await sandbox.aclose()
 
 
 @asynccontextmanager

@@ -29,6 +29,7 @@ from alita_mcp.cli import (
     running,
     serving,
     solving,
+    suggesting,
 )
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
@@ -89,7 +90,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, solving, calibrating, benching,
+        reviewing, caching, environments, solving, suggesting, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

@@ -128,7 +128,7 @@ async def _make_all(
     worst, outcomes = 0, []
     async with opened_app(exchanges=exchanges) as app:
         for request in requests:
-            outcome = await _make(app, request, output)
+            outcome = await make(app, request, output)
             if not output.as_json:
                 output.result(outcome, in_words(outcome))
             outcomes.append(outcome)
@@ -138,7 +138,7 @@ async def _make_all(
     return worst
 
 
-async def _make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
+async def make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
     """One synthesis, waited for however long it takes: a person can press Ctrl-C."""
     with output.progress(str(raw.get("name") or "synthesize")[:60]) as on_stage:
         async with app.told_of_preparation(on_stage):

@@ -23,15 +23,20 @@ LOOKED_AT = 3
 async def list_gaps(output: Output, limit: int) -> int:
     """Prints needs that no tool serves, the most wanted first; then those that one serves by now."""
     async with opened_library() as library:
-        rows = await anyio.to_thread.run_sync(library.journal, ROWS, FOUND_NOTHING)
-        found = await anyio.to_thread.run_sync(find_gaps, rows)
-        looked_at = [await _as_of_now(gap, library) for gap in found[: LOOKED_AT * limit]]
-    gaps = sorted(looked_at, key=lambda gap: bool(gap.now))[:limit]
+        gaps = await gaps_in(library, limit)
     output.result([gap.model_dump(mode="json") for gap in gaps], columns([_line(gap) for gap in gaps]))
     if not output.as_json:
         open_gaps = sum(not gap.now for gap in gaps)
         output.note(f"{open_gaps} needs without a tool." if gaps else "No search found nothing.")
     return 0
+
+
+async def gaps_in(library: Library, limit: int) -> list[Gap]:
+    """Needs that were searched for in vain, the most wanted first; then those that a tool serves by now."""
+    rows = await anyio.to_thread.run_sync(library.journal, ROWS, FOUND_NOTHING)
+    found = await anyio.to_thread.run_sync(find_gaps, rows)
+    looked_at = [await _as_of_now(gap, library) for gap in found[: LOOKED_AT * limit]]
+    return sorted(looked_at, key=lambda gap: bool(gap.now))[:limit]
 
 
 async def _as_of_now(gap: Gap, library: Library) -> Gap:

@@ -1,7 +1,7 @@
 """The catalogue: one SQLite file that says which versions count, in what state, and what ever happened.
 
-The library's truth: besides `result_rows`, whose file may be lost, the only module that speaks SQL. One connection,
-guarded by a lock, so that worker threads may share it.
+The library's truth: besides `result_rows` and `run_rows`, whose files may be lost, the only module that speaks SQL.
+One connection, guarded by a lock, so that worker threads may share it.
 """
 
 from __future__ import annotations

@@ -132,6 +132,7 @@ def structured_of(done: CodeAnswer) -> dict[str, Any]:
     told |= {"compare": _compared(done.compared)} if done.compared else {}
     told |= {"notes": list(run.notes)} if run.notes else {}
     told |= {"session": done.session, "step": run.step} if run.step else {}
+    told |= {"keep": done.keep} if done.keep else {}
     return told | {"seconds": round(run.seconds, 4)}
 
 
@@ -154,6 +155,7 @@ def text_of(told: dict[str, Any]) -> str:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
     lines += _lines_beside(told)
     lines += told.get("notes", ())
+    lines += [f"keep: {told['keep']}"] if "keep" in told else []
     step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
     kept = "the kept result of the same code, nothing ran; " if "cached" in told else ""
     lines.append(f"({kept}{told['seconds']:g} s, run {told['run']}{step})")

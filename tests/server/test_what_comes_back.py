@@ -1,0 +1,91 @@
+"""What comes back is noticed in the answers of `run_code`, in both eras, and the call that it names can be made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Job, RunResult
+from tests.library.factory import found
+from tests.server.in_memory import ERAS, Build, called, connected, succeeded, text_of
+
+CODE = "result = [word[:{cut}] for word in {words!r}]"
+
+
+def scripted(job: Job) -> RunResult:
+    """What the program inside would tell of the code above."""
+    seen: dict[str, Any] = dict(job.arguments["arguments"])
+    try:
+        exec(job.arguments["code"], seen)  # the tests' own lines
+    except (ValueError, SyntaxError) as failure:
+        told = {
+            "error": {"type": type(failure).__name__, "message": str(failure), "trace": job.arguments["code"]}
+        }
+        return RunResult(status="ok", value=told)
+    told = {"kind": "json", "value": seen["result"], "error": None}
+    return RunResult(status="ok", value=told, wall_seconds=0.001)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_third_like_run_says_how_to_keep_it_and_the_fourth_does_not(build: Build, era: str) -> None:
+    async with connected(build(sandbox=ScriptedSandbox(scripted)), era) as client:
+        told = [
+            await succeeded(client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee", "c" * cut]))
+            for cut in (1, 2, 3, 4)
+        ]
+        assert ["keep" in each for each in told] == [False, False, True, False]
+        assert json.dumps([each["run"] for each in told[:3]]) in told[2]["keep"]
+        assert "cut" not in told[2]["keep"]
+        assert "-> list[str]" in told[2]["keep"]
+
+
+async def test_the_text_of_the_answer_says_it_too(build: Build) -> None:
+    async with connected(build(sandbox=ScriptedSandbox(scripted)), "modern") as client:
+        for cut in (1, 2, 3):
+            done = await called(client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
+        assert "\nkeep: ran 3 times with other values: `synthesize_tool` with from_run [" in text_of(done)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_line_can_be_followed_and_is_then_not_said_again(build: Build, era: str) -> None:
+    async with connected(build(), era) as client:
+        for cut in (1, 2, 3):
+            told = await succeeded(
+                client, "run_code", code=CODE.format(cut=cut, words=["ant", "bee", "c" * cut])
+            )
+        ids = json.loads(told["keep"].split("from_run ")[1].split(", as")[0])
+        made = await succeeded(
+            client,
+            "synthesize_tool",
+            from_run=ids,
+            name="cut_words",
+            description="Cuts words to their beginnings.",
+        )
+        assert made["status"] == "created"
+        found = await succeeded(client, "search_capabilities", query="cut words to their beginnings")
+        assert found["results"][0]["name"] == "cut_words"
+    async with connected(build(), era) as other:
+        for cut in (4, 5):
+            told = await succeeded(other, "run_code", code=CODE.format(cut=cut, words=["ant", "bee"]))
+            assert "keep" not in told
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+async def test_no_byte_of_what_code_was_given_or_gave_lies_in_the_home_unless_allowed(
+    build: Build, home: Path, keeps: bool
+) -> None:
+    said = "the colour of the vault door"
+    built = build(sandbox=ScriptedSandbox(scripted), settings={"keep_values": keeps})
+    async with connected(built, "modern") as client:
+        for number in (1, 2, 3):
+            code = f"limit = {number}\nresult = [text, {said!r}][:limit]"
+            await called(client, "run_code", code=code, arguments={"text": said})
+        await called(client, "run_code", code=f"raise ValueError({said!r})", arguments={"text": said})
+        await called(client, "run_code", code=f"result = ({said!r}")
+    kept = [place for place in found(home, "**/*") if place.is_file() and said.encode() in place.read_bytes()]
+    assert [place.parent.name for place in kept] == (["code-runs"] if keeps else [])
