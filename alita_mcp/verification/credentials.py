@@ -7,24 +7,10 @@ import math
 import re
 from collections import Counter
 
+from alita_mcp.library.key_shapes import KEY_SHAPES
 from alita_mcp.values import Check
 from alita_mcp.verification.findings import failed
 
-_KEYS = {
-    "a private key": re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----"),
-    "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    "a GitHub token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})\b"),
-    "a GitLab token": re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}\b"),
-    "a Slack token": re.compile(r"\bxox[abposr]-[A-Za-z0-9-]{10,}\b"),
-    "a model provider's key": re.compile(r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,}\b"),
-    "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
-    "a Stripe key": re.compile(r"\b[rs]k_live_[0-9A-Za-z]{20,}\b"),
-    "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
-    "a JSON web token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
-    "a password in an address": re.compile(
-        r"\b[a-z][a-z0-9+]{1,15}://[^\s:/@\"'{]+:[^\s:/@\"'{]{6,}@[\w.-]+"
-    ),
-}
 _NAMED = re.compile(
     r"(api_?key|secret|token|passw(or)?d|credential|auth_?key|access_?key|private_?key)", re.IGNORECASE
 )
@@ -38,7 +24,7 @@ _FIX = "Remove it (and revoke it, it was sent): a tool gets secrets by grant, or
 def credential_checks(code: str, tree: ast.Module) -> list[Check]:
     """Keys of well-known shape anywhere in the code, and random-looking strings named like secrets."""
     checks = []
-    for what, pattern in _KEYS.items():
+    for what, pattern in KEY_SHAPES.items():
         if found := pattern.search(code):
             line = code.count("\n", 0, found.start()) + 1
             checks.append(failed("static", f"the code holds {what}", _FIX, line=line))
@@ -51,7 +37,7 @@ def credential_checks(code: str, tree: ast.Module) -> list[Check]:
 
 def holds_key(text: str) -> bool:
     """Whether a key of well-known shape stands anywhere in it."""
-    return any(pattern.search(text) for pattern in _KEYS.values())
+    return any(pattern.search(text) for pattern in KEY_SHAPES.values())
 
 
 def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
