@@ -130,13 +130,13 @@ class _Reader:
                 self._keep(program)
 
     def _keep(self, program: ExecutedProgram) -> None:
+        size = len(program.code) + len(program.output) + len(program.given) + sum(map(len, program.arguments))
+        if size > self._room or len(self._programs) >= self.limits.programs:
+            self._counts["programs beyond what is kept"] += 1
+            return
         public = without_private(program)
         if public is None:
             self._counts["programs that cannot be told without private values"] += 1
-            return
-        size = len(public.code) + len(public.output) + len(public.given) + sum(map(len, public.arguments))
-        if size > self._room or len(self._programs) >= self.limits.programs:
-            self._counts["programs beyond what is kept"] += 1
             return
         self._room -= size
         self._programs.append(public)

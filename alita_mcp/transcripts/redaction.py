@@ -19,6 +19,7 @@ _NAME = (
     r"(?i)(?:(api_?key|secret|passw(?:or)?d|passphrase|credential|auth_?key|access_?key|private_?key)|token|bearer)"
     r"\w{0,20}[\"']?\]?(?:\s{0,3}[:=]|(?<=bearer))\s{0,3}"
 )
+_MAY_BE_NAMED = re.compile(r"(?i)key|secret|pass|credential|token|bearer")
 _QUOTED = re.compile(_NAME + r"[rbuf]{0,2}([\"'])([^\"'\n]{4,200})\2")
 _BARE = re.compile(_NAME + r"()([^\s\"',;&)\]}]{4,200})")
 _RANDOM_LOOKING = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{12,}")
@@ -35,6 +36,9 @@ _ESCAPED_HOME = re.compile(r"(?<![\w-])-(?:home|Users)-[^-/\\\s]{1,64}")
 """As Claude Code names the folder of a project."""
 _PHONE = re.compile(r"(?<![\w.])(?:\+|(?<!\d )\b00)[1-9](?:[ ()./-]{0,2}\d){7,13}\b")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
+_MAY_BE_HOME = re.compile(r"(?i)[/\\](?:home|users)[/\\]")
+_MAY_BE_NUMBER = re.compile(r"\d(?:.?\d){7}", re.DOTALL)
+"""Looked for first, because the patterns themselves are slow where nothing is to be found."""
 _CARD = re.compile(
     r"(?<![\w.])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}[ -]\d{6}[ -]\d{5})(?![\w.]?\d)"
 )
@@ -90,6 +94,8 @@ def _named_in_code(code: str) -> set[str]:
 
 def _named(pattern: re.Pattern[str], text: str) -> set[str]:
     """Values behind a name; a `token` is a secret only where it looks like one."""
+    if not _MAY_BE_NAMED.search(text):
+        return set()
     found = ((match[1], match[3]) for match in pattern.finditer(text))
     return {value for surely, value in found if surely or _RANDOM_LOOKING.fullmatch(value)}
 
@@ -99,11 +105,15 @@ def _clean(text: str, named: set[str]) -> str:
     text = _PRIVATE_KEY.sub(REDACTED, text)
     for pattern in KEY_SHAPES.values():
         text = pattern.sub(REDACTED, text)
-    text = _EMAIL.sub("[email]", text)
-    text = _HOME.sub("~", text)
-    text = _IBAN.sub(_if(_is_iban, "[account]"), text)
-    text = _CARD.sub(_if(_is_card, None), text)
-    return _PHONE.sub(_digits_to_zero, text)
+    if "@" in text:
+        text = _EMAIL.sub("[email]", text)
+    if _MAY_BE_HOME.search(text):
+        text = _HOME.sub("~", text)
+    if _MAY_BE_NUMBER.search(text):
+        text = _IBAN.sub(_if(_is_iban, "[account]"), text)
+        text = _CARD.sub(_if(_is_card, None), text)
+        text = _PHONE.sub(_digits_to_zero, text)
+    return text
 
 
 def _if(holds: Callable[[str], bool], instead: str | None) -> Callable[[re.Match[str]], str]:

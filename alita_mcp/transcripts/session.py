@@ -27,7 +27,7 @@ from alita_mcp.transcripts.written_files import WrittenFiles, located, without_m
 
 LONGEST = 200_000
 """Characters of a program, its arguments and its input."""
-MOST_OUTPUT = 20_000
+MOST_OUTPUT = 4_000
 """Characters; what is longer is cut."""
 MOST_OPEN = 1_000
 ROOM_OF_OPEN = 32_000_000
