@@ -27,7 +27,7 @@ def as_run(program: ExecutedProgram) -> RecordedRun:
 def with_arguments(code: str, arguments: Sequence[str]) -> str:
     """The code with constants in place of `sys.argv[1]`, …; where it reads `sys.argv` otherwise, with that set."""
     tree = module_of(code)
-    uses = [node for node in ast.walk(tree) if ast.unparse(node) == "sys.argv"] if "sys.argv" in code else []
+    uses = [node for node in ast.walk(tree) if _is_argv(node)]
     if not uses and not arguments:
         return code
     places = {id(node.value): node for node in ast.walk(tree) if isinstance(node, ast.Subscript)}
@@ -37,6 +37,13 @@ def with_arguments(code: str, arguments: Sequence[str]) -> str:
         spots = [(place, text) for (place, _), text in zip(read, texts, strict=True) if place and text]
         return _replaced(code, spots)
     return _set(code, tree, arguments)
+
+
+def _is_argv(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="sys"), attr="argv"):
+            return True
+    return False
 
 
 def _argument(place: ast.Subscript | None, arguments: Sequence[str]) -> str | None:

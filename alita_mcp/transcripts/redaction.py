@@ -51,7 +51,7 @@ def without_private(program: ExecutedProgram) -> ExecutedProgram | None:
     if len(named) > MOST_NAMED:
         return None
     code, given, output, *arguments = cleaned = tuple(_clean(text, named) for text in fields)
-    if code != program.code and _without_constants(code) != _without_constants(program.code):
+    if code != program.code and not _same_but_for_constants(code, program.code):
         return None
     return program.model_copy(
         update={
@@ -77,12 +77,12 @@ class _Blank(ast.NodeTransformer):
         return ast.copy_location(ast.Constant(None), node)
 
 
-def _without_constants(code: str) -> str:
-    """What stays the same when only values were taken out; empty for what is no Python."""
+def _same_but_for_constants(code: str, other: str) -> bool:
+    """Whether only values were taken out; `[secret] = 1` is Python as well."""
     try:
-        return ast.dump(_Blank().visit(module_of(code)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
+        return ast.dump(_Blank().visit(module_of(code))) == ast.dump(_Blank().visit(module_of(other)))
+    except (SyntaxError, ValueError):
+        return False
 
 
 def _named_in_code(code: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from alita_mcp.transcripts.written_files import WrittenFiles, located, without_m
 
 LONGEST = 200_000
 """Characters of a program, its arguments and its input."""
+DEEPEST = 150
+"""Levels of a program's syntax tree."""
 MOST_OUTPUT = 4_000
 """Characters; what is longer is cut."""
 MOST_OPEN = 1_000
@@ -106,7 +109,7 @@ class Session:
             elif len(run.code) + len(run.given) + sum(map(len, run.arguments)) > LONGEST:
                 self._counts[f"programs of more than {LONGEST:,} characters"] += 1
             elif not is_python(run.code):
-                self._counts["programs that are no Python"] += 1
+                self._counts["programs that do not parse"] += 1
             else:
                 yield self._program(run, opened, answer, answer.output if alone else "")
 
@@ -158,8 +161,12 @@ class Session:
 
 
 def is_python(code: str) -> bool:
-    """Whether it parses and does anything."""
+    """Whether it parses, does anything, and is nested no deeper than all who read it later can follow."""
     try:
-        return bool(module_of(code).body)
+        level: list[ast.AST] = [*module_of(code).body]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+    found = bool(level)
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return found and not level

@@ -262,8 +262,9 @@ def test_large_programs_and_what_is_no_python_are_counted() -> None:
     large = ran("1", f"python -c '{'x = 1;' * 40_000}'")
     broken = ran("2", "python -c 'print('")
     nothing = ran("3", "python -c '# nothing'")
-    assert programs(ClaudeCode(), *large, *broken, *nothing, counts=counts) == []
-    assert dict(+counts) == {"programs of more than 200,000 characters": 1, "programs that are no Python": 2}
+    deep = ran("4", f"python -c 'x = {'-' * 200}1'")
+    assert programs(ClaudeCode(), *large, *broken, *nothing, *deep, counts=counts) == []
+    assert dict(+counts) == {"programs of more than 200,000 characters": 1, "programs that do not parse": 3}
 
 
 def test_the_oldest_files_are_forgotten_first() -> None:
