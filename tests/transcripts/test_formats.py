@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from alita_mcp.transcripts.claude_code import ClaudeCode
 from alita_mcp.transcripts.codex import Codex
 from alita_mcp.transcripts.reader import FORMATS, read_transcripts
-from alita_mcp.transcripts.seam import TranscriptFormat
+from alita_mcp.transcripts.seam import EditFile, TranscriptFormat
 from alita_mcp.transcripts.session import MOST_OPEN, Session
 from alita_mcp.transcripts.values import ExecutedProgram, Reading
 from alita_mcp.transcripts.written_files import LONGEST, ROOM, WrittenFiles
@@ -193,6 +194,18 @@ def test_files_are_known_as_they_were_last_written() -> None:
     assert (
         found(asked("n", "Edit", file_path="/w/a.py", old_string="", new_string="x = 1"), answered("n")) == []
     )
+
+
+def test_an_edit_that_would_fill_the_memory_is_not_made() -> None:
+    files = WrittenFiles()
+    files.write("a.py", "x" * 1_000)
+    edit = EditFile("a.py", (("x", "y" * 100_000, True),))
+    tracemalloc.start()
+    files.edit("a.py", edit)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert files.text_of("a.py") is None
+    assert peak < 1_000_000
 
 
 def test_cells_of_a_notebook_run_in_their_order() -> None:

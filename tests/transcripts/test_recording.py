@@ -21,6 +21,7 @@ SET = "import sys\nsys.argv = ['script.py', 'a']\n"
          "import sys\nä = 'ä'; print(float('100'), 'b')"),
         ("import sys\nprint(sys.argv[\n  1\n])", ("a",), "import sys\nprint('a')"),
         ("print(1)", (), "print(1)"),
+        ("import sys\nprint(sys.argv[0])", ("a",), SET + "import sys\nprint(sys.argv[0])"),
         ("import sys\nprint(sys.argv[1:])", ("a",), SET + "import sys\nprint(sys.argv[1:])"),
         ("import sys\nprint(sys.argv[2], sys.argv[-1])", ("a",),
          SET + "import sys\nprint(sys.argv[2], sys.argv[-1])"),
