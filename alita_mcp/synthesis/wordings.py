@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from alita_mcp.library.library import Library
-from alita_mcp.library.private_text import looks_private
+from alita_mcp.library.private_text import holds_key, looks_private
 from alita_mcp.library.search_text import likeness, plain_tokens, words_of
 from alita_mcp.values import Grants
-from alita_mcp.verification.credentials import holds_key
 from alita_mcp.verification.wording import text_checks
 
 MAX_CHARACTERS = 200

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Callable
 
-from alita_mcp.library.key_shapes import KEY_SHAPES
+from alita_mcp.library.private_text import KEYS
 from alita_mcp.sandbox.broker.redaction import REDACTED, redact
 from alita_mcp.syntax import module_of
 from alita_mcp.transcripts.values import ExecutedProgram
@@ -103,7 +103,7 @@ def _named(pattern: re.Pattern[str], text: str) -> set[str]:
 def _clean(text: str, named: set[str]) -> str:
     text = redact(text, named) if named else text
     text = _PRIVATE_KEY.sub(REDACTED, text)
-    for pattern in KEY_SHAPES.values():
+    for pattern in KEYS.values():
         text = pattern.sub(REDACTED, text)
     if "@" in text:
         text = _EMAIL.sub("[email]", text)

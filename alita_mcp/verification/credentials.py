@@ -7,13 +7,11 @@ import math
 import re
 from collections import Counter
 
-from alita_mcp.library.key_shapes import KEY_SHAPES
+from alita_mcp.library.private_text import KEYS, NAMED_SECRET, holds_key
 from alita_mcp.values import Check
 from alita_mcp.verification.findings import failed
 
-_NAMED = re.compile(
-    r"(api_?key|secret|token|passw(or)?d|credential|auth_?key|access_?key|private_?key)", re.IGNORECASE
-)
+__all__ = ["credential_checks", "holds_key"]
 _RANDOM_LOOKING = re.compile(r"[A-Za-z0-9+/=_\-.]{16,}")
 MIN_ENTROPY = 3.5
 """Bits a character; words and dashes stay below, random keys of 16 characters lie above."""
@@ -24,20 +22,15 @@ _FIX = "Remove it (and revoke it, it was sent): a tool gets secrets by grant, or
 def credential_checks(code: str, tree: ast.Module) -> list[Check]:
     """Keys of well-known shape anywhere in the code, and random-looking strings named like secrets."""
     checks = []
-    for what, pattern in KEY_SHAPES.items():
+    for what, pattern in KEYS.items():
         if found := pattern.search(code):
             line = code.count("\n", 0, found.start()) + 1
             checks.append(failed("static", f"the code holds {what}", _FIX, line=line))
     for name, node in _named_strings(tree):
-        if _NAMED.search(name) and _looks_random(node.value):
+        if NAMED_SECRET.search(name) and _looks_random(node.value):
             message = f"the value of {name[:60]} looks like a secret"
             checks.append(failed("static", message, _FIX, line=node.lineno))
     return checks
-
-
-def holds_key(text: str) -> bool:
-    """Whether a key of well-known shape stands anywhere in it."""
-    return any(pattern.search(text) for pattern in KEY_SHAPES.values())
 
 
 def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
