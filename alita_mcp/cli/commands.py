@@ -67,3 +67,11 @@ def tool_version(text: str) -> int:
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 9 or int(digits) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no version: write 3 or v3")
     return int(digits)
+
+
+def count_above_zero(text: str) -> int:
+    """Reads `30`."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
+    return number

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.card_view import draw, plain
 from alita_mcp.cli.cards import evidence_card, version_text
-from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop, tool_version
 from alita_mcp.cli.costing import list_usage
 from alita_mcp.cli.missing import list_gaps
 from alita_mcp.cli.opened import opened_library
@@ -24,7 +24,7 @@ def add_commands(family: Family) -> None:
     """Declares the five commands."""
     seek = family.add("search", in_event_loop(search), "find tools by what they should do")
     seek.add_argument("query", nargs="+", metavar="WORD")
-    seek.add_argument("--limit", type=_count, default=5, metavar="N")
+    seek.add_argument("--limit", type=count_above_zero, default=5, metavar="N")
     every = family.add("list", in_event_loop(list_tools), "list all tools")
     every.add_argument(
         "--usage", action="store_true", help="what their writing cost, and how often they are called"
@@ -41,17 +41,10 @@ def add_commands(family: Family) -> None:
     compared.add_argument("new", type=tool_version, metavar="vB")
     journal = family.add("log", in_event_loop(log), "show the journal, newest last")
     journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
-    journal.add_argument("--limit", type=_count, default=30, metavar="N")
+    journal.add_argument("--limit", type=count_above_zero, default=30, metavar="N")
     journal.add_argument(
         "--gaps", action="store_true", help="what was searched for in vain, the most wanted first"
     )
-
-
-def _count(text: str) -> int:
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above zero")
-    return number
 
 
 async def search(options: argparse.Namespace, output: Output) -> int:
