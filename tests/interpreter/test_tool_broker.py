@@ -121,6 +121,14 @@ async def test_the_end_of_a_run_ends_its_calls() -> None:
     assert tools.cancelled == 8
 
 
+async def test_a_number_of_one_step_of_a_session_is_none_of_the_next() -> None:
+    given = set()
+    for _ in range(2):
+        async with open_tool_broker(OneTool(None)) as broker:
+            given |= {await broker.answer("tools.start", START) for _ in range(8)}
+    assert len(given) == 16
+
+
 async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
     tools = OneTool(None)
 

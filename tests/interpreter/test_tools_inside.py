@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from alita_mcp.interpreter import tool_broker
 from tests.interpreter.conftest import KINDS
 from tests.server.in_memory import refused, succeeded
 
@@ -230,8 +231,11 @@ asked = [
     assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
 
 
-async def test_thousands_of_starts_without_a_wait_are_eight_calls(client: Client) -> None:
-    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(5_001)]\n"
+async def test_starts_without_a_wait_are_eight_calls_and_end_at_the_limit(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_broker, "QUESTIONS", 500)
+    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(501)]\n"
     last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
     code = (
         ASK
@@ -276,16 +280,8 @@ async def test_of_a_tool_that_nobody_reviewed_code_reads_no_order(client: Client
         assert "zebra" not in said
 
 
-async def test_what_a_step_of_a_session_left_waiting_is_no_answer_for_the_next(client: Client) -> None:
-    left = """
-import asyncio
-from alita_tools.aio import add_numbers
-late = asyncio.ensure_future(add_numbers(100))
-await asyncio.sleep(0)
-late.cancel()
-[await add_numbers(n) for n in range(5)]
-"""
-    assert await result(client, left, session="one") == [1, 2, 3, 4, 5]
+async def test_steps_of_a_session_go_on_with_functions_of_earlier_ones(client: Client) -> None:
+    assert await result(client, GATHER, session="one") == 90
     assert await result(client, "[await add_numbers(n) for n in range(5)]", session="one") == [1, 2, 3, 4, 5]
 
 
