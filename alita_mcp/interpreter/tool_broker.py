@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import secrets
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -105,6 +106,8 @@ class ToolBroker(CleaningBroker):
         self._tools = tools
         self._tasks = tasks
         self._inner = inner
+        self._before = secrets.randbits(40)
+        """A session has a broker for each step: what an earlier one left there has another number."""
         self._asked: Counter[str] = Counter()
         self._called: list[str] = []
         self._under_way: dict[int, str] = {}
@@ -169,7 +172,7 @@ class ToolBroker(CleaningBroker):
             return None
         self._tools.manifest(words.name)
         self._count("calls", MAX_CALLS, "tool calls")
-        ticket = self._asked["calls"]
+        ticket = self._before + self._asked["calls"]
         self._called.append(words.name)
         self._under_way[ticket] = words.name
         self._tasks.start_soon(self._call, ticket, words)
