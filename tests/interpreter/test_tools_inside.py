@@ -294,3 +294,12 @@ async def test_code_that_changes_alita_tools_changes_it_for_itself_alone(client:
 async def test_calls_of_a_run_count_as_calls_of_the_tool(client: Client) -> None:
     await result(client, GATHER)
     assert (await succeeded(client, "inspect_tool", name="add_numbers"))["calls"] == 10
+
+
+async def test_a_step_of_a_session_gets_no_result_that_an_earlier_step_left(client: Client) -> None:
+    leave = (
+        "from alita_tools import add_numbers, aio\nleft = aio.add_numbers(100, b=1)\nleft.send(None)\n"
+        "[add_numbers(n) for n in range(5)]"
+    )
+    assert await result(client, leave, session="one") == [1, 2, 3, 4, 5]
+    assert await result(client, "add_numbers(20, b=22)", session="one") == 42
