@@ -54,8 +54,8 @@ def _content(path: str, most: int) -> str | None:
 def _note(left_out: list[str]) -> str:
     named = ", ".join(left_out[:10]) + (", …" if len(left_out) > 10 else "")
     return (
-        f"Files left out ({len(left_out)}): {named}. A run gives back at most {MAX_FILES} files that can be read, {MAX_BYTES >> 20} MB "
-        "in all, with printable names."
+        f"Files left out ({len(left_out)}): {named}. A run gives back at most {MAX_FILES} files that can be read, "
+        f"{MAX_BYTES >> 20} MB in all, with printable names."
     )
 
 
