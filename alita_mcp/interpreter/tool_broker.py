@@ -106,8 +106,6 @@ class ToolBroker(CleaningBroker):
         self._tools = tools
         self._tasks = tasks
         self._inner = inner
-        self._before = secrets.randbits(40)
-        """A session has a broker for each step: what an earlier one left there has another number."""
         self._asked: Counter[str] = Counter()
         self._first = secrets.randbits(48)  # a session remembers the numbers of its earlier steps
         self._called: list[str] = []
@@ -173,11 +171,7 @@ class ToolBroker(CleaningBroker):
             return None
         self._tools.manifest(words.name)
         self._count("calls", MAX_CALLS, "tool calls")
-<<<<<<< HEAD
         ticket = self._first + self._asked["calls"]
-=======
-        ticket = self._before + self._asked["calls"]
->>>>>>> sessions
         self._called.append(words.name)
         self._under_way[ticket] = words.name
         self._tasks.start_soon(self._call, ticket, words)
