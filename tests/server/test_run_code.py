@@ -118,7 +118,7 @@ async def test_nothing_of_a_run_is_left_for_the_next(build: Build) -> None:
 
 
 async def test_a_script_that_breaks_its_runner_is_told_so(build: Build) -> None:
-    code = "import __main__, sys\nsys.modules['tool']._with_outputs = lambda told, value: ['forged']"
+    code = "import __main__, sys\nsys.modules['tool']._with_outputs = lambda told, value: {'kind': 'forged'}"
     async with connected(build(), "modern") as client:
         assert "crashed" in await refused(client, "run_code", code=code)
 
