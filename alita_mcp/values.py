@@ -110,6 +110,15 @@ class Limits(Value):
         return self.model_dump(mode="json", exclude=unset)
 
 
+class Recorded(Value):
+    """The runs of code that a version was made of."""
+
+    runs: tuple[str, ...] = ()
+    """Marks of their ids, which would give the runs away themselves."""
+    examples: tuple[str, ...] = ()
+    """Marks of those examples of the version that were only seen to happen: no caller has confirmed them."""
+
+
 class Draft(Value):
     """A proposed version, not accepted."""
 
@@ -123,6 +132,7 @@ class Draft(Value):
     grants: Grants = Grants()
     limits: Limits = Limits()
     varies: tuple[Varying, ...] = ()
+    recorded: Recorded | None = None
 
 
 class ToolContract(Value):
@@ -291,6 +301,8 @@ class VerificationReport(Value):
     """For a tool that models wrote: what they cost."""
     written_from: WrittenFrom | None = None
     """For a tool that models wrote: what they were told to write."""
+    recorded: Recorded | None = None
+    """For a tool that was made of runs of code: which, and what nobody has confirmed."""
 
     @property
     def failure(self) -> Check | None:
@@ -345,4 +357,4 @@ class StoredVersion(Value):
         """The draft this version was accepted from, for verifying it again."""
         shared = Draft.model_fields.keys() & Manifest.model_fields.keys()
         told: dict[str, Any] = {field: getattr(self.manifest, field) for field in shared}
-        return Draft(code=self.code, examples=self.examples, **told)
+        return Draft(code=self.code, examples=self.examples, recorded=self.report.recorded, **told)

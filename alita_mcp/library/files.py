@@ -192,6 +192,11 @@ def written_example(example: Example) -> str:
     return json.dumps(example.as_json(), sort_keys=True)
 
 
+def mark_of(example: Example) -> str:
+    """What a report remembers an example by."""
+    return hashlib.sha256(written_example(example).encode()).hexdigest()[:16]
+
+
 def seal_of(files: Folder) -> str:
     """The hash of `manifest.json`, which holds the hashes of the other files; the catalogue keeps it."""
     return _sha256(files["manifest.json"])
