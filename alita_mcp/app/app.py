@@ -13,6 +13,7 @@ from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
+from alita_mcp.app.code import CodeRunner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
@@ -66,6 +67,8 @@ class App:
         self.toolsmith = toolsmith
         self.alita = alita_command(settings.home)
         """How a person calls the command for this library from any shell."""
+        self.code = CodeRunner(calls.sandbox)
+        """The flow of `run_code`."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._model = model
         self._learning = learning

@@ -1,4 +1,4 @@
-"""Tool definitions as clients see them: the five fixed meta-tools, and one per published tool."""
+"""Tool definitions as clients see them: the six fixed tools, and one per published tool."""
 
 from __future__ import annotations
 
@@ -138,6 +138,21 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=False),
         ("action", "name"),
+    ),
+    _meta_tool(
+        "run_code",
+        "Run Python once in the sandbox, for what no tool fits. Library tools inside: from alita_tools import NAME. "
+        "What you would run again: make it a tool.",
+        {
+            "code": _said(_STRING, "A script; its last expression, or `result`, is the result"),
+            "arguments": _said({"type": "object"}, "Variables the code sees; `input`: lines for input()"),
+            "packages": _STRINGS,
+            "needs": {"type": "object", "description": "As of synthesize_tool"},
+            "session": _said(_STRING, "Name one to keep variables for 10 minutes"),
+            "compare": _said(_BOOLEAN, "Run it twice apart: do the results agree?"),
+            "job_id": _STRING,
+        },
+        types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The five fixed tools: their arguments in, the App's flows, answers in both forms out."""
+"""The six fixed tools: their arguments in, the App's flows, answers in both forms out."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from alita_mcp.server.definitions import META_DEFINITIONS
 from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.results import run_and_deliver
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.run_code import answer_run
 from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.unreviewed import plain_card, shown, unreviewed
@@ -40,6 +41,7 @@ STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""
 _JSON_FIELDS = {
     "run_tool": ("arguments",),
+    "run_code": ("arguments", "packages", "needs"),
     "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks", "overrule"),
 }
 """Fields that models like to send as JSON text."""
@@ -58,14 +60,15 @@ class MetaTools:
             "run_tool": _run,
             "inspect_tool": _inspect,
             "manage_tool": _manage,
+            "run_code": answer_run,
         }
 
     def definitions(self) -> Sequence[types.Tool]:
-        """All five; the list depends on nothing."""
+        """All six; the list depends on nothing."""
         return META_DEFINITIONS
 
     def find(self, name: str) -> types.Tool | None:
-        """One of the five."""
+        """One of the six."""
         return _TOOLS.get(name)
 
     async def call(self, call: ToolCall) -> ToolAnswer:

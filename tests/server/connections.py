@@ -23,7 +23,9 @@ from tests.server.processes import ENTRY, PATIENCE_S, SERVE_HTTP, Peer, environm
 TRANSPORTS = ("memory", "stdio", "http")
 ERAS = ("legacy", "modern")
 CONNECTIONS = tuple(f"{transport} {era}" for transport in TRANSPORTS for era in ERAS)
-META_TOOLS = ["search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool"]
+META_TOOLS = [
+    "search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code",
+]  # fmt: skip
 
 
 def request_for(name: str, mark: str = "!") -> dict[str, Any]:

@@ -18,8 +18,8 @@ from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.values import META_TOOLS, Grants
 from tests.server.manifests import SLUGIFY, manifest
 
-FIRST_LIST_TOKENS = 1_500
-"""Of the five and the starters that a new library lists, by characters / 4."""
+FIRST_LIST_TOKENS = 1_800
+"""Of the six and the starters that a new library lists, by characters / 4."""
 
 
 def wire(definition: object) -> str:
@@ -32,22 +32,22 @@ def word_pieces(text: str) -> int:
     return len(re.findall(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]{1,2}", text))
 
 
-def test_the_five_meta_tools_stand_in_their_order() -> None:
+def test_the_six_fixed_tools_stand_in_their_order() -> None:
     assert tuple(tool.name for tool in META_DEFINITIONS) == META_TOOLS
 
 
-def test_the_meta_tools_together_take_at_most_a_thousand_tokens() -> None:
+def test_the_fixed_tools_together_take_at_most_twelve_hundred_tokens() -> None:
     texts = [wire(tool) for tool in META_DEFINITIONS]
 
-    assert sum(map(len, texts)) / 4 <= 1_000
-    assert sum(map(word_pieces, texts)) <= 1_150  # finds 30 % more than the tokenizers below
+    assert sum(map(len, texts)) / 4 <= 1_200
+    assert sum(map(word_pieces, texts)) <= 1_480  # finds 30 % more than the tokenizers below
 
 
 @pytest.mark.parametrize("tokenizer", ["cl100k_base", "o200k_base", "anthropic"])
 def test_so_do_real_tokenizers_say(tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     count = token_counter(tokenizer, monkeypatch)
 
-    assert 500 < sum(count(wire(tool)) for tool in META_DEFINITIONS) <= 1_000
+    assert 500 < sum(count(wire(tool)) for tool in META_DEFINITIONS) <= 1_200
 
 
 def token_counter(name: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
@@ -116,6 +116,11 @@ def test_the_instructions_fit_what_hosts_show() -> None:
         ("run_tool", {"name", "arguments", "version"}, ["name"]),
         ("inspect_tool", {"name", "version", "source"}, ["name"]),
         ("manage_tool", {"action", "name", "version"}, ["action", "name"]),
+        (
+            "run_code",
+            {"code", "arguments", "packages", "needs", "session", "compare", "job_id"},
+            None,
+        ),
     ],
 )
 def test_each_meta_tool_takes_what_the_design_says(

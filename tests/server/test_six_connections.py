@@ -115,5 +115,5 @@ async def test_pages_together_hold_every_tool_once_with_the_fixed_ones_first(
         names = [tool.name for tool in await connection.tools()]
     assert [tool.name for tool in first.tools] == META_TOOLS[:3]
     assert first.next_cursor
-    assert names[:5] == META_TOOLS
+    assert names[:6] == META_TOOLS
     assert len(names) == len(set(names)) > 6

@@ -1,0 +1,151 @@
+"""Runs a script, or one step of a session: code and the names that it sees in, its result or how it failed out.
+
+Standard library only. What few scripts need is compiled at its first use, from the texts in `SOURCES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import json
+import math
+import sys
+import types
+from typing import Any
+
+FILE = "script.py"
+MAX_JSON = 1 << 20
+"""A longer result, as JSON text, is told by its `repr`."""
+MAX_REPR = 20_000
+MAX_DEPTH = 60
+SOURCES: dict[str, str] = {}
+"""The other modules of this folder by name; filled in by `program.py`."""
+_ASYNC = types.CodeType.co_flags.__get__  # read past whatever a script does to the inspect module
+_COROUTINE = 0x80
+
+
+def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One script in a module of its own."""
+    return step(main_module(), code, arguments)
+
+
+def part(name: str) -> types.ModuleType:
+    """Another module of this folder."""
+    module = types.ModuleType(f"alita_{name}")
+    exec(compile(SOURCES[name], f"<{module.__name__}>", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def main_module() -> types.ModuleType:
+    """An empty `__main__`, which is where code runs."""
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    builtins.input = _input
+    return module
+
+
+def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Runs code in a module: `kind` and `value` of its result, or `error`."""
+    names = vars(module)
+    names.update({name: value for name, value in arguments.items() if name != "input"})
+    sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
+    before = names.get("result")
+    try:
+        value = _evaluated(code, names)
+    except MemoryError:
+        raise
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            return {"error": part("errors").told(end, code, FILE)}
+        value = None
+    except BaseException as problem:
+        return {"error": part("errors").told(problem, code, FILE)}
+    if value is None and names.get("result") is not before:
+        value = names["result"]
+    return outcome_of(value)
+
+
+def _evaluated(code: str, names: dict[str, Any]) -> Any:
+    """The value of the last expression; None where the code ends with another statement."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if "await" in code or "async" in code else 0
+    tree = compile(code, FILE, "exec", ast.PyCF_ONLY_AST | flags, dont_inherit=True)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    body = compile(tree, FILE, "exec", flags, dont_inherit=True)
+    value = None
+    if isinstance(last, ast.Expr):
+        value = compile(ast.Expression(last.value), FILE, "eval", flags, dont_inherit=True)
+    waits = any(each and _ASYNC(each) & _COROUTINE for each in (body, value))
+    if waits:
+        import asyncio
+
+        return asyncio.run(_awaited(body, value, names))
+    exec(body, names)
+    return eval(value, names) if value is not None else None
+
+
+async def _awaited(body: types.CodeType, value: types.CodeType | None, names: dict[str, Any]) -> Any:
+    """The same for code that awaits at its top level."""
+    begun: Any = eval(body, names)
+    if _ASYNC(body) & _COROUTINE:
+        await begun
+    result: Any = eval(value, names) if value is not None else None
+    return await result if value is not None and _ASYNC(value) & _COROUTINE else result
+
+
+def outcome_of(value: Any) -> dict[str, Any]:
+    """A result as JSON, else as its `repr`."""
+    if value is None:
+        return {"kind": "none", "value": None}
+    try:
+        plain = _plain(value, MAX_DEPTH)
+        if len(json.dumps(plain, allow_nan=False)) <= MAX_JSON:
+            return {"kind": "json", "value": plain}
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        text = repr(value)
+    except Exception as problem:
+        text = f"<{type(value).__name__}, whose repr raises {type(problem).__name__}>"
+    if len(text) > MAX_REPR:
+        text = f"{text[:MAX_REPR]}… ({len(text) - MAX_REPR} more characters)"
+    return {"kind": "repr", "value": text.encode("utf-8", "replace").decode()}
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """The value in exact types of JSON.
+
+    Raises:
+        TypeError, ValueError: it has none.
+    """
+    kind = type(value)
+    if value is None or kind in (bool, int) or (kind is float and math.isfinite(value)):
+        return value
+    if kind is str:
+        value.encode()
+        return value
+    if depth == 0:
+        raise ValueError("nested too deeply")
+    if kind in (list, tuple):
+        return [_plain(each, depth - 1) for each in value]
+    if kind is dict and all(type(name) is str for name in value):
+        return {_plain(name, depth): _plain(each, depth - 1) for name, each in value.items()}
+    if hasattr(kind, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name), depth - 1) for name in kind.__dataclass_fields__}
+    if kind.__module__.partition(".")[0] == "numpy" and hasattr(value, "tolist"):
+        return _plain(value.tolist(), depth - 1)
+    raise TypeError(kind.__name__)
+
+
+def _lines(given: Any) -> str:
+    lines = given if isinstance(given, list) else [given]
+    text = "\n".join(map(str, lines))
+    return f"{text}\n" if text else ""
+
+
+def _input(_prompt: object = "", /) -> str:
+    """`input` without a terminal: its prompt is nobody's to read, and no part of what the script prints."""
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError("the script reads more lines than `input` of its arguments holds")
+    return line.removesuffix("\n")

@@ -1,0 +1,22 @@
+"""The program that a worker imports in order to run code: the modules of `guest/` in, one text out."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+
+FUNCTION = "run_code"
+_PARTS = ("errors",)
+"""Modules of `guest/` that are compiled at their first use."""
+
+
+@cache
+def program() -> str:
+    """The text of a module with the function `run_code(code, arguments)`."""
+    parts = json.dumps({name: _source(name) for name in _PARTS}, ensure_ascii=True)
+    return f"{_source('script')}\nSOURCES.update({parts})\n"
+
+
+def _source(name: str) -> str:
+    return resources.files("alita_mcp.interpreter.guest").joinpath(f"{name}.py").read_text("utf-8")

@@ -1,0 +1,74 @@
+"""Runs code once: a request in, the sandbox's call of it and what came of that out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.program import FUNCTION, program
+from alita_mcp.library.recorded_run import ResultKind
+from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult, Sandbox
+from alita_mcp.values import Limits, Value
+
+LIMITS = Limits(result_bytes=32 << 20)
+"""A tool's, but for the room that figures and files take in the result."""
+
+
+class Told(Value):
+    """How the program inside says that code ended."""
+
+    kind: ResultKind = "none"
+    value: Any = None
+    error: dict[str, str] | None = None
+
+
+async def run_once(
+    request: CodeRequest,
+    sandbox: Sandbox,
+    environment: Environment | None = None,
+    broker: Broker | None = None,
+) -> CodeRun:
+    """Runs a script in a worker that is kept for scripts with the same packages and rights; nothing of it stays there.
+
+    Raises:
+        SandboxError: the sandbox failed, or too many calls wait.
+    """
+    job = Job(
+        code=program(),
+        function=FUNCTION,
+        arguments={"code": request.code, "arguments": request.arguments},
+        environment=environment,
+        limits=LIMITS,
+        grants=request.grants,
+    )
+    return code_run(await sandbox.run(job, broker), sandbox.kind)
+
+
+def code_run(result: RunResult, sandbox: str) -> CodeRun:
+    """What a call of the program inside comes to."""
+    run = CodeRun(
+        status=result.status,
+        error_type=result.error_type,
+        error=result.message,
+        stdout=result.stdout,
+        stderr=result.stderr,
+        seconds=result.wall_seconds,
+        sandbox=sandbox,
+    )
+    if not result.ok:
+        return run
+    try:
+        told = Told.model_validate(result.value)
+    except ValidationError:  # code can replace the program that runs it, and then lies about itself alone
+        return run.model_copy(
+            update={"status": "crashed", "error": "the code broke the program that runs it"}
+        )
+    if told.error is not None:
+        words = {name: told.error.get(key, "") for name, key in _ERROR.items()}
+        return run.model_copy(update={"status": "error", **words})
+    return run.model_copy(update={"result": told.value, "result_kind": told.kind})
+
+
+_ERROR = {"error_type": "type", "error": "message", "trace": "trace"}
