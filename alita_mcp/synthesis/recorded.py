@@ -30,15 +30,24 @@ def superseded_by(
     own: Sequence[Example], examples: Sequence[Example], recorded: Recorded | None
 ) -> tuple[Example, ...]:
     """The examples but those recorded ones about whose calls a caller says otherwise: the code is the judge of both."""
-    marks = confirmed_by(own, recorded)
-    said = [each.arguments for each in own if each.check is None]
-    return tuple(
-        each
-        for each in examples
-        if marks is None
-        or mark_of(each) not in marks.examples
-        or not any(same_result(each.arguments, arguments, exact=True) for arguments in said)
+    left = confirmed_by(own, recorded)
+    marks = left.examples if left else ()
+    return tuple(each for each in examples if mark_of(each) not in marks or not told_by(own, each))
+
+
+def told_by(own: Sequence[Example], example: Example) -> bool:
+    """Whether a caller's examples say what comes of the example's call."""
+    return any(
+        each.check is None and same_result(each.arguments, example.arguments, exact=True) for each in own
     )
+
+
+def also_recorded(recorded: Recorded | None, examples: Sequence[Example]) -> Recorded | None:
+    """The same with more examples that were only seen; None for a tool that is made of no run."""
+    if recorded is None:
+        return None
+    marks = (*recorded.examples, *map(mark_of, examples))
+    return recorded.model_copy(update={"examples": tuple(dict.fromkeys(marks))})
 
 
 def carried_marks(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
