@@ -6,6 +6,7 @@ What a run gave is an example, and no evidence that it is right: what nobody has
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 import anyio.to_thread
@@ -38,9 +39,11 @@ from alita_mcp.synthesis.unfit_runs import (
     unfit_runs,
 )
 from alita_mcp.synthesis.workshop import OnStage, Workshop
-from alita_mcp.values import Draft, StoredVersion, VerificationReport
+from alita_mcp.values import Draft, Recorded, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal import Rehearsal
 
+LAST_NUMBER = 20
+"""So many tools may be called the same but for a number behind it."""
 CONFIRM = "Or confirm the proposed ones."
 _THERE = "it was made of these runs, and all its examples are confirmed; send update=true for a new version"
 Make = Callable[[SynthesisRequest, Models | None, OnStage], Awaitable[Outcome]]
@@ -75,13 +78,28 @@ class FromRuns:
         if refused is not None:
             return refused
         await on_stage("runs")
-        found = await anyio.to_thread.run_sync(generalise, runs, request.name, request.description)
+        found = await self._function(request, runs)
         if isinstance(found, NotGeneral):
             return await self._written(request, runs, found, models, on_stage)
         known = await self._known(found.name, request)
         if known is not None:
             return await self._confirmed(request, known, on_stage)
         return await self._general(request, runs, found, on_stage)
+
+    async def _function(
+        self, request: SynthesisRequest, runs: Sequence[RecordedRun]
+    ) -> GeneralFunction | NotGeneral:
+        """What the runs amount to, under a name that is theirs or free where the request gives none."""
+        name = request.name
+        for number in range(2, LAST_NUMBER + 2):
+            found = await anyio.to_thread.run_sync(generalise, runs, name, request.description)
+            if request.name or isinstance(found, NotGeneral):
+                break
+            standing = self._workshop.submission.standing(found.name, update=False)
+            if standing == 0 or await self._known(found.name, request) is not None:
+                break
+            name = f"{re.sub(r'_[0-9]+$', '', found.name)[:37]}_{number}"
+        return found
 
     async def _read(self, request: SynthesisRequest) -> list[RecordedRun]:
         if self._runs is None:
@@ -116,7 +134,7 @@ class FromRuns:
         outcome: Outcome = Exists(tool=before.name, version=known.manifest.version, why=_THERE)
         if again["tests"]:
             outcome = await self._make(request.model_copy(update=again), None, on_stage)
-        return await self._with_proposals(outcome, None, on_stage)
+        return await self._with_proposals(outcome, None, request, on_stage)
 
     async def _general(
         self,
@@ -175,15 +193,19 @@ class FromRuns:
         """The outcome as one of runs, and with what a caller could confirm."""
         if isinstance(outcome, Rejected):
             found = told_of_runs(outcome, request)
-            return await self._with_proposals(found, draft_of(made) if made else None, on_stage)
+            return await self._with_proposals(found, draft_of(made) if made else None, request, on_stage)
         tool = outcome.tool if isinstance(outcome, Created | NeedsApproval | Exists) else ""
         only_named_so = isinstance(outcome, Exists) and tool == (made.name if made else request.name)
         if self._runs is not None and tool and not only_named_so:
             await self._runs.record_made(request.from_run, tool)
-        return await self._with_proposals(outcome, None, on_stage)
+        return await self._with_proposals(outcome, None, request, on_stage)
 
     async def _with_proposals(
-        self, outcome: Outcome, draft: Draft | Rejected | None, on_stage: OnStage
+        self,
+        outcome: Outcome,
+        draft: Draft | Rejected | None,
+        request: SynthesisRequest,
+        on_stage: OnStage,
     ) -> Outcome:
         """The outcome with examples to confirm: of a draft that these prove too little of, or of a provisional tool."""
         report: VerificationReport | None = None
@@ -193,7 +215,8 @@ class FromRuns:
             except AlitaError:
                 return outcome
             report = stored.report
-            draft = stored.draft if report.recorded and report.trust == "provisional" else None
+            theirs = {*recorded_of(request.from_run).runs} <= {*(report.recorded or Recorded()).runs}
+            draft = stored.draft if theirs and report.trust == "provisional" else None
         elif (
             not isinstance(outcome, Rejected) or outcome.case or outcome.stage not in ("examples", "mutation")
         ):

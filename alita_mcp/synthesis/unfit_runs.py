@@ -39,6 +39,9 @@ TOO_LARGE = Rejected(
 
 def unfit_runs(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
     """Why no tool can be made of these runs, whatever their code comes to."""
+    if request.update and not request.name:
+        reason = "update: the request names no tool that is to get a new version."
+        return Rejected(stage="policy", reason=reason, fix="Send its name.")
     if not any(run.ok for run in runs):
         said = f"{runs[-1].error_type}: {runs[-1].error}".strip(": ")[:200] or runs[-1].status
         reason = f"from_run: all of these runs failed, the last one with {said}"

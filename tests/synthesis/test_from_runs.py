@@ -162,6 +162,27 @@ async def test_a_name_that_another_tool_has_is_not_taken_from_it(bench: RunBench
     place.chmod(0o600)
     place.write_text("broken")
     assert isinstance(await bench.make(*others, name="discounted_total"), Exists)
+    assert taken.proposed == ()
+
+
+async def test_where_nobody_names_them_tools_get_names_that_are_free(bench: RunBench) -> None:
+    names = []
+    for code, results in (("n * n\n", (4, 9, 16)), ("n * 7\n", (14, 21, 28)), ("n + 9\n", (11, 12, 13))):
+        ids = [
+            bench.runs.add(code, {"n": n}, result=result)
+            for n, result in zip((2, 3, 4), results, strict=True)
+        ]
+        outcome = await bench.make(*ids)
+        assert isinstance(outcome, Created), outcome
+        again = await bench.make(*ids)
+        assert isinstance(again, Exists), again
+        assert again.tool == outcome.tool
+        names.append(outcome.tool)
+    assert len(set(names)) == 3
+    assert names[1] == f"{names[0]}_2"
+    unnamed = await bench.make(*ids, update=True)
+    assert isinstance(unnamed, Rejected), unnamed
+    assert unnamed.reason.startswith("update: ")
 
 
 async def test_the_same_tool_under_another_name_serves_the_runs(bench: RunBench) -> None:
