@@ -41,12 +41,10 @@ class Example(Value):
         description="Name of the exception class that the call must raise.",
     )
     check: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=2_000,
+        default=None, min_length=1, max_length=2_000,
         description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
         "that must be true.",
-    )
+    )  # fmt: skip
     exact: bool = False
 
     @model_validator(mode="after")
@@ -103,20 +101,12 @@ class Limits(Value):
     network_bytes: int = Field(default=32 << 20, ge=0)
     """How many bytes one call may send and receive over the network, together."""
 
-    def decisive(self) -> dict[str, Any]:
-        """The limits as a digest holds them: those that came later only where a tool sets them."""
-        later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
-        unset = {name for name in later if getattr(self, name) == type(self).model_fields[name].default}
-        return self.model_dump(mode="json", exclude=unset)
-
 
 class Recorded(Value):
-    """The runs of code that a version was made of."""
+    """Marks of the runs of code that a version was made of, and of those of its examples that nobody has confirmed."""
 
     runs: tuple[str, ...] = ()
-    """Marks of their ids, which would give the runs away themselves."""
     examples: tuple[str, ...] = ()
-    """Marks of those examples of the version that were only seen to happen: no caller has confirmed them."""
 
 
 class Draft(Value):

@@ -44,8 +44,7 @@ async def raise_trust(
 ) -> Outcome:
     """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
 
-    Where models wrote the version's examples, or runs of code showed them, a caller who sends the same ones makes them
-    its own.
+    Where models wrote the version's examples or runs showed them, a caller who sends the same ones makes them its own.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the version.
@@ -56,11 +55,8 @@ async def raise_trust(
     recorded = confirmed_by(own, known.report.recorded)
     confirms = recorded != known.report.recorded
     there_already = f"with these examples it is there already; {UPDATE}"
-    if (
-        not more
-        and not confirms
-        and not (own and known.report.agreement and known.manifest.trust == "provisional")
-    ):
+    vouches = own and known.report.agreement and known.manifest.trust == "provisional"
+    if not (more or confirms or vouches):
         return _unchanged(known, there_already)
     kept = superseded_by(own, known.examples, known.report.recorded)
     whole = known.draft.model_copy(update={"examples": (*kept, *more), "recorded": recorded})
