@@ -14,6 +14,7 @@ from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.code import CodeRunner
+from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
@@ -34,8 +35,8 @@ from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import GoesOn, Jobs, OnStage, SynthesisJob, Wait, open_jobs
-from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected
+from alita_mcp.synthesis.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -56,6 +57,7 @@ class App:
         calls: Calls,
         jobs: Jobs,
         toolsmith: Toolsmith,
+        code: CodeRunner,
         *,
         model: LanguageModel | None = None,
         learning: Learning | None = None,
@@ -67,7 +69,7 @@ class App:
         self.toolsmith = toolsmith
         self.alita = alita_command(settings.home)
         """How a person calls the command for this library from any shell."""
-        self.code = CodeRunner(calls.sandbox)
+        self.code = code
         """The flow of `run_code`."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
         self._model = model
@@ -173,13 +175,13 @@ class App:
 
     async def answer(
         self,
-        job: SynthesisJob,
+        job: Job[T],
         on_stage: OnStage,
         *,
         until: Wait | None = None,
         within_s: float | None = None,
         goes_on: GoesOn | None = None,
-    ) -> Outcome:
+    ) -> T | Working:
         """A job's outcome; `working` when it is not there within `within_s`, or before `until` returns.
 
         `within_s` is `answer_within_s` unless told otherwise. Cancelling this call cancels the job, unless `goes_on`.
@@ -307,7 +309,9 @@ async def open_app(
         granting = Granting(settings, library, author, call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        app = App(settings, library, calls, jobs, toolsmith, model=author, learning=learning)
+        opening = open_code_runner(settings, library, calls, granting)
+        code = await stack.enter_async_context(opening)
+        app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield app

@@ -151,7 +151,7 @@ class Calls:
         stored, manifest = call.stored, call.stored.manifest
         sandbox = await self._proving.proved(stored, len(chain))
         call.sandbox = sandbox.kind
-        await self._prove_called(manifest, (*chain, manifest.name))
+        await self.prepare(manifest.grants.tools, (*chain, manifest.name))
         if self._broker_for is not None and not manifest.grants.is_pure:
             call.broker = self._broker_for(stored, chain)
         job = Job(
@@ -174,12 +174,12 @@ class Calls:
             self._results.keep(_key(call), manifest.name, result)
         return result
 
-    async def _prove_called(self, manifest: Manifest, chain: tuple[str, ...]) -> None:
-        """Proves the tools that this one may call, and builds their packages, before the clock of its call runs.
+    async def prepare(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
+        """Proves tools that the last of a chain may call, and builds their packages, before the clock of its call runs.
 
-        One that cannot be called is left alone: the tool may never ask for it, and hears why when it does.
+        One that cannot be called is left alone: nobody may ever ask for it, and whoever does hears why.
         """
-        for name in manifest.grants.tools:
+        for name in names:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
@@ -188,7 +188,7 @@ class Calls:
                 stored = await self._library.read(name)
                 sandbox = await self._proving.proved(stored, len(chain) - 1)
                 await self._proving.environment(stored, sandbox)
-                await self._prove_called(stored.manifest, (*chain, name))
+                await self.prepare(stored.manifest.grants.tools, (*chain, name))
 
     async def _kept(self, call: _Call) -> RunResult | None:
         """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-import anyio
+import anyio.to_thread
 
+from alita_mcp.app.calls import MAX_EVENTS, Calls
+from alita_mcp.app.code_cache import CodeCache, request_key
+from alita_mcp.app.code_compare import Compared, SecondSandbox, compare
+from alita_mcp.app.code_places import CodePlaces
+from alita_mcp.app.code_rights import CodeRights, CodeWaits
+from alita_mcp.app.code_tools import Shown, ToolsInCode
 from alita_mcp.app.learning import Asker
+from alita_mcp.errors import SandboxBusy, SandboxError
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
+from alita_mcp.interpreter.session import Place
+from alita_mcp.interpreter.sessions import Sessions
+from alita_mcp.interpreter.tool_broker import ToolBroker
 from alita_mcp.library.files import now
+from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.models.lending import Desk
+from alita_mcp.sandbox.broker.granted import GrantedBroker
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.values import Value
-
-MAX_ENVIRONMENTS = 100
-"""For so many sets of packages it is known where they lie."""
 
 
 class CodeAnswer(Value):
@@ -26,52 +42,169 @@ class CodeAnswer(Value):
     id: str
     """Names the run in `from_run` and in `alita://runs/{id}`."""
     run: CodeRun
+    session: str = ""
+    """The session that it was a step of."""
+    cached: bool = False
+    """Whether it did not run: the same code gave this before."""
+    compared: Compared | None = None
+
+
+@dataclass(frozen=True)
+class CodeParts:
+    """What runs of code are made with."""
+
+    settings: Settings
+    library: Library
+    calls: Calls
+    rights: CodeRights
+    sessions: Sessions
+    second: SecondSandbox
+    cache: CodeCache
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One request, whose it is, and what its client may be told."""
+
+    request: CodeRequest
+    asker: Asker
+    on_stage: OnStage
+    shown: Shown
 
 
 class CodeRunner:
     """Runs code once, with the rights of a tool without grants."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-        self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
-        self._building = anyio.Lock()
+    def __init__(self, parts: CodeParts) -> None:
+        self._parts = parts
+        self._places = CodePlaces(parts.calls.sandbox)
+        self._under_way = 0
+        self._most = parts.settings.calls_per_tool + parts.settings.max_waiting // 2
+        """So many run or wait at once, so that calls of tools find a place in the queue too."""
 
-    async def run(self, request: CodeRequest, asker: Asker, on_stage: OnStage) -> CodeAnswer:
-        """Runs it and records what came of it.
+    async def run(
+        self,
+        request: CodeRequest,
+        asker: Asker,
+        on_stage: OnStage,
+        person: Desk | None = None,
+        shown: Shown = lambda manifest: manifest,
+    ) -> CodeAnswer | CodeWaits:
+        """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
+
+        `shown` tells what the client may read of a tool that the code looks at.
 
         Raises:
             InvalidArguments: it cannot run as it is.
+            ToolUnavailable: what it asks for cannot be granted here.
             PackagesRejected: a package does not exist, has no wheel, or conflicts.
-            SandboxBusy: too many calls wait already.
+            UsageError: its session has ended.
+            SandboxBusy: too many runs or calls wait already, or too many sessions work.
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
-        sandbox = await self._chosen()
-        environment = await self._environment(request.packages, sandbox, on_stage)
-        run = await run_once(request, sandbox, environment)
-        return CodeAnswer(id=recorded(request, run, asker).id, run=run)
+        waits = await self._parts.rights.waits(request, asker, person, on_stage)
+        if waits is not None:
+            return waits
+        asked = _Asked(request, asker, on_stage, shown)
+        with self._counted():
+            if request.session:
+                return await self._step(asked)
+            sandbox = await self._places.sandbox()
+            return await (self._compared if request.compare else self._alone)(asked, sandbox)
 
-    async def _environment(
-        self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage
-    ) -> Environment | None:
-        """The packages, locked and built once while this process lives."""
-        if not packages:
-            return None
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        if self._under_way >= self._most:
+            raise SandboxBusy(f"{self._most} runs of code are under way or wait already.")
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
 
-        async def progress(line: str) -> None:
-            await on_stage(f"environment: {line}")
+    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+        """A script that was not asked for before, or what it gave then."""
+        cache, request = self._parts.cache, asked.request
+        key = await off_loop(partial(request_key, request, sandbox.kind), large=is_large(request.arguments))
+        kept = cache.find(key)
+        if kept is not None:
+            return await self._recorded(asked, kept, cached=True)
+        run, events = await self._run_in(asked, sandbox)
+        await cache.keep(key, request, run)
+        return await self._recorded(asked, run, events)
 
-        key = (sandbox.kind, packages)
-        async with self._building:
-            if key not in self._environments:
-                lock = await sandbox.resolve(packages, progress)
-                self._environments[key] = await sandbox.prepare(lock, progress)
-                if len(self._environments) > MAX_ENVIRONMENTS:
-                    del self._environments[next(iter(self._environments))]
-            return self._environments[key]
+    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+        """A script with how a second run of it differs."""
+        run, events = await self._run_in(asked, sandbox)
+        answer = await self._recorded(asked, run, events)
 
-    async def _chosen(self) -> Sandbox:
-        return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
+        async def run_in(where: Sandbox, elsewhere: Mapping[str, Any] | None = None) -> CodeRun:
+            return (await self._run_in(asked, where, elsewhere))[0]
+
+        try:
+            second = await self._parts.second.beside(sandbox, asked.on_stage)
+            told = await compare(run, sandbox, second, run_in)
+        except SandboxError as failed:
+            notes = (*run.notes, f"Not compared: {failed.message}")
+            return answer.model_copy(update={"run": run.model_copy(update={"notes": notes})})
+        return answer.model_copy(update={"compared": told})
+
+    async def _step(self, asked: _Asked) -> CodeAnswer:
+        """A step of a session."""
+        request = asked.request
+        opened = partial(self._places.of, request.packages, asked.on_stage)
+        broker = self._parts.rights.broker(request)
+        async with self._tools(asked).broker(request, broker) as outer:
+            run = await self._parts.sessions.step(request, asked.asker.key, opened, outer)
+            run = outer.told(run) if isinstance(outer, ToolBroker) else run
+        return await self._recorded(asked, _without_secrets(run, broker), _events(broker))
+
+    async def _run_in(
+        self, asked: _Asked, sandbox: Sandbox, elsewhere: Mapping[str, Any] | None = None
+    ) -> tuple[CodeRun, list[dict[str, Any]]]:
+        """One run, and what it asked for beyond computing."""
+        request = asked.request
+        place: Place = await self._places.of(request.packages, asked.on_stage, sandbox)
+        broker = self._parts.rights.broker(request)
+        async with self._tools(asked).broker(request, broker) as outer:
+            try:
+                run = await run_once(request, *place, outer, elsewhere)
+            except SandboxError:
+                self._places.forget(place)
+                raise
+            run = outer.told(run) if isinstance(outer, ToolBroker) else run
+        return _without_secrets(run, broker), _events(broker)
+
+    def _tools(self, asked: _Asked) -> ToolsInCode:
+        return ToolsInCode(self._parts.library, self._parts.calls, asked.asker.client, asked.shown)
+
+    async def _recorded(
+        self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
+    ) -> CodeAnswer:
+        """The answer of a run that is journalled and whose files can be read."""
+        record, library = recorded(asked.request, run, asked.asker), self._parts.library
+        library.calls.record_code(record, events or [], cached=cached)
+        if run.files:
+            files = {file.name: file.data for file in run.files}
+            await anyio.to_thread.run_sync(library.runs.keep_files, record.id, files)
+        return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached)
+
+
+def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:
+    return [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
+
+
+def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
+    """The run without the files and figures that a secret stands in."""
+    if broker is None:
+        return run
+    files = tuple(each for each in run.files if not broker.holds_secret(each.data))
+    figures = tuple(each for each in run.figures if not broker.holds_secret(each.data.encode()))
+    if len(files) + len(figures) == len(run.files) + len(run.figures):
+        return run
+    notes = (*run.notes, "Files or figures are left out: a secret stands in them.")
+    return run.model_copy(update={"files": files, "figures": figures, "notes": notes})
 
 
 def recorded(request: CodeRequest, run: CodeRun, asker: Asker) -> RecordedRun:

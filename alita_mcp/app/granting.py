@@ -18,7 +18,7 @@ from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.settings import Settings
-from alita_mcp.values import Grants, StoredVersion
+from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.rehearsal import value_of
 
 CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
@@ -64,7 +64,11 @@ class Granting:
         granted = self._library.permits.of(manifest)
         if granted is None:
             raise self._library.permits.not_granted(manifest)
-        return GrantedBroker(granted, manifest.limits, self._doors(granted, (*chain, manifest.name)))
+        return self.broker_of(granted, manifest.limits, (*chain, manifest.name))
+
+    def broker_of(self, granted: Grants, limits: Limits, chain: tuple[str, ...]) -> GrantedBroker:
+        """The broker of one call with these rights; `chain` ends with what runs in it."""
+        return GrantedBroker(granted, limits, self._doors(granted, chain))
 
     def _doors(self, granted: Grants, chain: tuple[str, ...]) -> Doors:
         """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""

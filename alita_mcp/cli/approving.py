@@ -8,6 +8,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from alita_mcp.cli.cards import version_text
+from alita_mcp.cli.code_approving import approve_code
 from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.keeping import tell
 from alita_mcp.cli.opened import opened_library
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 def add_commands(family: Family) -> None:
     """Declares the command."""
     parser = family.add("approve", in_event_loop(approve), "grant one version of a tool what it asks for")
-    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("name", metavar="NAME", help="a tool, or with --code the number of code that asked")
+    parser.add_argument(
+        "--code", action="store_true", help="NAME is the number of code that asked in run_code"
+    )
     parser.add_argument(
         "digest",
         metavar="DIGEST",
@@ -42,6 +46,8 @@ def add_commands(family: Family) -> None:
 async def approve(options: argparse.Namespace, output: Output) -> int:
     """Grants nothing but what was looked at: by the digest that is given, or by what is shown on the terminal."""
     name, digest, part = options.name, options.digest, _part(options)
+    if options.code:
+        return await approve_code(name, digest, part, output)
     async with opened_library() as library:
         stored = await version_to_approve(library, name, digest)
         current = library.entry(name).manifest.version

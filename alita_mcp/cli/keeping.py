@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from alita_mcp.cli.code_approving import revoke_code
 from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, printable
@@ -23,7 +24,10 @@ _ACTIONS = {
 def add_commands(family: Family) -> None:
     """Declares one command an action."""
     for action, help_line in _ACTIONS.items():
-        family.add(action, _command(action), help_line).add_argument("name", metavar="NAME")
+        parser = family.add(action, _command(action), help_line)
+        parser.add_argument("name", metavar="NAME")
+        if action == "revoke":
+            parser.add_argument("--code", action="store_true", help="NAME is the number of code of run_code")
     words = family.add("forget", in_event_loop(forget), "take back words that a tool learned to be found by")
     words.add_argument("name", metavar="NAME")
     words.add_argument("words", metavar="WORDS", nargs="*", help="as `alita show` lists them; default: all")
@@ -36,6 +40,8 @@ def add_commands(family: Family) -> None:
 
 def _command(action: str) -> Command:
     async def change(options: argparse.Namespace, output: Output) -> int:
+        if getattr(options, "code", False):
+            return await revoke_code(options.name, output)
         async with opened_library() as library:
             changes = {
                 "pin": library.pin,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import keyword
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, JsonValue
@@ -12,6 +14,7 @@ from alita_mcp.library.recorded_run import ResultKind
 from alita_mcp.values import Grants, Value
 
 MAX_CODE_BYTES = 100_000
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class CodeRequest(Value):
@@ -31,7 +34,7 @@ class CodeRequest(Value):
         """The same, once it is known that it can run.
 
         Raises:
-            InvalidArguments: there is no code, too much of it, or an argument is no name.
+            InvalidArguments: there is no code, too much of it, or an argument or the session is no name.
         """
         if not self.code.strip():
             raise InvalidArguments("There is no code to run.", hint="Send Python in `code`.")
@@ -41,26 +44,47 @@ class CodeRequest(Value):
                 f"The code has {size:,} bytes, the limit is {MAX_CODE_BYTES:,}.",
                 hint="Send data in `arguments` instead of in the code.",
             )
-        for name in self.arguments:
-            if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
-                raise InvalidArguments(
-                    f"{name[:80]!r} in `arguments` is no name that code can use.",
-                    hint="Each key becomes a variable of the code: use Python names.",
-                )
+        if self.compare and (self.session or not self.grants.is_pure):
+            raise InvalidArguments(
+                "compare runs the code twice, which is for code without needs and outside a session.",
+                hint="Leave out compare.",
+            )
+        _check_names(self.arguments)
+        self._check_session()
         return self
+
+    def _check_session(self) -> None:
+        if self.session and not _SESSION.fullmatch(self.session):
+            raise InvalidArguments(
+                f"{self.session[:80]!r} is no name for a session.",
+                hint="Use up to 64 letters, digits, dots, dashes and underscores, a letter or digit first.",
+            )
+        if self.session and self.grants.workspace == "write":
+            raise InvalidArguments(
+                "A session changes no files of the workspace.", hint="Run this code without `session`."
+            )
+
+
+def _check_names(arguments: Mapping[str, Any]) -> None:
+    for name in arguments:
+        if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
+            raise InvalidArguments(
+                f"{name[:80]!r} in `arguments` is no name that code can use.",
+                hint="Each key becomes a variable of the code: use Python names.",
+            )
 
 
 class Figure(Value):
-    """A picture that code showed."""
+    """A picture that code showed, and that an answer carries; others are files."""
 
     mime_type: str
-    """`image/png` or `image/svg+xml`."""
+    """`image/png`."""
     data: str
-    """In base64; the text itself for SVG."""
+    """In base64."""
 
 
 class WrittenFile(Value):
-    """A file that code left in its scratch folder."""
+    """A file that code left in its scratch folder, or a figure of it that no answer carries."""
 
     name: str
     """Path below the folder."""
@@ -86,6 +110,8 @@ class CodeRun(Value):
     """What was left out and why: a figure that is too large, files over the limit."""
     tools: tuple[str, ...] = ()
     """Tools of the library that it called."""
+    step: int = 0
+    """Which step of its session it was; 0: it ran alone."""
     seconds: float = 0.0
     sandbox: str = ""
 

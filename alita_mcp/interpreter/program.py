@@ -7,13 +7,14 @@ from functools import cache
 from importlib import resources
 
 FUNCTION = "run_code"
-_PARTS = ("errors",)
+SESSION = "serve_session"
+_PARTS = ("errors", "figures", "files", "plots", "steps", "tools")
 """Modules of `guest/` that are compiled at their first use."""
 
 
 @cache
 def program() -> str:
-    """The text of a module with the function `run_code(code, arguments)`."""
+    """The text of a module with the functions `run_code(code, arguments)` and `serve_session()`."""
     parts = json.dumps({name: _source(name) for name in _PARTS}, ensure_ascii=True)
     return f"{_source('script')}\nSOURCES.update({parts})\n"
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
+from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.outputs import outputs_of
 from alita_mcp.interpreter.program import FUNCTION, program
+from alita_mcp.interpreter.tool_broker import CleaningBroker, ToolBroker, asking
 from alita_mcp.library.recorded_run import ResultKind
-from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)
@@ -22,15 +26,21 @@ class Told(Value):
     kind: ResultKind = "none"
     value: Any = None
     error: dict[str, str] | None = None
+    figures: tuple[dict[str, str], ...] = ()
+    files: tuple[dict[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 async def run_once(
     request: CodeRequest,
     sandbox: Sandbox,
     environment: Environment | None = None,
-    broker: Broker | None = None,
+    broker: CleaningBroker | None = None,
+    elsewhere: Mapping[str, Any] | None = None,
 ) -> CodeRun:
     """Runs a script in a worker that is kept for scripts with the same packages and rights; nothing of it stays there.
+
+    `elsewhere` changes the job: another clock, other seeds.
 
     Raises:
         SandboxError: the sandbox failed, or too many calls wait.
@@ -42,8 +52,15 @@ async def run_once(
         environment=environment,
         limits=LIMITS,
         grants=request.grants,
-    )
-    return code_run(await sandbox.run(job, broker), sandbox.kind)
+    ).model_copy(update=elsewhere)
+    if isinstance(broker, ToolBroker):
+        job = asking(job)
+    result = await sandbox.run(job, broker)
+
+    def cleaned_run() -> CodeRun:
+        return code_run(result if broker is None else broker.cleaned(result), sandbox.kind)
+
+    return await off_loop(cleaned_run, large=is_large(result.value))
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:
@@ -65,6 +82,8 @@ def code_run(result: RunResult, sandbox: str) -> CodeRun:
         return run.model_copy(
             update={"status": "crashed", "error": "the code broke the program that runs it"}
         )
+    figures, files, notes = outputs_of(told.figures, told.files, told.notes)
+    run = run.model_copy(update={"figures": figures, "files": files, "notes": notes})
     if told.error is not None:
         words = {name: told.error.get(key, "") for name, key in _ERROR.items()}
         return run.model_copy(update={"status": "error", **words})

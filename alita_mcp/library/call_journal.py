@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alita_mcp.library.catalogue import Catalogue
 from alita_mcp.library.files import now
 from alita_mcp.library.private_text import looks_private
+from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.search_answer import SearchAnswer
-from alita_mcp.library.use import CALLS_KEPT, FOUND_NOTHING, CallRow, Use
+from alita_mcp.library.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE, CallRow, Use
 
 MAX_QUERY = 200
 """So much of a search is kept."""
@@ -49,6 +50,27 @@ class CallJournal:
         """Journals a call that the sandbox failed; the tool is not to blame, so its use does not count."""
         with self._lock:
             self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
+
+    def record_code(
+        self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = (), *, cached: bool = False
+    ) -> None:
+        """Journals one run of code, none of its values: they may be private."""
+        detail = {
+            "status": run.status,
+            "seconds": round(run.seconds, 6),
+            "sandbox": run.sandbox,
+            "run": run.id,
+        }
+        more = {
+            "client": run.client,
+            "error": run.error_type,
+            "tools": run.tools,
+            "events": events,
+            "cached": cached,
+        }
+        detail |= {name: value for name, value in more.items() if value}
+        with self._lock:
+            self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))
 
     def record_search(self, query: str, found: SearchAnswer, client: str = "") -> None:
         """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""

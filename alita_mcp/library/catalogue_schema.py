@@ -274,7 +274,9 @@ COUNT_CALLS = (
     " last_used = max(last_used, :last)"
 )
 
-TRIM_CALLS = "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing') AND id <= ?"
+TRIM_CALLS = (
+    "DELETE FROM journal WHERE event IN ('called', 'sandbox failed', 'found nothing', 'ran code') AND id <= ?"
+)
 
 TOUCHING = ("tool", "version", "evidence", "approval", "wording")
 """Tables of which each row belongs to a tool's standing; its use does not."""

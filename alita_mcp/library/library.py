@@ -48,7 +48,7 @@ class Library:
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read)
         self.calls = CallJournal(store.catalogue)
-        self._runs = Runs(store.home / "runs")
+        self.runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self.listeners = Listeners()
@@ -280,11 +280,11 @@ class Library:
 
     async def keep_run(self, result: bytes) -> str:
         """Stores a whole result, a JSON text; answers the name to read it by."""
-        return await self._in_thread(self._runs.keep, result)
+        return await self._in_thread(self.runs.keep, result)
 
     async def read_run(self, run: str) -> bytes:
         """A stored result; ToolNotFound when there is none of that name, or no longer."""
-        return await self._in_thread(self._runs.read, run)
+        return await self._in_thread(self.runs.read, run)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""

@@ -11,6 +11,9 @@ CALLS_KEPT = 10_000
 FOUND_NOTHING = "found nothing"
 """The event of a search that nothing fits; such rows are kept as long as those of calls."""
 
+RAN_CODE = "ran code"
+"""The event of a run of `run_code`, kept as long too."""
+
 
 @dataclass(frozen=True)
 class Use:

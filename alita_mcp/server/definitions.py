@@ -142,8 +142,8 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
     ),
     _meta_tool(
         "run_code",
-        "Run Python once in the sandbox, for what no tool fits. Library tools inside: from alita_tools import NAME. "
-        "What you would run again: make it a tool.",
+        "Run Python once in the sandbox. A tool fits: call that. Many calls, or results to compute over: code with "
+        "from alita_tools import NAME (alita_tools.aio to await). What you would run again: make it a tool.",
         {
             "code": _said(_STRING, "A script; its last expression, or `result`, is the result"),
             "arguments": _said({"type": "object"}, "Variables the code sees; `input`: lines for input()"),

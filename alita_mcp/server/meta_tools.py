@@ -171,6 +171,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
             "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
         )
     known = parked_job(call) or (Parked(call.app.jobs.find(job_id), 0) if job_id is not None else None)
+    job: SynthesisJob
     if known is not None:
         job, rounds = known
     else:

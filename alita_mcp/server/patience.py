@@ -30,7 +30,7 @@ SHARE = 0.6
 SHORTEST_S = 0.5
 LEAST_S = 0.1
 MAX_CLIENTS = 256
-_PATIENT = "synthesize_tool"
+_PATIENT = {"synthesize_tool", "run_code"}
 _OF_TIME = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
 """As in `timed out after 5.0s` (Python SDK), `Request timed out` (TypeScript), `context deadline exceeded` (Go)."""
 
@@ -63,10 +63,10 @@ class Patience:
         return len(self._seen)
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Times each call of `synthesize_tool` from its arrival, and hears why it is cancelled."""
+        """Times each call of `synthesize_tool` and `run_code` from its arrival, and hears why it is cancelled."""
         if ctx.method == "notifications/cancelled":
             self._hear(ctx)
-        if ctx.method != "tools/call" or (ctx.params or {}).get("name") != _PATIENT:
+        if ctx.method != "tools/call" or (ctx.params or {}).get("name") not in _PATIENT:
             return await call_next(ctx)
         channel = connection_of(ctx).outbound
         self._open[ctx.session] = _OpenCall(_client(ctx), channel, str(ctx.request_id), self._clock())

@@ -1,10 +1,14 @@
-"""Parts of a kept result: as many of its bytes as an answer may hold, cut between characters."""
+"""Parts of a kept text: as many of its bytes as an answer may hold, cut between characters."""
 
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_right
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 
@@ -51,6 +55,34 @@ def part_of(document: bytes, room: int, offset: int = 0, length: int | None = No
 def json_bytes(value: Any) -> int:
     """Bytes of the JSON text of a value."""
     return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+
+
+def asked_range(asked: re.Match[str]) -> dict[str, int]:
+    """`offset` and `length`, where the query of a URI names them."""
+    return {key: int(value) for key, value in parse_qsl(asked["range"] or "")}
+
+
+def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) -> types.ReadResourceResult:
+    """A kept text, whole where it may be sent so; else a part of it behind a note on where it stands."""
+    uri = asked["uri"]
+
+    def answer(part: Part) -> types.ReadResourceResult:
+        if part.is_whole:
+            return contents(asked[0], mime, part.text)
+        ends = f"it goes on at {uri}?offset={part.end}" if part.end < part.total else "it ends here"
+        place = f"{uri}?offset={part.start}&length={part.end - part.start}"
+        note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
+        both = [contents(asked[0], "text/plain", note), contents(place, mime, part.text)]
+        return types.ReadResourceResult(contents=[text for each in both for text in each.contents])
+
+    longest = answer(Part("", len(document), 2 * len(document), 3 * len(document)))
+    beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
+    return answer(part_of(document, limit - beside, **asked_range(asked)))
+
+
+def contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:
+    """One text as what a read gives."""
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=mime, text=text)])
 
 
 def _boundary(document: bytes, place: int) -> int:

@@ -1,4 +1,4 @@
-"""The library as resources: the catalogue, each version's files, and kept results."""
+"""The library as resources: the catalogue, each version's files, kept results and files of runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
 
 import anyio
 import mcp_types as types
@@ -18,8 +17,9 @@ from alita_mcp.library.evidence import report_with_evidence
 from alita_mcp.server.announce import CATALOGUE_URI
 from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
-from alita_mcp.server.ranges import Part, json_bytes, part_of
+from alita_mcp.server.ranges import contents, part_contents
 from alita_mcp.server.results import KEPT
+from alita_mcp.server.run_files import FILE_URI, TEMPLATE, file_contents, file_name
 from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ TEMPLATES = (
         f"{KEPT}.",
         mime_type=JSON,
     ),
+    TEMPLATE,
 )
 _CATALOGUE = types.Resource(
     uri=CATALOGUE_URI,
@@ -117,15 +118,19 @@ class LibraryResources:
         uri = str(params.uri)
         app = await self._shared.get()
         if uri == CATALOGUE_URI:
-            return _contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app))
+            return contents(uri, JSON, await anyio.to_thread.run_sync(_whole_catalogue, app))
+        limit = app.settings.max_result_bytes
+        if file := FILE_URI.fullmatch(uri):
+            data = await anyio.to_thread.run_sync(app.library.runs.read_file, file["id"], file_name(file))
+            return await anyio.to_thread.run_sync(file_contents, file, data, limit)
         if run := _RUN.fullmatch(uri):
             document = await app.library.read_run(run["id"])
-            return await anyio.to_thread.run_sync(_kept, run, document, app.settings.max_result_bytes)
+            return await anyio.to_thread.run_sync(part_contents, run, document, JSON, limit)
         wanted = _VERSION.fullmatch(uri)
         if wanted is None or wanted["part"] not in PARTS:
             return None
         stored = await app.library.read(wanted["name"], int(wanted["version"]))
-        return _contents(uri, *_part(app, stored, wanted["part"]))
+        return contents(uri, *_part(app, stored, wanted["part"]))
 
 
 def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
@@ -170,30 +175,6 @@ def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:
         "calls": entry.calls,
         "failures": entry.failures,
     }
-
-
-def _kept(run: re.Match[str], document: bytes, limit: int) -> types.ReadResourceResult:
-    """A kept result, whole where it may be sent so; else a part of it behind a note on where it stands."""
-    asked = {key: int(value) for key, value in parse_qsl(run["range"] or "")}
-    uri = run["uri"]
-
-    def answer(part: Part) -> types.ReadResourceResult:
-        if part.is_whole:
-            return _contents(run[0], JSON, part.text)
-        ends = f"it goes on at {uri}?offset={part.end}" if part.end < part.total else "it ends here"
-        place = f"{uri}?offset={part.start}&length={part.end - part.start}"
-        note = f"Part of a result: bytes {part.start} to {part.end - 1}, counted from 0, of {part.total}; {ends}."
-        contents = [_contents(run[0], "text/plain", note), _contents(place, JSON, part.text)]
-        return types.ReadResourceResult(contents=[text for each in contents for text in each.contents])
-
-    longest = answer(Part("", len(document), 2 * len(document), 3 * len(document)))
-    beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
-    return answer(part_of(document, limit - beside, **asked))
-
-
-def _contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:
-    contents = [types.TextResourceContents(uri=uri, mime_type=mime, text=text)]
-    return types.ReadResourceResult(contents=list(contents))
 
 
 class Resources:

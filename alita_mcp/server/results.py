@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 INSPECT = "inspect_tool shows what each of them means."
 KEPT = f"kept until {MAX_RUNS} newer results, or {MAX_BYTES >> 20} MB of them, take its place"
 """How long a result can be read; ends a sentence."""
+MAX_PICTURES = 1 << 20
+"""Characters of the pictures of a result in base64 that do not count against the bytes of a result."""
 _LIMITED = {"timeout", "memory", "output_flood", "crashed"}
 
 
@@ -130,11 +132,19 @@ def _size(result: types.CallToolResult) -> int | str:
     if is_deeper_than(result.structured_content, MAX_DEPTH):
         return "The result is nested too deeply."
     try:
-        return max(json_bytes(result.structured_content), json_bytes(_dumped(result.content)))
+        return max(json_bytes(result.structured_content), json_bytes(_dumped(_counted(result.content))))
     except UnicodeEncodeError:
         return "The result holds half of a surrogate pair, which JSON text cannot carry."
     except ValueError:
         return "The result is not JSON: it holds a number that is not finite."
+
+
+def _counted(content: Sequence[types.ContentBlock]) -> Sequence[types.ContentBlock]:
+    """What counts against the bytes of a result: all but pictures, as long as these are bounded."""
+    pictures = [block for block in content if isinstance(block, types.ImageContent)]
+    if sum(len(picture.data) for picture in pictures) > MAX_PICTURES:
+        return content
+    return [block for block in content if not isinstance(block, types.ImageContent)]
 
 
 def _dumped(content: Sequence[types.ContentBlock]) -> list[dict[str, Any]]:
@@ -151,18 +161,28 @@ def _document(result: types.CallToolResult) -> bytes:
 def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:
     """The beginning of a large result behind what is left out, and a link to the whole; see decision 37.
 
-    It has no structured part: who reads nothing else must not take a beginning for the whole.
+    It has no structured part: who reads nothing else must not take a beginning for the whole. Pictures and links
+    stay.
     """
+    counted = _counted(result.content)
+    pictures = [block for block in result.content if block not in counted]
+    links = [block for block in result.content if isinstance(block, types.ResourceLink)]
+    links = links if json_bytes(_dumped(links)) < limit // 2 else []
     link = types.ResourceLink(
         uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=len(document)
     )
 
     def content(part: Part) -> list[types.ContentBlock]:
-        return [types.TextContent(text=_note(part, uri, limit, failed=result.is_error) + part.text), link]
+        return [
+            types.TextContent(text=_note(part, uri, limit, failed=result.is_error) + part.text),
+            link,
+            *links,
+        ]
 
     longest = Part("", 0, len(document), 2 * len(document))
     part = part_of(document, limit - json_bytes(_dumped(content(longest))))
-    return types.CallToolResult(content=content(part), _meta={**(result.meta or {}), "alita/cut": True})
+    kept = [*content(part), *pictures]
+    return types.CallToolResult(content=kept, _meta={**(result.meta or {}), "alita/cut": True})
 
 
 def _note(part: Part, uri: str, limit: int, *, failed: bool | None) -> str:

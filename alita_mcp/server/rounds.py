@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 import anyio
 import mcp_types as types
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
     from alita_mcp.server.patience import Patience
     from alita_mcp.server.sources import Context, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import OnStage, SynthesisJob, Wait
-    from alita_mcp.synthesis.outcomes import Outcome
+    from alita_mcp.synthesis.jobs import Job, OnStage, Tool, Wait
 
+T = TypeVar("T")
 MAX_ROUNDS = 10
 """A client gives up when one call of its is answered with questions more often."""
-_MORE_ROUNDS = (
-    "there are more questions for your {} than one call may ask; call synthesize_tool with this job_id"
-)
+_MORE_ROUNDS = "there are more questions for your {} than one call may ask; call {} with this job_id"
 
 
 class State(Value):
@@ -65,12 +63,12 @@ def channel_of(desk: Desk) -> Channel:
 class Parked(NamedTuple):
     """Where a call that brings answers goes on."""
 
-    job: SynthesisJob
+    job: Job[Any]
     rounds: int
     """How often its client was answered with questions so far."""
 
 
-def parked_job(call: ToolCall) -> Parked | None:
+def parked_job(call: ToolCall, tool: Tool = "synthesize_tool") -> Parked | None:
     """The job whose questions this call answers, its answers taken; None where the call brings no state.
 
     Raises:
@@ -78,8 +76,8 @@ def parked_job(call: ToolCall) -> Parked | None:
     """
     if call.params.request_state is None:
         return None
-    state = read_state(call.params.request_state)
-    job = call.app.jobs.find(state.job)
+    state = read_state(call.params.request_state, tool)
+    job = call.app.jobs.find(state.job, tool)
     desk = next((desk for desk in job.desks if desk.asks == state.asks), None)
     if desk is not None:
         asked = {question.key: question for question in desk.waiting}
@@ -90,7 +88,7 @@ def parked_job(call: ToolCall) -> Parked | None:
     return Parked(job, state.rounds)
 
 
-def read_state(sealed: str) -> State:
+def read_state(sealed: str, tool: Tool = "synthesize_tool") -> State:
     """The state of a round, as the boundary unsealed it.
 
     Raises:
@@ -99,13 +97,13 @@ def read_state(sealed: str) -> State:
     try:
         return State.model_validate_json(sealed)
     except ValidationError:
-        problem = "The request state is not one of a synthesis."
-        raise UsageError(problem, hint="Call synthesize_tool without it.") from None
+        problem = f"The request state is not one of {tool}."
+        raise UsageError(problem, hint=f"Call {tool} without it.") from None
 
 
 async def answered_in_call(
-    call: ToolCall, job: SynthesisJob, on_stage: OnStage, rounds: int = 0, spent_s: float = 0
-) -> Outcome | types.InputRequiredResult:
+    call: ToolCall, job: Job[T], on_stage: OnStage, rounds: int = 0, spent_s: float = 0
+) -> T | Working | types.InputRequiredResult:
     """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
@@ -127,11 +125,11 @@ async def answered_in_call(
     if not isinstance(outcome, Working) or waiting is None:
         return outcome
     if rounds >= MAX_ROUNDS:
-        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(waiting.asks)})
+        return outcome.model_copy(update={"next": _MORE_ROUNDS.format(waiting.asks, job.tool)})
     return _questions(job, waiting, rounds + 1)
 
 
-def _desks_at(ctx: Context, job: SynthesisJob) -> list[Desk]:
+def _desks_at(ctx: Context, job: Job[Any]) -> list[Desk]:
     """The desks of a job whose questions this client can take."""
     return [desk for desk in job.desks if channel_of(desk).can_be_asked(ctx)]
 
@@ -140,7 +138,7 @@ def _ready(desks: Sequence[Desk]) -> Wait:
     return partial(first_of, *(desk.ready for desk in desks))
 
 
-def _questions(job: SynthesisJob, desk: Desk, rounds: int) -> types.InputRequiredResult:
+def _questions(job: Job[Any], desk: Desk, rounds: int) -> types.InputRequiredResult:
     channel, asked = channel_of(desk), desk.hand_out()
     state = State(job=job.id, round=asked.token, rounds=rounds, asks=desk.asks)
     return types.InputRequiredResult(
@@ -149,7 +147,7 @@ def _questions(job: SynthesisJob, desk: Desk, rounds: int) -> types.InputRequire
     )
 
 
-async def answered_in_task(call: ToolCall, job: SynthesisJob, task: Task) -> Outcome:
+async def answered_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     desks = _desks_at(call.ctx, job)
     while True:

@@ -2,51 +2,142 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
+from alita_mcp.app.code import CodeAnswer
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.server.answers import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.library.command import spelled
+from alita_mcp.server.answers import MAX_ERROR_TEXT, answer, as_json, printable
 from alita_mcp.server.asker import asker_of
+from alita_mcp.server.elicitation import person_desk
+from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.run_files import links, told_files
+from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.unreviewed import shown
+from alita_mcp.synthesis.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.outcomes import Rejected, Working
+from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.app.code import CodeAnswer
+    from alita_mcp.app.code_compare import Compared
+    from alita_mcp.app.code_rights import CodeWaits
     from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.tasks import Task
+    from alita_mcp.synthesis.jobs import Job, OnStage
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
 
 
 async def answer_run(call: ToolCall) -> ToolAnswer:
-    """Runs the code of one call."""
-    asked = call.arguments
-    request = CodeRequest(
+    """Runs the code of one call, or tells how a run that took longer ended."""
+    asked = dict(call.arguments)
+    job_id = asked.pop("job_id", None)
+    if job_id is not None and asked:
+        raise InvalidArguments(
+            "job_id asks how a run ended and goes alone.", hint="Leave out the other fields."
+        )
+    known = parked_job(call, "run_code")
+    if known is None and job_id is not None:
+        known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
+    job: Job[CodeAnswer | CodeWaits]
+    job, rounds = known or (_begun(call, asked), 0)
+    outcome = await answered_in_call(call, job, call.on_stage, rounds)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
+    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
+        return call.tasks.start(lambda task: _until_done(call, job, task))
+    return _answered(outcome, call)
+
+
+def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWaits]:
+    """The job that runs the code of a call."""
+    request, asker = _read(asked), asker_of(call.ctx)
+    person = None if request.grants.is_pure else person_desk(call)
+
+    async def work(enter: OnStage) -> CodeAnswer | CodeWaits:
+        return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))
+
+    return call.app.jobs.start_run(work, person)
+
+
+def _read(asked: Mapping[str, Any]) -> CodeRequest:
+    """What a client asks for, its packages and needs held to the rules of a tool's.
+
+    Raises:
+        InvalidArguments: it does not fit.
+    """
+    rights = read_request({name: asked[name] for name in ("packages", "needs") if name in asked})
+    unfit = rights if isinstance(rights, Rejected) else unfit_grants(rights)
+    if unfit is not None or isinstance(rights, Rejected):
+        raise InvalidArguments(unfit.reason if unfit else "", hint=unfit.fix if unfit else "")
+    return CodeRequest(
         code=asked.get("code", ""),
         arguments=asked.get("arguments", {}),
-        packages=tuple(asked.get("packages", ())),
-    )
-    done = await call.app.code.run(request, asker_of(call.ctx), call.on_stage)
+        packages=rights.packages,
+        grants=grants_of(rights),
+        session=asked.get("session", ""),
+        compare=asked.get("compare", False),
+    ).checked()
+
+
+async def _until_done(call: ToolCall, job: Job[CodeAnswer | CodeWaits], task: Task) -> types.CallToolResult:
+    outcome = await answered_in_task(call, job, task)
+    return _answered(outcome, call)
+
+
+def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
+    if isinstance(outcome, CodeAnswer):
+        return told_run(outcome)
+    structured = outcome.model_dump(mode="json")
+    if isinstance(outcome, Working):
+        return answer(structured, outcome_text(structured))
+    structured["how"] = spelled(structured["how"], call.app.alita)
+    said = f" Asked: {outcome.asked}." if outcome.asked else ""
+    text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{said} {structured['how']}"
+    return answer(structured, text)
+
+
+def told_run(done: CodeAnswer) -> types.CallToolResult:
+    """One run in both forms, with its pictures and with links to its files."""
     structured = structured_of(done)
+    pictures = [types.ImageContent(data=each.data, mime_type=each.mime_type) for each in done.run.figures]
+    text = types.TextContent(text=text_of(structured))
     return types.CallToolResult(
-        content=[types.TextContent(text=text_of(structured))],
+        content=[text, *pictures, *links(structured.get("files", ()))],
         structured_content=structured,
         is_error=not done.run.ok,
+        _meta={"alita/cached": True} if done.cached else None,
     )
 
 
 def structured_of(done: CodeAnswer) -> dict[str, Any]:
     """The answer for programs; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
-    told: dict[str, Any] = {"status": "ok" if run.ok else "failed"}
+    told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
+    told |= {"cached": True} if done.cached else {}
     if run.ok:
         told |= {"result": run.result} | ({"result_is": "repr"} if run.result_kind == "repr" else {})
     else:
         told |= {"error": ": ".join(filter(None, (run.error_type or run.status, run.error)))}
         told |= {"trace": run.trace} if run.trace else {}
     told |= {name: text for name, text in (("stdout", run.stdout), ("stderr", run.stderr)) if text}
+    told |= {"figures": len(run.figures)} if run.figures else {}
+    told |= {"files": told_files(done.id, run.files)} if run.files else {}
+    told |= {"compare": _compared(done.compared)} if done.compared else {}
     told |= {"notes": list(run.notes)} if run.notes else {}
-    return told | {"seconds": round(run.seconds, 4), "run": done.id}
+    told |= {"session": done.session, "step": run.step} if run.step else {}
+    return told | {"seconds": round(run.seconds, 4)}
+
+
+def _compared(found: Compared) -> dict[str, Any]:
+    told: dict[str, Any] = {"agree": found.agree, "with": found.elsewhere}
+    return told if found.agree else told | {"difference": found.difference, "other": found.other}
 
 
 def text_of(told: dict[str, Any]) -> str:
@@ -61,6 +152,24 @@ def text_of(told: dict[str, Any]) -> str:
     for stream in ("stdout", "stderr"):
         if stream in told:
             lines.append(f"{stream}:\n{printable(told[stream].rstrip(), MAX_OUTPUT_TEXT)}")
+    lines += _lines_beside(told)
     lines += told.get("notes", ())
-    lines.append(f"({told['seconds']:g} s, run {told['run']})")
+    step = f", step {told['step']} of session {told['session']}" if "step" in told else ""
+    kept = "the kept result of the same code, nothing ran; " if "cached" in told else ""
+    lines.append(f"({kept}{told['seconds']:g} s, run {told['run']}{step})")
     return "\n".join(lines)
+
+
+def _lines_beside(told: dict[str, Any]) -> list[str]:
+    """Figures, files and the second run for a reader."""
+    lines = [f"figures: {told['figures']}"] if "figures" in told else []
+    lines += [
+        f"file {file['name']} ({file['bytes']:,} bytes, {file['mime']}): {file['uri']}"
+        for file in told.get("files", ())
+    ]
+    if "compare" in told:
+        found = told["compare"]
+        there = f"with {found['with']}"
+        differs = "" if found["agree"] else f"{found['difference']}; there: {found['other']}"
+        lines.append(f"The same {there}." if found["agree"] else f"DIFFERS {there}: {differs}")
+    return lines

@@ -1,6 +1,7 @@
-"""Synthesis as a job: it outlives the call that started it, not the process; cancelled, it leaves nothing.
+"""Long calls as jobs: each outlives the call that started it, not the process; cancelled, it leaves nothing.
 
-So many run at once, more wait their turn; the same request again finds the job that is under way or was missed.
+So many syntheses run at once, more wait their turn; the same request again finds the job that is under way or was
+missed. Runs of code take no turn, since the sandbox has a queue of its own.
 """
 
 from __future__ import annotations
@@ -8,23 +9,29 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, Cancelled, UsageError
+from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, UsageError
 from alita_mcp.models.lending import Desk
 from alita_mcp.synthesis.outcomes import Outcome, Working
 
 OnStage = Callable[[str], Awaitable[None]]
-Work = Callable[[OnStage], Awaitable[Outcome]]
+T = TypeVar("T")
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
 """Whether a job goes on without the caller that was just cancelled."""
-Holds = Callable[[Outcome], bool]
+Tool = Literal["synthesize_tool", "run_code"]
+"""The fixed tools whose calls are jobs."""
 
+MAX_RUNS = 256
+"""How many runs of code may be under way or wait."""
+KEPT_RUNS = 20
+"""Ended runs whose outcome nobody has heard yet; they may hold pictures."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
 """How many jobs may depend on models that clients lend; they mostly wait, so they take no turn from the others."""
@@ -36,12 +43,18 @@ TOLD_AGAIN_WITHIN_S = 120.0
 """How long after its end an outcome that may have been missed is told once more."""
 KEPT_SECONDS = 3_600.0
 KEPT_FINISHED = 200
+_CANCELLED = {
+    "synthesize_tool": "The synthesis was cancelled; nothing was published.",
+    "run_code": "The run was cancelled; nothing of it is left.",
+}
 
 
 @dataclass
-class SynthesisJob:
-    """One synthesis under way or done."""
+class Job(Generic[T]):
+    """One long call under way or done."""
 
+    tool: Tool = "synthesize_tool"
+    """What is called with the job's id for its outcome."""
     key: str = ""
     """What was asked for; the same again while nobody heard the outcome is this job."""
     desk: Desk | None = None
@@ -52,7 +65,7 @@ class SynthesisJob:
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
     finished: float | None = None
-    outcome: Outcome | None = None
+    outcome: T | None = None
     failure: BaseException | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -83,6 +96,9 @@ class SynthesisJob:
         return round((self.finished or time.monotonic()) - self.started, 1)
 
 
+SynthesisJob = Job[Outcome]
+
+
 class Jobs:
     """The running and the lately finished jobs of one process."""
 
@@ -91,16 +107,16 @@ class Jobs:
         self._at_once = at_once
         self._turns = anyio.CapacityLimiter(at_once)
         self._parking = anyio.CapacityLimiter(MAX_PARKED)
-        self._jobs: dict[str, SynthesisJob] = {}
+        self._jobs: dict[str, Job[Any]] = {}
 
     def start(
         self,
-        work: Work,
+        work: Callable[[OnStage], Awaitable[T]],
         key: str = "",
         desk: Desk | None = None,
-        holds: Holds = lambda _outcome: True,
+        holds: Callable[[T], bool] = lambda _outcome: True,
         person: Desk | None = None,
-    ) -> SynthesisJob:
+    ) -> Job[T]:
         """Starts work in the background, or finds the job of the same key that is under way or was missed.
 
         `holds` says whether an outcome from before is still true.
@@ -113,9 +129,26 @@ class Jobs:
             if key and known.key == key and _counts(known, holds):
                 return known
         self._refuse_when_full(parked=desk is not None)
-        job = SynthesisJob(key=key, desk=desk, person=person)
+        turns = self._turns if desk is None else self._parking
+        return self._begin(Job[T](key=key, desk=desk, person=person), work, turns)
+
+    def start_run(self, work: Callable[[OnStage], Awaitable[T]], person: Desk | None = None) -> Job[T]:
+        """Starts a run of code in the background; what it asks waits for the person on that desk.
+
+        Raises:
+            SandboxBusy: too many are under way.
+        """
+        self._forget_old()
+        runs = sum(job.tool == "run_code" and job.finished is None for job in self._jobs.values())
+        if runs >= MAX_RUNS:
+            raise SandboxBusy(f"{MAX_RUNS} runs of code are under way already.")
+        return self._begin(Job[T](tool="run_code", person=person), work, None)
+
+    def _begin(
+        self, job: Job[T], work: Callable[[OnStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
+    ) -> Job[T]:
         self._jobs[job.id] = job
-        self._tasks.start_soon(self._run, job, work)
+        self._tasks.start_soon(self._run, job, work, turns)
         return job
 
     @asynccontextmanager
@@ -129,7 +162,9 @@ class Jobs:
             await self._turns.acquire_on_behalf_of(job.id)
 
     def _refuse_when_full(self, *, parked: bool) -> None:
-        unfinished = [job for job in self._jobs.values() if job.finished is None]
+        unfinished = [
+            job for job in self._jobs.values() if job.finished is None and job.tool == "synthesize_tool"
+        ]
         same_kind = sum((job.desk is not None) == parked for job in unfinished)
         if parked and same_kind >= MAX_PARKED:
             raise UsageError(
@@ -142,29 +177,31 @@ class Jobs:
                 hint="Try again when one has ended, or raise ALITA_MAX_SYNTHESES.",
             )
 
-    def find(self, job_id: str) -> SynthesisJob:
+    def find(self, job_id: str, tool: Tool = "synthesize_tool") -> Job[Any]:
         """The job of that id.
 
         Raises:
-            UsageError: no such job in this process, or it ended more than an hour ago.
+            UsageError: no such job in this process, it ended more than an hour ago, or it is another tool's.
         """
         self._forget_old()
-        try:
-            return self._jobs[job_id]
-        except KeyError:
+        job = self._jobs.get(job_id)
+        if job is None:
             raise UsageError(
                 f"There is no job {job_id[:80]!r}.",
-                hint="Jobs end with the server's process; call synthesize_tool again with the whole request.",
-            ) from None
+                hint=f"Jobs end with the server's process; call {tool} again with the whole request.",
+            )
+        if job.tool != tool:
+            raise UsageError(f"{job_id[:80]!r} is a job of {job.tool}.", hint=f"Call {job.tool} with it.")
+        return job
 
     async def answer(
         self,
-        job: SynthesisJob,
+        job: Job[T],
         within_s: float,
         on_stage: OnStage,
         until: Wait | None = None,
         goes_on: GoesOn | None = None,
-    ) -> Outcome:
+    ) -> T | Working:
         """The job's outcome, or `working` when it is not there within `within_s` seconds or before `until` returns.
 
         Cancelling this call cancels the job, unless `goes_on` or others wait for it too, and waits until nothing of
@@ -188,9 +225,14 @@ class Jobs:
             job.told_late = True
         if job.failure is not None:
             raise job.failure
-        return job.outcome or Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage)
+        if job.outcome is not None:
+            if job.tool == "run_code" and job.heard:
+                self._jobs.pop(job.id, None)
+            return job.outcome
+        then = f"call {job.tool} with this job_id"
+        return Working(job_id=job.id, elapsed_s=job.elapsed_s, stage=job.stage, next=then)
 
-    async def _caller_gone(self, job: SynthesisJob, goes_on: GoesOn | None) -> None:
+    async def _caller_gone(self, job: Job[Any], goes_on: GoesOn | None) -> None:
         with anyio.CancelScope(shield=True):
             leaves_it = goes_on is not None and await goes_on()
         if job.waiting > 1:
@@ -203,16 +245,21 @@ class Jobs:
         for surplus in left[:-MAX_LEFT]:
             surplus.scope.cancel()
 
-    async def cancel(self, job: SynthesisJob) -> None:
+    async def cancel(self, job: Job[Any]) -> None:
         """Stops a job; returns when its clean-up is done."""
         job.scope.cancel()
         with anyio.move_on_after(10, shield=True):
             await job.done.wait()
 
-    async def _run(self, job: SynthesisJob, work: Work) -> None:
+    async def _run(
+        self,
+        job: Job[T],
+        work: Callable[[OnStage], Awaitable[T]],
+        turns: anyio.CapacityLimiter | None,
+    ) -> None:
         try:
             with job.scope:
-                async with _turn_of(job, self._turns if job.desk is None else self._parking):
+                async with _turn_of(job, turns) if turns else nullcontext():
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
@@ -220,20 +267,24 @@ class Jobs:
             job.failure = failure
         finally:
             if job.scope.cancelled_caught and job.outcome is None:
-                job.failure = Cancelled("The synthesis was cancelled; nothing was published.")
+                job.failure = Cancelled(_CANCELLED[job.tool])
             job.finished = time.monotonic()
             job.done.set()
 
     def _forget_old(self) -> None:
         now = time.monotonic()
         ended = [job for job in self._jobs.values() if job.finished is not None]
+        runs = sorted((job for job in ended if job.tool == "run_code"), key=lambda job: job.finished or 0)
+        for job in runs[:-KEPT_RUNS]:
+            del self._jobs[job.id]
+            ended.remove(job)
         surplus = len(ended) - KEPT_FINISHED
         for place, job in enumerate(sorted(ended, key=lambda job: job.finished or 0)):
             if place < surplus or now - (job.finished or now) > KEPT_SECONDS:
                 del self._jobs[job.id]
 
 
-def _counts(job: SynthesisJob, holds: Holds) -> bool:
+def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
     """Whether asking again means this job: it runs, or it ended well and its outcome was or may have been missed."""
     if job.scope.cancel_called:
         return False
@@ -246,7 +297,7 @@ def _counts(job: SynthesisJob, holds: Holds) -> bool:
 
 
 @asynccontextmanager
-async def _turn_of(job: SynthesisJob, turns: anyio.CapacityLimiter) -> AsyncIterator[None]:
+async def _turn_of(job: Job[Any], turns: anyio.CapacityLimiter) -> AsyncIterator[None]:
     await turns.acquire_on_behalf_of(job.id)
     try:
         yield

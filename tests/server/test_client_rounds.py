@@ -122,7 +122,7 @@ async def test_a_state_that_is_not_ours_or_of_another_request_is_refused(build: 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"job": 1, "round": "a", "rounds": 1}', "[" * 100_000])
 def test_a_state_that_holds_something_else_is_refused_in_words(text: str) -> None:
-    with pytest.raises(UsageError, match="not one of a synthesis"):
+    with pytest.raises(UsageError, match="not one of synthesize_tool"):
         read_state(text)
 
 

@@ -74,7 +74,11 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
     templates = (await client.list_resource_templates()).resource_templates
 
     uris = {template.uri_template for template in templates}
-    assert uris == {"alita://tools/{name}/v{version}/{part}", "alita://runs/{id}{?offset,length}"}
+    assert uris == {
+        "alita://tools/{name}/v{version}/{part}",
+        "alita://runs/{id}{?offset,length}",
+        "alita://runs/{id}/{+file}{?offset,length}",
+    }
     told = next(each.description for each in templates if each.name == "tool_part")
     assert all(part in told for part in PARTS)
 

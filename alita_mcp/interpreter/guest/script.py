@@ -10,8 +10,10 @@ import builtins
 import io
 import json
 import math
+import os
 import sys
 import types
+import warnings
 from typing import Any
 
 FILE = "script.py"
@@ -23,6 +25,10 @@ SOURCES: dict[str, str] = {}
 """The other modules of this folder by name; filled in by `program.py`."""
 _ASYNC = types.CodeType.co_flags.__get__  # read past whatever a script does to the inspect module
 _COROUTINE = 0x80
+_PICTURES = ("_repr_png_", "_repr_svg_", "savefig")
+"""Who has one of these may be a picture."""
+os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - the sandbox's
+warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
 
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -30,40 +36,92 @@ def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return step(main_module(), code, arguments)
 
 
+def serve_session() -> None:
+    """The steps of a session in one module, until the host ends it."""
+    part("steps").serve(main_module(), step, lambda problem, code: part("errors").told(problem, code, FILE))
+
+
 def part(name: str) -> types.ModuleType:
-    """Another module of this folder."""
-    module = types.ModuleType(f"alita_{name}")
-    exec(compile(SOURCES[name], f"<{module.__name__}>", "exec", dont_inherit=True), module.__dict__)
+    """Another module of this folder, made once."""
+    module = sys.modules.get(f"alita_{name}")
+    if module is None:
+        module = types.ModuleType(f"alita_{name}")
+        _fill(module, name)
+        sys.modules[module.__name__] = module
     return module
+
+
+def _fill(module: types.ModuleType, name: str) -> None:
+    exec(compile(SOURCES[name], f"<alita_{name}>", "exec", dont_inherit=True), vars(module))
+
+
+class _Plots(types.ModuleType):
+    """The module `plots`, compiled when matplotlib asks something of it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "FigureCanvas":
+            raise AttributeError(name)
+        _fill(self, "plots")
+        return vars(self)[name]
 
 
 def main_module() -> types.ModuleType:
     """An empty `__main__`, which is where code runs."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
+    sys.modules["alita_plots"] = _Plots("alita_plots")
     builtins.input = _input
+    vars(builtins)["display"] = _display
     return module
 
 
 def step(module: types.ModuleType, code: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Runs code in a module: `kind` and `value` of its result, or `error`."""
+    """Runs code in a module: `kind` and `value` of its result, or `error`; `figures`, `files` and `notes`."""
     names = vars(module)
     names.update({name: value for name, value in arguments.items() if name != "input"})
     sys.stdin = io.StringIO(_lines(arguments.get("input", "")))
     before = names.get("result")
+    if "alita_tools" in code and "alita_tools" not in sys.modules:
+        part("tools").install()
     try:
         value = _evaluated(code, names)
     except MemoryError:
         raise
     except SystemExit as end:
         if end.code not in (None, 0):
-            return {"error": part("errors").told(end, code, FILE)}
+            return _with_outputs({"error": part("errors").told(end, code, FILE)}, None)
         value = None
     except BaseException as problem:
-        return {"error": part("errors").told(problem, code, FILE)}
-    if value is None and names.get("result") is not before:
-        value = names["result"]
-    return outcome_of(value)
+        return _with_outputs({"error": part("errors").told(problem, code, FILE)}, None)
+    if value is None and (names.get("result") is not before or _sets_result(code)):
+        value = names.get("result")
+    return _with_outputs(outcome_of(value), value)
+
+
+def _with_outputs(told: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The same with what the code showed and wrote; what it needs for that is compiled only where there is any."""
+    try:
+        for name, wanted in (("figures", _may_show(value)), ("files", any(os.scandir("/tmp")))):  # noqa: S108
+            if wanted:
+                found = part(name).told(value) if name == "figures" else part(name).told()
+                told |= found | {"notes": [*told.get("notes", ()), *found["notes"]]}
+    except Exception as problem:
+        told["notes"] = [f"Figures or files are left out: {type(problem).__name__}."]
+    return told
+
+
+def _may_show(value: Any) -> bool:
+    if "matplotlib.pyplot" in sys.modules or "alita_figures" in sys.modules:
+        return True
+    if isinstance(value, str):
+        return value[:200].lstrip().startswith(("<svg", "<?xml", "<!DOCTYPE svg"))
+    if isinstance(value, bytes):
+        return value.startswith(b"\x89PNG")
+    return any(hasattr(type(value), name) for name in _PICTURES)
+
+
+def _display(*values: object) -> None:
+    part("figures").display(*values)
 
 
 def _evaluated(code: str, names: dict[str, Any]) -> Any:
@@ -91,6 +149,16 @@ async def _awaited(body: types.CodeType, value: types.CodeType | None, names: di
         await begun
     result: Any = eval(value, names) if value is not None else None
     return await result if value is not None and _ASYNC(value) & _COROUTINE else result
+
+
+def _sets_result(code: str) -> bool:
+    """Whether it gives `result` a value at its top level, perhaps the one that an earlier step gave it."""
+    if "result" not in code:
+        return False
+    import symtable
+
+    table = symtable.symtable(code, FILE, "exec")
+    return "result" in table.get_identifiers() and table.lookup("result").is_assigned()
 
 
 def outcome_of(value: Any) -> dict[str, Any]:

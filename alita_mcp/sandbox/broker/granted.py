@@ -107,6 +107,11 @@ class GrantedBroker(Broker):
             }
         )
 
+    def holds_secret(self, data: bytes) -> bool:
+        """Whether a secret that the call was given stands in some bytes."""
+        values = (self._doors.secrets.get(name) for name in self._grants.secrets)
+        return any(value.encode() in data for value in values if value)
+
     async def _complete(self, said: dict[str, Any]) -> _Answer:
         words = _words_of(CompleteWords, "complete", said)
         if not self._grants.model:

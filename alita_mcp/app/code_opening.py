@@ -1,0 +1,35 @@
+"""Opens all that runs of code are made with, and closes it with the app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from alita_mcp.app.calls import Calls
+from alita_mcp.app.code import CodeParts, CodeRunner
+from alita_mcp.app.code_cache import MAX_BYTES, CodeCache
+from alita_mcp.app.code_compare import open_second_sandbox
+from alita_mcp.app.code_rights import CodeRights
+from alita_mcp.app.granting import Granting
+from alita_mcp.interpreter.sessions import open_sessions
+from alita_mcp.library.library import Library
+from alita_mcp.settings import Settings
+
+
+@asynccontextmanager
+async def open_code_runner(
+    settings: Settings, library: Library, calls: Calls, granting: Granting
+) -> AsyncIterator[CodeRunner]:
+    """The flow of `run_code` over the opened parts of an app; no sandbox starts before the first run."""
+    async with AsyncExitStack() as stack:
+        yield CodeRunner(
+            CodeParts(
+                settings,
+                library,
+                calls,
+                CodeRights(settings, library, granting),
+                await stack.enter_async_context(open_sessions(settings)),
+                await stack.enter_async_context(open_second_sandbox(settings)),
+                CodeCache(MAX_BYTES if settings.result_cache_mb else 0),
+            )
+        )

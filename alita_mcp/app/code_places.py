@@ -1,0 +1,51 @@
+"""Where code runs: its packages in, the sandbox and the environment that holds them out."""
+
+from __future__ import annotations
+
+import anyio
+
+from alita_mcp.interpreter.session import Place
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.synthesis.jobs import OnStage
+
+MAX_ENVIRONMENTS = 100
+"""For so many sets of packages it is known where they lie."""
+
+
+class CodePlaces:
+    """Sets of packages, each locked and built once while this process lives."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._environments: dict[tuple[str, tuple[str, ...]], Environment] = {}
+        self._building = anyio.Lock()
+
+    async def sandbox(self) -> Sandbox:
+        """The sandbox of this process; raises as `LazySandbox.chosen`."""
+        return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
+
+    async def of(self, packages: tuple[str, ...], on_stage: OnStage, sandbox: Sandbox | None = None) -> Place:
+        """The place for code with these packages, in another sandbox if one is given; raises as `Sandbox.resolve`."""
+        sandbox = sandbox or await self.sandbox()
+        return Place(sandbox, await self._environment(packages, sandbox, on_stage) if packages else None)
+
+    def forget(self, place: Place) -> None:
+        """Builds the packages anew the next time: what failed may be that somebody removed them."""
+        for key in [key for key, known in self._environments.items() if known == place.environment]:
+            del self._environments[key]
+
+    async def _environment(
+        self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage
+    ) -> Environment:
+        async def progress(line: str) -> None:
+            await on_stage(f"environment: {line}")
+
+        key = (sandbox.kind, packages)
+        async with self._building:
+            if key not in self._environments:
+                lock = await sandbox.resolve(packages, progress)
+                self._environments[key] = await sandbox.prepare(lock, progress)
+                if len(self._environments) > MAX_ENVIRONMENTS:
+                    del self._environments[next(iter(self._environments))]
+            return self._environments[key]

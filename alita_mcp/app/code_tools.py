@@ -1,0 +1,60 @@
+"""What code may see and call of the library while it runs: names, needs and arguments in, manifests and results out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from alita_mcp.app.calls import Calls
+from alita_mcp.app.code_rights import CHAIN
+from alita_mcp.interpreter.code_run import CodeRequest
+from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, named_tools, open_tool_broker
+from alita_mcp.library.library import Library
+from alita_mcp.library.search_answer import SearchHit
+from alita_mcp.library.signature import signature_of
+from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.values import Manifest
+
+Shown = Callable[[Manifest], Manifest]
+"""A tool in, the same as the client may read of it out."""
+
+
+class ToolsInCode:
+    """The library as one client's run sees it."""
+
+    def __init__(self, library: Library, calls: Calls, client: str, shown: Shown) -> None:
+        self._library = library
+        self._calls = calls
+        self._client = client
+        self._shown = shown
+
+    def manifest(self, name: str) -> Manifest:
+        """A tool as the client may see it; raises as `Library.entry`."""
+        return self._shown(self._library.entry(name).manifest)
+
+    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+        """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
+        found = await self._library.search(query, limit)
+        self._library.calls.record_search(query, found, self._client)
+        told = [(hit, self.manifest(hit.name)) for hit in found.results]
+        return [
+            hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
+            for hit, seen in told
+        ]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+        """One call, journalled as a call of the client; raises as `Calls.run`."""
+        return (await self._calls.run(name, arguments, chain=CHAIN, client=self._client)).result
+
+    @asynccontextmanager
+    async def broker(
+        self, request: CodeRequest, inner: CleaningBroker | None
+    ) -> AsyncIterator[CleaningBroker | None]:
+        """The broker of a run: the inner one, with these tools where its code may speak of them."""
+        if MODULE not in request.code and not request.session:
+            yield inner
+            return
+        await self._calls.prepare(named_tools(request.code), CHAIN)
+        async with open_tool_broker(self, inner) as outer:
+            yield outer

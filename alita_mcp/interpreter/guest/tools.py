@@ -1,0 +1,174 @@
+"""`alita_tools`: the library's tools as functions; the host's answers in, two modules out.
+
+A call is started with one question and fetched with others, so that several are under way at once though the host
+answers one question at a time. Whoever waits, fetches for all.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import json
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Generator
+from typing import Any
+
+_PAUSE = 0.001
+"""After an answer without news another thread has its turn."""
+
+
+class Library:
+    """Asks the host; knows the calls under way and what came of those that are over."""
+
+    def __init__(self, ask: Callable[[str, dict[str, Any]], Any]) -> None:
+        self._ask_host = ask
+        self._asking: list[str] = []
+        self._fetching = threading.Lock()
+        self._full = False
+        """Whether it is of no use to start one more call before the next news."""
+        self._parts: dict[int, list[str]] = {}
+        self._done: dict[int, dict[str, Any]] = {}
+        self._described: dict[str, dict[str, Any]] = {}
+
+    def search(self, query: str, limit: int = 5) -> list[dict[str, Any]]:
+        """Tools for a need in plain words, best first: name, signature, summary and score (0 to 1) of each."""
+        found: list[dict[str, Any]] = self._ask("search", {"query": query, "limit": limit})
+        return found
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """A tool as a function."""
+        steps = self._steps_of(name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            rest = steps(*args, **named)
+            while True:
+                try:
+                    next(rest)
+                except StopIteration as end:
+                    return end.value
+
+        return self._dressed(call, name)
+
+    def coroutine_function(self, name: str) -> Callable[..., Any]:
+        """A tool as a function to await."""
+        to_await: Any = types.coroutine(self._steps_of(name))
+
+        async def call(*args: Any, **named: Any) -> Any:
+            return await to_await(*args, **named)
+
+        return self._dressed(call, name)
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._described:
+            try:
+                self._described[name] = self._ask("describe", {"name": name})
+            except (LookupError, ValueError, RuntimeError) as unknown:
+                raise ImportError(str(unknown)) from None
+        return self._described[name]
+
+    def _dressed(self, call: Callable[..., Any], name: str) -> Callable[..., Any]:
+        told = self._describe(name)
+        call.__name__ = call.__qualname__ = name
+        call.__module__ = "alita_tools"
+        call.__doc__ = f"{told['stub']}\n\n{told['summary']}"
+        call.__signature__ = _signature(told["parameters"])  # type: ignore[attr-defined]
+        return call
+
+    def _steps_of(self, name: str) -> Callable[..., Generator[None, None, Any]]:
+        """A call in steps; between them others may go on."""
+        told = self._describe(name)
+        signature, stub = _signature(told["parameters"]), told["stub"]
+
+        def steps(*args: Any, **named: Any) -> Generator[None, None, Any]:
+            try:
+                given = signature.bind(*args, **named).arguments
+                while self._full or (ticket := self._started(name, given)) is None:
+                    self._fetch(None)
+                    yield
+            except (TypeError, ValueError) as wrong:
+                kind = TypeError if isinstance(wrong, TypeError) else ValueError
+                raise kind(f"{name}: {wrong}\n{stub}") from None
+            yield
+            while ticket not in self._done:
+                self._fetch(ticket)
+                yield
+            return _value(self._done.pop(ticket))
+
+        return steps
+
+    def _started(self, name: str, arguments: dict[str, Any]) -> int | None:
+        """The number of a call that has begun; None while too many are under way."""
+        ticket: int | None = self._ask("start", {"name": name, "arguments": arguments})
+        self._full = ticket is None
+        return ticket
+
+    def _ask(self, door: str, words: dict[str, Any]) -> Any:
+        """Asks what is answered at once; nobody begins to wait before that."""
+        self._asking.append(door)
+        try:
+            return self._ask_host(f"tools.{door}", words)
+        finally:
+            self._asking.pop()
+
+    def _fetch(self, ticket: int | None) -> None:
+        """Takes the next piece of a result, whoever's it is; nothing where that one is there already."""
+        with self._fetching:
+            if ticket in self._done:
+                return
+            told = None
+            if not self._asking:
+                told = self._ask_host("tools.wait", {})
+                self._full = False
+            if told is not None:
+                parts = self._parts.setdefault(told["ticket"], [])
+                parts.append(told["text"])
+                if not told["more"]:
+                    self._done[told["ticket"]] = json.loads("".join(self._parts.pop(told["ticket"])))
+                return
+        time.sleep(_PAUSE)
+
+
+def install() -> None:
+    """Makes `alita_tools` and `alita_tools.aio` importable."""
+    library = Library(sys.modules["alita_tool"]._ask)  # noqa: SLF001
+    plain = types.ModuleType("alita_tools", "The library's tools as functions; `aio` has the same to await.")
+    to_await = types.ModuleType("alita_tools.aio", "The library's tools as functions to await.")
+    vars(plain).update(__getattr__=library.function, search=library.search, aio=to_await)
+    vars(to_await).update(__getattr__=library.coroutine_function)
+    sys.modules.update({"alita_tools": plain, "alita_tools.aio": to_await})
+
+
+def _signature(parameters: list[tuple[str, bool]]) -> inspect.Signature:
+    """Of names and whether each is required; what follows a required one out of order goes by its name alone."""
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    optional, told = False, []
+    for name, required in parameters:
+        if required and optional:
+            kind = inspect.Parameter.KEYWORD_ONLY
+        optional = optional or not required
+        told.append(inspect.Parameter(name, kind, default=inspect.Parameter.empty if required else ...))
+    return inspect.Signature(told)
+
+
+def _value(outcome: dict[str, Any]) -> Any:
+    """What a tool returned.
+
+    Raises:
+        Exception: what it raised, where that is a class of Python's own; else RuntimeError.
+    """
+    if "ok" in outcome:
+        return outcome["ok"]
+    for name in outcome["kinds"]:
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                raised = kind(outcome["message"])
+            except TypeError:  # it is made of more than a text
+                continue
+            raise raised
+    raise RuntimeError(outcome["message"])

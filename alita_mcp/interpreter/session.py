@@ -1,0 +1,242 @@
+"""One session: steps in, what came of each out; all of them run in one long call in a worker of its own.
+
+The program inside asks for its next step as a tool asks at a door, and says with the same question what came of the
+last one. So a session works in every sandbox, within the same walls as a call.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import Field
+
+from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, UsageError
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.program import SESSION, program
+from alita_mcp.interpreter.running import LIMITS, code_run
+from alita_mcp.interpreter.step_broker import BROKEN, DOOR, StepBroker
+from alita_mcp.interpreter.tool_broker import CleaningBroker
+from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.strict_json import NotJson, decode_strict
+from alita_mcp.values import Grants, Limits
+
+MAX_QUEUED = 8
+"""So many steps of one session may wait for one that runs."""
+MAX_ORDER_BYTES = 1_000_000
+"""What fits in one answer to the program inside."""
+_FRESH = "its variables are gone. Calling again with this name starts a fresh one."
+
+_log = logging.getLogger(__name__)
+
+
+class SessionLimits(Limits):
+    """What a whole session may use: longer than any call of a tool."""
+
+    wall_seconds: float = Field(default=3600.0, gt=0, le=3600)
+    cpu_seconds: float = 600.0
+    broker_calls: int = 1_000_000
+
+
+class Place(NamedTuple):
+    """Where a session runs."""
+
+    sandbox: Sandbox
+    environment: Environment | None = None
+
+
+class Patience(NamedTuple):
+    """How long is waited."""
+
+    idle_seconds: float = 600.0
+    """For the next step."""
+    step_seconds: float = LIMITS.wall_seconds
+    """For the end of one."""
+
+
+class Session:
+    """Steps in the order of their coming, until the worker ends or is ended."""
+
+    def __init__(
+        self, request: CodeRequest, tasks: TaskGroup, patience: Patience, on_end: Callable[[str], None]
+    ) -> None:
+        """`on_end` gets the reason, once; an empty one where nothing was lost or a step's own answer says it."""
+        self._name = request.session
+        self._packages, self._grants = request.packages, request.grants
+        self._tasks, self._patience, self._on_end = tasks, patience, on_end
+        self._scope = anyio.CancelScope()
+        self._turn = anyio.Lock()
+        self._queued = 0
+        self._steps = 0
+        self._runs = False
+        self._over = ""
+        """Why it ended."""
+        self._status = ""
+        self._failure: SandboxError | None = None
+        self._doors: StepBroker | None = None
+        self._kind = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether a step runs or waits."""
+        return self._queued > 0
+
+    def check(self, request: CodeRequest) -> None:
+        """Refuses a step that asks for other things than the first one did.
+
+        Raises:
+            InvalidArguments: other packages or rights, or more than a step may hold.
+        """
+        other = [package for package in request.packages if package not in self._packages]
+        if other:
+            raise InvalidArguments(
+                f"The session {self._name!r} began without {', '.join(other)}: its first step fixes the packages.",
+                hint="Name all of them in the first step of a session with another name.",
+            )
+        if request.grants != self._grants:
+            raise InvalidArguments(
+                f"The session {self._name!r} began with other rights: each of its steps has the same `needs`.",
+                hint="Use a session with another name.",
+            )
+        if (size := len(json.dumps(_order(request)))) > MAX_ORDER_BYTES:
+            raise InvalidArguments(
+                f"The step has {size:,} bytes, the limit is {MAX_ORDER_BYTES:,}.",
+                hint="Send the arguments in several steps.",
+            )
+
+    async def step(
+        self, request: CodeRequest, opened: Callable[[], Awaitable[Place]], broker: CleaningBroker | None
+    ) -> CodeRun:
+        """Runs one step once those before it have ended; the first one asks where. Cancelling it ends the session.
+
+        `broker` answers every door but the session's own while the step runs.
+
+        Raises:
+            SandboxBusy: too many steps wait.
+            UsageError: the session ended meanwhile.
+            SandboxError: the sandbox failed, not the code.
+        """
+        if self._queued > MAX_QUEUED:
+            raise SandboxBusy(
+                f"{MAX_QUEUED} steps of the session {self._name!r} wait already, and no more may.",
+                hint="Call again in a moment.",
+            )
+        self._queued += 1
+        try:
+            async with self._turn:
+                if self._over:
+                    raise gone(self._name, self._over)
+                return await self._run(_order(request), opened, broker)
+        finally:
+            self._queued -= 1
+
+    def end(self, why: str, status: str = "crashed", *, is_said: bool = False) -> None:
+        """Kills the worker, if that was not done before; `is_said`: a step's answer tells it."""
+        if not self._over:
+            self._over, self._status = why, status
+            self._scope.cancel()
+            if self._doors is not None:
+                self._doors.close()
+            self._on_end("" if is_said or self._runs or not self._steps else why)
+
+    async def _run(
+        self, order: dict[str, Any], opened: Callable[[], Awaitable[Place]], broker: CleaningBroker | None
+    ) -> CodeRun:
+        try:
+            doors = self._doors or await self._open(await opened())
+            self._steps += 1
+            self._runs = True
+            began, outcome = time.monotonic(), None
+            with anyio.move_on_after(self._patience.step_seconds) as limit:
+                outcome = None if self._over else await doors.outcome_of(order, broker)
+            if limit.cancelled_caught:
+                self.end(f"took more than {self._patience.step_seconds:g} s (wall_seconds)", "timeout")
+            seconds = time.monotonic() - began
+            if outcome is None or self._over:
+                run = self._died()
+            else:
+                self._runs = False
+                run = await self._told(outcome, broker)
+            return run.model_copy(update={"seconds": seconds, "step": self._steps})
+        except BaseException as problem:
+            self._runs = False
+            self.end(str(problem) if isinstance(problem, AlitaError) else "a step of it was cancelled")
+            raise
+        finally:
+            self._runs = False
+
+    async def _open(self, place: Place) -> StepBroker:
+        """Begins the long call; returns when its program is ready, or has ended."""
+        self._kind = place.sandbox.kind
+        has_hosts = bool(self._grants.network)
+        self._doors = StepBroker(self._patience.idle_seconds, self.end, has_hosts=has_hosts)
+        job = Job(
+            code=f"{program()}# {secrets.token_hex(8)}\n",  # no two share a worker, or a bound on one tool's calls
+            function=SESSION,
+            arguments={},
+            environment=place.environment,
+            limits=SessionLimits(),
+            grants=Grants(tools=(DOOR,))
+            if self._grants.is_pure
+            else self._grants,  # without any nothing is asked
+            fresh=True,
+        )
+        self._tasks.start_soon(self._live, place.sandbox, job, self._doors)
+        await self._doors.ready()
+        return self._doors
+
+    async def _live(self, sandbox: Sandbox, job: Job, broker: StepBroker) -> None:
+        """The long call."""
+        try:
+            with self._scope:
+                result = await sandbox.run(job, broker)
+                why = ": ".join(filter(None, (result.error_type, result.message))) or "its program ended"
+                self.end(why, "crashed" if result.ok else result.status)
+        except SandboxError as problem:
+            self._failure = problem
+            self.end(problem.message)
+        except Exception as problem:  # noqa: BLE001 - the edge of a task that no step may end the server with
+            _log.exception("a session ended")
+            self._failure = SandboxError(f"The host failed with {type(problem).__name__}.")
+            self.end(self._failure.message)
+        finally:
+            self.end("the server ended")
+
+    async def _told(self, outcome: str, broker: CleaningBroker | None) -> CodeRun:
+        """What the program inside told of a step, as far as it can be believed."""
+        data = outcome.encode()
+        try:
+            said = await off_loop(partial(decode_strict, data), large=len(data) > LARGE_BYTES)
+        except NotJson as problem:
+            return code_run(RunResult(status="bad_result", message=str(problem)), self._kind)
+        match said:
+            case {"value": dict(value), "stdout": str(out), "stderr": str(err)}:
+                kept = LIMITS.output_bytes
+                told = RunResult(status="ok", value=value, stdout=out[:kept], stderr=err[:kept])
+                return code_run(told if broker is None else broker.cleaned(told), self._kind)
+        self.end(BROKEN, is_said=True)
+        return self._died()
+
+    def _died(self) -> CodeRun:
+        """A step that was the last one."""
+        words = f"The session {self._name!r} ended with this step, and {_FRESH}"
+        if self._failure is not None:
+            raise SandboxError(f"{self._failure.message} {words}", hint=self._failure.hint)
+        return CodeRun(status=self._status, error=f"{self._over}. {words}", sandbox=self._kind)
+
+
+def gone(name: str, why: str) -> UsageError:
+    """What a step hears whose session has ended."""
+    return UsageError(f"The session {name!r} has ended: {why}.", hint=f"This step did not run, and {_FRESH}")
+
+
+def _order(request: CodeRequest) -> dict[str, Any]:
+    return {"code": request.code, "arguments": request.arguments}

@@ -1,0 +1,118 @@
+"""The sessions of all clients: a step and whose it is in, what came of it out; bounded in number."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import anyio
+from anyio.abc import TaskGroup
+
+from alita_mcp.errors import InvalidArguments, SandboxBusy, UsageError
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.session import Patience, Place, Session, SessionLimits, gone
+from alita_mcp.interpreter.tool_broker import CleaningBroker
+from alita_mcp.settings import Settings
+
+MAX_SESSIONS = 4
+"""So many in all, each with a worker."""
+MAX_OWN = 2
+"""So many of one client."""
+MAX_GONE = 256
+"""Of so many that ended it is remembered why; the oldest is forgotten first."""
+PATIENCE = Patience()
+_Key = tuple[str, str]
+
+
+class Sessions:
+    """Sessions by client and name; the one that waits longest for a step makes room for a new one."""
+
+    def __init__(self, tasks: TaskGroup, most: int, patience: Patience = PATIENCE) -> None:
+        """Made by `open_sessions`."""
+        self._tasks = tasks
+        self._most = most
+        self._patience = patience
+        self._open: OrderedDict[_Key, Session] = OrderedDict()  # least recently used first
+        self._gone: OrderedDict[_Key, str] = OrderedDict()
+
+    async def step(
+        self,
+        request: CodeRequest,
+        owner: str,
+        opened: Callable[[], Awaitable[Place]],
+        broker: CleaningBroker | None = None,
+    ) -> CodeRun:
+        """Runs the next step of a session, which begins with it where there is none; `opened` says where it lives.
+
+        `broker` answers what this step asks for beyond computing.
+
+        Raises:
+            UsageError: the session has ended since its last step, or there is no room for any.
+            InvalidArguments: nothing tells this client from others, or the step asks for other packages or rights.
+            SandboxBusy: all sessions work, or too many steps of this one wait.
+            SandboxError: the sandbox failed, not the code.
+        """
+        if not owner:
+            raise InvalidArguments(
+                "Nothing tells this client from others, so that any of them could read its sessions.",
+                hint="Use stdio, or HTTP with the protocol's sessions (2025-11-25); or run without `session`.",
+            )
+        key = (owner, request.session)
+        if why := self._gone.pop(key, ""):
+            raise gone(request.session, why)
+        session = self._open.get(key) or Session(
+            request, self._tasks, self._patience, partial(self._forget, key)
+        )
+        session.check(request)
+        if key not in self._open:
+            self._make_room(owner)
+        self._open[key] = session
+        self._open.move_to_end(key)
+        return await session.step(request, opened, broker)
+
+    def _make_room(self, owner: str) -> None:
+        """Ends a session that waits for a step where as many are open as may be: of this client, or of all.
+
+        Raises:
+            UsageError: there is room for none.
+            SandboxBusy: all of them work.
+        """
+        if self._most < 1:
+            raise UsageError(
+                "There is no room for sessions beside other calls here.",
+                hint="Raise ALITA_MAX_WORKERS or ALITA_MAX_SANDBOX_MEMORY_MB; or run without `session`.",
+            )
+        own = [session for (whose, _), session in self._open.items() if whose == owner]
+        crowded = own if len(own) >= min(MAX_OWN, self._most) else list(self._open.values())
+        if crowded is not own and len(crowded) < self._most:
+            return
+        idle = next((session for session in crowded if not session.busy), None)
+        if idle is None:
+            raise SandboxBusy(
+                f"{len(crowded)} sessions work already, and no more may be open.",
+                hint="Call again in a moment, or run without `session`.",
+            )
+        idle.end("it made room for another session")
+
+    def _forget(self, key: _Key, why: str) -> None:
+        self._open.pop(key, None)
+        if why:
+            self._gone[key] = why
+            while len(self._gone) > MAX_GONE:
+                self._gone.popitem(last=False)
+
+
+def most_sessions(settings: Settings) -> int:
+    """So many that another call always finds a worker, and half of the memory."""
+    memory = (settings.max_sandbox_memory_mb << 20) // 2 // SessionLimits().memory_bytes
+    return min(MAX_SESSIONS, settings.max_workers - 1, memory)
+
+
+@asynccontextmanager
+async def open_sessions(settings: Settings, patience: Patience = PATIENCE) -> AsyncIterator[Sessions]:
+    """No session yet; at the end all of them end."""
+    async with anyio.create_task_group() as tasks:
+        yield Sessions(tasks, most_sessions(settings), patience)
+        tasks.cancel_scope.cancel()

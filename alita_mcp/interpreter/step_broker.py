@@ -1,0 +1,118 @@
+"""The door of a session: the next step to the program inside, what came of the last one back to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream
+from pydantic import ConfigDict, ValidationError
+
+from alita_mcp.interpreter.running import LIMITS
+from alita_mcp.sandbox.gate import NoHosts
+from alita_mcp.sandbox.runner.grants import lacks
+from alita_mcp.sandbox.seam import Broker, Gate
+from alita_mcp.values import Value
+
+DOOR = "session.next"
+BROKEN = "a step broke the program that runs it"
+MAX_OUTCOME = LIMITS.result_bytes + (1 << 20)
+"""Characters: the result, and what was printed."""
+MAX_QUESTIONS = 10_000
+"""So often may one step ask at other doors, whose brokers have tighter bounds of their own."""
+PENALTY_SECONDS = 0.1
+"""How long a question over that waits for its refusal, so that a program that goes on asking costs little."""
+
+
+class Said(Value):
+    """A question at the door: what came of the last step, or a piece of it."""
+
+    model_config = ConfigDict(strict=True)
+
+    piece: str
+    more: bool
+
+
+class StepBroker:
+    """Answers for one session; every door but the session's own is for the broker of the step that runs."""
+
+    def __init__(self, idle_seconds: float, end: Callable[[str], None], *, has_hosts: bool = False) -> None:
+        """`end` ends the session and gets the reason; `has_hosts`: steps may have a gate."""
+        self.gate: Gate | None = StepGate(self) if has_hosts else None
+        self.inner: Broker | None = None
+        """Of the step that runs."""
+        self._idle_seconds = idle_seconds
+        self._end = end
+        self._order: dict[str, Any] = {}
+        self._ordered = anyio.Event()
+        self._outcome: str | None = None
+        self._told = anyio.Event()
+        self._pieces: list[str] = []
+        self._waits = False
+        """Whether the program inside waits for its next step."""
+        self._asked = 0
+
+    async def ready(self) -> None:
+        """Returns when the program inside asks for its first step, or has ended."""
+        await self._told.wait()
+
+    async def outcome_of(self, order: dict[str, Any], inner: Broker | None) -> str | None:
+        """What the program inside tells of a step; None when it ended before."""
+        self._outcome, self._told, self._asked = None, anyio.Event(), 0
+        self._order, self.inner = order, inner
+        self._ordered.set()
+        try:
+            await self._told.wait()
+        finally:
+            self.inner = None
+        return self._outcome
+
+    def close(self) -> None:
+        """The program inside has ended: nobody waits for it any more."""
+        self._told.set()
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        """What a door gives; the next step, once there is one."""
+        if door != DOOR:
+            return await self._answer_behind(door, words)
+        try:
+            said = Said.model_validate(words)
+        except ValidationError:
+            return self._end(BROKEN)
+        self._pieces.append(said.piece)
+        if self._waits or sum(map(len, self._pieces)) > MAX_OUTCOME:
+            return self._end(BROKEN)
+        return None if said.more else await self._next_step()
+
+    async def _next_step(self) -> dict[str, Any] | None:
+        self._outcome, self._pieces, self._waits = "".join(self._pieces), [], True
+        self._ordered = anyio.Event()
+        self._told.set()
+        with anyio.move_on_after(self._idle_seconds):
+            await self._ordered.wait()
+            self._waits = False
+            return self._order
+        self._end(f"no step came for {self._idle_seconds:g} s")
+        return None
+
+    async def _answer_behind(self, door: str, words: dict[str, Any]) -> Any:
+        self._asked += 1
+        if self._asked > MAX_QUESTIONS:
+            await anyio.sleep(PENALTY_SECONDS)
+            raise RuntimeError(f"asked more than {MAX_QUESTIONS} times in one step (broker_calls)")
+        if self.inner is None:
+            raise PermissionError(lacks(door))
+        return await self.inner.answer(door, words)
+
+
+class StepGate:
+    """The gate of the step that runs."""
+
+    def __init__(self, steps: StepBroker) -> None:
+        self._steps = steps
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """A connection; see the seam."""
+        gate = self._steps.inner.gate if self._steps.inner else None
+        return await (gate or NoHosts()).open(host, port)

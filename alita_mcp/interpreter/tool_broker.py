@@ -1,0 +1,274 @@
+"""Answers the questions of `alita_tools` during one run: names, needs and arguments in, what tools gave out.
+
+Each call of a tool is a task of its own. Its result waits here, in pieces that fit an answer, until the run fetches it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import anyio
+from anyio.abc import TaskGroup
+from pydantic import Field, ValidationError
+
+from alita_mcp.errors import InvalidArguments, ToolNotFound
+from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.interpreter.code_run import CodeRun
+from alita_mcp.library.search_answer import SearchHit
+from alita_mcp.library.signature import signature_of
+from alita_mcp.sandbox.broker.words import CallWords, Name, Words
+from alita_mcp.sandbox.runner.grants import lacks
+from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
+from alita_mcp.sandbox.serving import in_words
+from alita_mcp.values import Manifest
+
+MODULE = "alita_tools"
+"""Code that never says this name runs without a broker of ours, in the faster worker for that."""
+MAX_CALLS = 100
+MAX_SEARCHES = 20
+MAX_NAMES = 200
+"""So many names of tools may be looked up in one run."""
+MAX_AT_ONCE = 8
+QUESTIONS = 10_000
+"""Far more than a run within the limits above asks; `Limits.broker_calls` of such a run."""
+WAIT_SECONDS = 0.05
+"""How long one question waits for news; other threads of the code ask in between."""
+PIECE = 200_000
+"""Characters of a result in one answer: whatever they are, as JSON they take less than a frame's megabyte."""
+MAX_MESSAGE = 2_000
+_NOT_RAISED = frozenset(
+    {
+        "Exception",
+        "BaseException",
+        "object",
+        "MemoryError",
+        "SystemExit",
+        "KeyboardInterrupt",
+        "GeneratorExit",
+    }
+)
+"""Classes that say nothing, and those that would end the run, as if it were out of memory itself."""
+_W = TypeVar("_W", bound=Words)
+
+
+class NameWords(Words):
+    """`tools.describe`."""
+
+    name: Name
+
+
+class SearchWords(Words):
+    """`tools.search`."""
+
+    query: str = Field(min_length=1, max_length=2_000)
+    limit: int = Field(ge=1, le=20)
+
+
+class LibraryTools(Protocol):
+    """What the app offers to one run; an AlitaError's text reaches the author of the code."""
+
+    def manifest(self, name: str) -> Manifest:
+        """A tool as the client may see it.
+
+        Raises:
+            ToolNotFound: there is none of that name.
+        """
+        ...
+
+    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+        """Tools for a need, best first, as the client may see them."""
+        ...
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> RunResult:
+        """Calls a tool under its own rights and in a sandbox of its own."""
+        ...
+
+
+class CleaningBroker(Broker, Protocol):
+    """A broker that takes out of a result what must not leave."""
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        """The result without the secrets that the call was given."""
+        ...
+
+
+class ToolBroker(CleaningBroker):
+    """One run's broker; doors that are not its own are for the `inner` one."""
+
+    def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: CleaningBroker | None = None) -> None:
+        self._tools = tools
+        self._tasks = tasks
+        self._inner = inner
+        self._asked: Counter[str] = Counter()
+        self._called: list[str] = []
+        self._under_way: dict[int, str] = {}
+        self._finished: deque[tuple[int, str]] = deque()
+        self._news = anyio.Event()
+        self._own: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
+            "tools.describe": self._describe,
+            "tools.search": self._search,
+            "tools.start": self._start,
+            "tools.wait": self._wait,
+        }
+
+    @property
+    def gate(self) -> Gate | None:
+        """Where the run's connections may go: as the inner one says."""
+        return self._inner.gate if self._inner is not None else None
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        """The value that a door gives; see the seam."""
+        if door in self._own:
+            return await self._own[door](words)
+        if self._inner is None:
+            raise PermissionError(lacks(door))
+        return await self._inner.answer(door, words)
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        """The result as the inner one lets it leave."""
+        return self._inner.cleaned(result) if self._inner is not None else result
+
+    def told(self, run: CodeRun) -> CodeRun:
+        """The run with the tools that it called; where its time ended, with those that it waited for."""
+        told: dict[str, Any] = {"tools": tuple(dict.fromkeys(self._called))}
+        if run.status == "timeout" and self._called:
+            waits = ", ".join(dict.fromkeys(self._under_way.values())) or "none"
+            told["error"] = f"{run.error}; the time of tools counts (under way: {waits})"
+        return run.model_copy(update=told)
+
+    async def _describe(self, said: dict[str, Any]) -> dict[str, Any]:
+        name = _words(NameWords, said).name
+        self._count("names", MAX_NAMES, "names of tools looked up")
+        try:
+            manifest = self._tools.manifest(name)
+        except ToolNotFound as missing:
+            raise LookupError(f'{missing} {MODULE}.search("what it should do") finds tools.') from missing
+        required = set(manifest.input_schema.get("required", ()))
+        return {
+            "stub": signature_of(manifest),
+            "summary": manifest.summary,
+            "parameters": [[each, each in required] for each in manifest.input_schema.get("properties", {})],
+        }
+
+    async def _search(self, said: dict[str, Any]) -> list[dict[str, Any]]:
+        words = _words(SearchWords, said)
+        self._count("searches", MAX_SEARCHES, "searches")
+        found = await self._tools.search(words.query, words.limit)
+        return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
+
+    async def _start(self, said: dict[str, Any]) -> int | None:
+        """The number of a call that has begun; None while too many are under way."""
+        words = _words(CallWords, said)
+        if len(self._under_way) >= MAX_AT_ONCE:
+            return None
+        self._tools.manifest(words.name)
+        self._count("calls", MAX_CALLS, "tool calls")
+        ticket = self._asked["calls"]
+        self._called.append(words.name)
+        self._under_way[ticket] = words.name
+        self._tasks.start_soon(self._call, ticket, words)
+        return ticket
+
+    async def _wait(self, said: dict[str, Any]) -> dict[str, Any] | None:
+        """The next piece of what a call gave, whichever is over first; None where there is no news yet."""
+        _words(Words, said)
+        if not self._under_way:
+            return None
+        with anyio.move_on_after(WAIT_SECONDS):
+            while not self._finished:
+                await self._news.wait()
+        if not self._finished:
+            return None
+        ticket, text = self._finished.popleft()
+        piece, rest = text[:PIECE], text[PIECE:]
+        if rest:
+            self._finished.appendleft((ticket, rest))
+        else:
+            del self._under_way[ticket]
+        return {"ticket": ticket, "text": piece, "more": bool(rest)}
+
+    def _count(self, what: str, most: int, words: str) -> None:
+        self._asked[what] += 1
+        if self._asked[what] > most:
+            raise RuntimeError(f"more than {most} {words} in one run")
+
+    async def _call(self, ticket: int, words: CallWords) -> None:
+        outcome = await self._outcome(words.name, words.arguments)
+        write = partial(json.dumps, outcome, ensure_ascii=False)
+        self._finished.append((ticket, await off_loop(write, large=is_large(outcome))))
+        self._news.set()
+        self._news = anyio.Event()
+
+    async def _outcome(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            result = await self._tools.call(name, arguments)
+        except InvalidArguments as wrong:
+            stub = signature_of(self._tools.manifest(name))
+            return _failure(("ValueError",), f"{name}: {wrong.message}\n{stub}")
+        except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the code, in words
+            kind, message = in_words(problem)
+            return _failure((kind,), f"{name}: {message}")
+        if result.ok:
+            return {"ok": result.value}
+        if result.status != "error":
+            late = ["TimeoutError"] if result.status == "timeout" else []
+            return _failure(late, f"{name} failed ({result.status}): {result.message}")
+        named = (
+            each.removeprefix("builtins.") for each in result.error_kinds if each.startswith("builtins.")
+        )
+        kinds = tuple(each for each in named if each not in _NOT_RAISED)
+        if result.error_type in kinds:
+            return _failure(kinds, f"{name}: {result.message}")
+        return _failure(kinds, f"{name} failed ({result.error_type}): {result.message}")
+
+
+@asynccontextmanager
+async def open_tool_broker(
+    tools: LibraryTools, inner: CleaningBroker | None = None
+) -> AsyncIterator[ToolBroker]:
+    """A broker for one run; what it called and nobody fetched is cancelled at the end."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield ToolBroker(tools, tasks, inner)
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group
+        raise
+
+
+def asking(job: Job) -> Job:
+    """The job as one that may ask for tools; the sandbox passes no questions of a call without grants."""
+    grants = job.grants.model_copy(update={"tools": (*job.grants.tools, "*")})
+    limits = job.limits.model_copy(update={"broker_calls": QUESTIONS})
+    return job.model_copy(update={"grants": grants, "limits": limits})
+
+
+def named_tools(code: str) -> tuple[str, ...]:
+    """Tools that code imports by name."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [node for node in imports if node.module in (MODULE, f"{MODULE}.aio")]
+    return tuple(dict.fromkeys(alias.name for node in ours for alias in node.names))[:MAX_NAMES]
+
+
+def _words(kind: type[_W], said: dict[str, Any]) -> _W:
+    try:
+        return kind.model_validate(said)
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{MODULE}: {where}: {first['msg']}") from wrong
+
+
+def _failure(kinds: Sequence[str], message: str) -> dict[str, Any]:
+    return {"kinds": list(kinds), "message": message[:MAX_MESSAGE]}

@@ -1,0 +1,72 @@
+"""Servers whose library holds tools for code to call, in each kind of sandbox."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client
+
+from alita_mcp.interpreter.tool_broker import MAX_AT_ONCE
+from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.nested import NestedSandbox
+from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import Settings
+from tests.interpreter.tools_to_call import stock
+from tests.server.in_memory import builder, connected
+
+KINDS = (
+    "wasm",
+    pytest.param("docker", marks=pytest.mark.docker),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, stocked: Path) -> Path:
+    return shutil.copytree(stocked, tmp_path / "home")
+
+
+@pytest.fixture
+def kind() -> str:
+    """The embedded sandbox, unless a test is parametrized with others."""
+    return "wasm"
+
+
+class Meeting(NestedSandbox):
+    """Lets calls of `meet` go on only once eight of them are under way at the same time."""
+
+    def __init__(self, outer: Sandbox) -> None:
+        super().__init__(outer, 0)
+        self._waiting = 0
+        self._met = anyio.Event()
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs the call, once it has met the others."""
+        if job.function == "meet":
+            self._waiting += 1
+            if self._waiting == MAX_AT_ONCE:
+                self._met.set()
+            await self._met.wait()
+        return await super().run(job, broker)
+
+    async def aclose(self) -> None:
+        """Closes the sandbox behind."""
+        await self._outer.aclose()
+
+
+@pytest.fixture
+async def client(request: pytest.FixtureRequest, settings: Settings, kind: str) -> AsyncIterator[Client]:
+    """A client of a server over such a library."""
+    if kind != "wasm":
+        request.getfixturevalue({"docker": "docker_engine"}.get(kind, kind))
+    stocked_with = await stock(settings, kind)
+    back_ends: dict[str, type[Sandbox]] = {"docker": DockerSandbox, "bubblewrap": BubblewrapSandbox}
+    sandbox = back_ends.get(kind, WasmSandbox)(stocked_with)  # type: ignore[call-arg]
+    async with connected(builder(stocked_with)(sandbox=Meeting(sandbox)), "modern") as opened:
+        yield opened

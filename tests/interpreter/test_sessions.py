@@ -1,0 +1,550 @@
+"""Sessions against a scripted inside: whose they are, their order, their bounds and how they end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import (
+    AlitaError,
+    InvalidArguments,
+    PackagesRejected,
+    SandboxBusy,
+    SandboxError,
+    UsageError,
+)
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.session import MAX_QUEUED, Patience, Place
+from alita_mcp.interpreter.sessions import (
+    MAX_GONE,
+    MAX_OWN,
+    MAX_SESSIONS,
+    Sessions,
+    most_sessions,
+    open_sessions,
+)
+from alita_mcp.interpreter.step_broker import DOOR, MAX_QUESTIONS, StepBroker
+from alita_mcp.sandbox.seam import Broker, Gate, GateClosed, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants
+from tests.interpreter.scripted_inside import (
+    NEXT,
+    READY,
+    Ask,
+    Program,
+    ScriptedInside,
+    echo,
+    ending,
+    failing,
+    hang,
+    once_then,
+    outcome,
+)
+
+WAIT_SECONDS = 60
+PATIENCE = Patience(60.0, 60.0)
+AT_ONCE = 0.001
+"""A limit that is hit before anything else happens."""
+GONE = "This step did not run, and its variables are gone. Calling again with this name starts a fresh one."
+
+
+class Client:
+    """Sessions over a scripted inside."""
+
+    def __init__(self, sessions: Sessions, inside: ScriptedInside) -> None:
+        self.sessions = sessions
+        self.inside = inside
+
+    async def opened(self) -> Place:
+        return Place(self.inside)
+
+    async def step(
+        self,
+        code: str = "1",
+        name: str = "one",
+        owner: str = "me",
+        broker: Broker | None = None,
+        **request: Any,
+    ) -> CodeRun:
+        asked = CodeRequest(code=code, session=name, **request)
+        return await self.sessions.step(asked, owner, self.opened, broker)
+
+    async def refused(self, kind: type[AlitaError], **words: Any) -> str:
+        with pytest.raises(kind) as raised:
+            await self.step(**words)
+        return str(raised.value)
+
+
+@asynccontextmanager
+async def client(
+    *programs: Program, most: int | None = None, patience: Patience = PATIENCE
+) -> AsyncIterator[Client]:
+    with anyio.fail_after(WAIT_SECONDS):
+        async with open_sessions(Settings(), patience) as sessions:
+            if most is not None:
+                sessions._most = most
+            yield Client(sessions, ScriptedInside(*programs or (echo,)))
+
+
+async def test_steps_of_one_name_run_in_one_worker_that_nobody_else_uses() -> None:
+    async with client() as one:
+        told = [await one.step(code) for code in ("a", "b")]
+
+        assert [(run.result, run.step, run.stdout, run.stderr) for run in told] == [
+            ("a", 1, "out", "err"), ("b", 2, "out", "err"),
+        ]  # fmt: skip
+        (job,) = one.inside.jobs
+        assert job.fresh
+        assert job.limits.memory_bytes == 256 << 20
+
+
+async def test_the_same_name_is_another_session_for_another_client() -> None:
+    async with client() as one:
+        steps = [(await one.step(owner=owner)).step for owner in ("me", "you", "me")]
+
+        assert steps == [1, 1, 2]
+        first, second = one.inside.jobs
+        assert first.code != second.code  # or they would share a bound on one tool's calls
+
+
+async def test_a_client_that_nothing_tells_from_others_has_no_sessions() -> None:
+    async with client() as one:
+        assert "Nothing tells this client from others" in await one.refused(InvalidArguments, owner="")
+        assert one.inside.jobs == []
+
+
+@pytest.mark.parametrize("name", [" ", "a b", "../x", "-x", "x" * 65, "é", "a\n"])
+def test_names_of_sessions_are_plain(name: str) -> None:
+    with pytest.raises(InvalidArguments, match="no name for a session"):
+        CodeRequest(code="1", session=name).checked()
+
+
+def test_a_session_changes_no_workspace() -> None:
+    asked = CodeRequest(code="1", session="a", grants=Grants(workspace="write"))
+    with pytest.raises(InvalidArguments, match="changes no files"):
+        asked.checked()
+    assert CodeRequest(code="1", session="a", grants=Grants(workspace="read")).checked()
+
+
+async def test_the_first_step_fixes_packages_and_rights() -> None:
+    async with client() as one:
+        await one.step(packages=("numpy",))
+        assert (await one.step()).ok
+        assert (await one.step(packages=("numpy",))).ok
+        told = await one.refused(InvalidArguments, packages=("numpy", "pandas", "rich"))
+        assert "began without pandas, rich" in told
+        told = await one.refused(InvalidArguments, grants=Grants(network=("example.org",)))
+        assert "began with other rights" in told
+        assert (await one.step()).step == 4
+
+
+async def test_a_step_that_is_too_large_is_refused_and_evicts_nobody() -> None:
+    async with client(most=1) as one:
+        await one.step(name="kept")
+        assert "the limit is 1,000,000" in await one.refused(
+            InvalidArguments, name="new", arguments={"a": "x" * 1_000_000}
+        )
+        assert (await one.step(name="kept")).step == 2
+
+
+async def test_steps_run_in_the_order_of_their_coming_and_few_of_them_wait() -> None:
+    asked, go, order = anyio.Event(), anyio.Event(), []
+
+    async def slow(ask: Ask) -> None:
+        given = await ask(NEXT, READY)
+        asked.set()
+        await go.wait()
+        while True:
+            given = await ask(NEXT, outcome(given["code"]))
+
+    async with client(slow) as one:
+
+        async def step(code: str) -> None:
+            order.append((await one.step(code)).result)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(step, "0")
+            await asked.wait()
+            for number in range(1, MAX_QUEUED + 1):
+                tasks.start_soon(step, str(number))
+            await anyio.wait_all_tasks_blocked()
+            assert f"{MAX_QUEUED} steps of the session 'one' wait" in await one.refused(SandboxBusy)
+            go.set()
+        assert order == [str(number) for number in range(MAX_QUEUED + 1)]
+
+
+async def test_a_client_that_opens_too_many_loses_its_own_oldest_one() -> None:
+    async with client() as one:
+        await one.step(owner="you")
+        for name in "abc"[: MAX_OWN + 1]:
+            await one.step(name=name)
+        await anyio.wait_all_tasks_blocked()
+        assert one.inside.running == MAX_OWN + 1
+        assert "it made room for another session. " + GONE in await one.refused(UsageError, name="a")
+        assert (await one.step(name="c")).step == 2
+        assert (await one.step(owner="you")).step == 2
+
+
+async def test_when_all_are_taken_the_one_that_waited_longest_makes_room() -> None:
+    async with client() as one:
+        for number in range(MAX_SESSIONS):
+            await one.step(owner=str(number))
+        await one.step(owner="0")
+        await one.step(owner="new")
+        await anyio.wait_all_tasks_blocked()
+        assert one.inside.running == MAX_SESSIONS
+        assert "made room" in await one.refused(UsageError, owner="1")
+        assert (await one.step(owner="0")).step == 3
+        assert (await one.step(owner="1")).step == 1  # as it was told
+
+
+async def test_a_session_that_works_is_not_evicted() -> None:
+    async with client(once_then(hang), most=1) as one:
+        await one.step()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.step)
+            await anyio.wait_all_tasks_blocked()
+            assert "1 sessions work already" in await one.refused(SandboxBusy, name="two")
+            tasks.cancel_scope.cancel()
+
+
+async def test_where_one_worker_is_all_there_is_no_session_takes_it() -> None:
+    async with client(most=0) as one:
+        assert "ALITA_MAX_WORKERS" in await one.refused(UsageError)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [({}, 4), ({"max_workers": 3}, 2), ({"max_workers": 1}, 0), ({"max_sandbox_memory_mb": 600}, 1),
+     ({"max_sandbox_memory_mb": 256}, 0)],
+)  # fmt: skip
+def test_sessions_leave_a_worker_and_half_of_the_memory(settings: dict[str, int], most: int) -> None:
+    assert most_sessions(Settings.model_validate(settings)) == most
+
+
+async def test_a_session_without_steps_for_long_ends_and_its_next_step_says_so() -> None:
+    async with client(patience=Patience(AT_ONCE, 60.0)) as one:
+        await one.step()
+        await one.inside.ended()
+        told = await one.refused(UsageError)
+        assert f"The session 'one' has ended: no step came for {AT_ONCE:g} s. {GONE}" == told
+        assert (await one.step()).step == 1
+
+
+async def test_a_step_that_takes_too_long_is_the_last_one_and_says_so() -> None:
+    async with client(once_then(hang), patience=Patience(60.0, 0.05)) as one:
+        await one.step()
+        run = await one.step()
+        assert (run.status, run.step) == ("timeout", 2)
+        assert run.error == (
+            "took more than 0.05 s (wall_seconds). The session 'one' ended with this step, and its variables are gone. "
+            "Calling again with this name starts a fresh one."
+        )
+        assert (await one.step()).step == 1
+
+
+async def test_cancelling_a_step_ends_the_session() -> None:
+    async with client(once_then(hang), echo) as one:
+        await one.step()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(one.step)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert one.inside.running == 0
+        assert "a step of it was cancelled" in await one.refused(UsageError)
+        assert (await one.step()).step == 1
+
+
+async def test_cancelling_a_step_that_waits_for_its_turn_ends_nothing() -> None:
+    go = anyio.Event()
+
+    async def slow(ask: Ask) -> None:
+        given = await ask(NEXT, READY)
+        await go.wait()
+        await ask(NEXT, outcome(given["code"]))
+
+    async with client(slow) as one, anyio.create_task_group() as running:
+        running.start_soon(one.step)
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as waiting:
+            waiting.start_soon(one.step)
+            await anyio.wait_all_tasks_blocked()
+            waiting.cancel_scope.cancel()
+        assert one.inside.running == 1
+        go.set()
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "words"),
+    [
+        (
+            RunResult(status="crashed", message="ended with exit code 0 and no result"),
+            "crashed",
+            "exit code 0",
+        ),
+        (RunResult(status="memory", message="used more"), "memory", "used more. The session"),
+        (
+            RunResult(status="error", error_type="RuntimeError", message="no"),
+            "error",
+            "RuntimeError: no. The",
+        ),
+        (RunResult(status="ok"), "crashed", "its program ended. The session 'one' ended with this step"),
+    ],
+)
+async def test_a_worker_that_dies_in_a_step_is_told_by_that_step(
+    result: RunResult, status: str, words: str
+) -> None:
+    async with client(ending(result), echo) as one:
+        await one.step()
+        run = await one.step()
+        assert (run.status, run.step) == (status, 2)
+        assert words in run.error
+        assert (await one.step()).step == 1
+
+
+async def test_a_worker_that_dies_between_steps_is_told_by_the_next_one() -> None:
+    die = anyio.Event()
+
+    async def dies(ask: Ask) -> RunResult:
+        order = await ask(NEXT, READY)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, NEXT, outcome(order["code"]))
+            await die.wait()
+            tasks.cancel_scope.cancel()
+        return RunResult(status="memory", message="used more than 1 byte")
+
+    async with client(dies, echo) as one:
+        await one.step()
+        die.set()
+        await anyio.wait_all_tasks_blocked()
+        assert "has ended: used more than 1 byte. This step did not run" in await one.refused(UsageError)
+        assert (await one.step()).step == 1
+
+
+async def test_steps_that_waited_behind_the_last_one_are_told_too() -> None:
+    async with client(ending(RunResult(status="crashed", message="died")), echo) as one:
+        await one.step()
+        told: list[str] = []
+
+        async def wait() -> None:
+            told.append(await one.refused(UsageError))
+
+        async with anyio.create_task_group() as tasks:
+            for work in (one.step, wait, wait):
+                tasks.start_soon(work)
+        assert told == [f"The session 'one' has ended: died. {GONE}"] * 2
+        assert (await one.step()).step == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (SandboxError("The engine is gone."), "The engine is gone. The session 'one' ended with this step"),
+        (
+            ZeroDivisionError("/home/somebody"),
+            "The host failed with ZeroDivisionError. The session 'one' ended",
+        ),
+    ],
+)
+async def test_a_sandbox_that_fails_is_no_failure_of_the_code(problem: Exception, words: str) -> None:
+    async with client(failing(problem), echo) as one:
+        await one.step()
+        assert words in await one.refused(SandboxError)
+        assert (await one.step()).step == 1
+
+
+async def test_a_session_that_could_not_begin_has_lost_nothing() -> None:
+    async def no_packages() -> Place:
+        raise PackagesRejected("There is no such package.")
+
+    async with client() as one:
+        with pytest.raises(PackagesRejected):
+            await one.sessions.step(CodeRequest(code="1", session="one"), "me", no_packages)
+        assert (await one.step()).step == 1
+
+    async def cannot_start(_ask: Ask) -> None:
+        raise SandboxError("It did not start.")
+
+    async with client(cannot_start, echo) as one:
+        assert "It did not start." in await one.refused(SandboxError)
+        assert (await one.step()).step == 1
+
+
+def asking(*questions: dict[str, Any]) -> Callable[[Ask], Awaitable[None]]:
+    """Asks at the session's door, whatever comes of it."""
+
+    async def program(ask: Ask) -> None:
+        for words in questions:
+            await ask(NEXT, words)
+        await anyio.sleep_forever()
+
+    return program
+
+
+@pytest.mark.parametrize(
+    "words",
+    [{}, {"piece": 1, "more": False}, {"piece": "", "more": 0}, {"piece": "", "more": False, "x": 1},
+     {"piece": json.dumps({"value": 1, "stdout": "", "stderr": ""}), "more": False},
+     {"piece": json.dumps({"value": {}}), "more": False},
+     {"piece": "[]", "more": False}],
+)  # fmt: skip
+async def test_a_program_that_breaks_the_protocol_ends_its_own_session(words: dict[str, Any]) -> None:
+    async with client(once_then(asking(words)), echo) as one:
+        await one.step(owner="you")
+        await one.step()
+        run = await one.step(owner="you")
+        assert run.status == "crashed"
+        assert "a step broke the program that runs it. The session 'one' ended" in run.error
+        assert (await one.step()).step == 2
+
+
+async def test_a_program_that_says_too_much_ends_its_own_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alita_mcp.interpreter.step_broker.MAX_OUTCOME", 1_000)
+    piece = {"piece": "x" * 400, "more": True}
+    async with client(once_then(asking(piece, piece, piece))) as one:
+        await one.step()
+        assert "broke the program" in (await one.step()).error
+
+
+async def test_a_program_that_asks_for_a_step_twice_ends_its_own_session() -> None:
+    async def twice(ask: Ask) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, NEXT, outcome("first"))
+            tasks.start_soon(ask, NEXT, outcome("forged"))
+
+    async with client(once_then(twice), echo) as one:
+        await one.step()
+        assert "broke the program" in (await one.step()).error
+        assert (await one.step()).step == 1
+
+
+async def test_a_program_that_asks_for_a_step_again_later_ends_its_own_session() -> None:
+    later = anyio.Event()
+
+    async def twice(ask: Ask) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, NEXT, outcome("first"))
+            await later.wait()
+            await ask(NEXT, outcome("forged"))
+
+    async with client(once_then(twice), echo) as one:
+        await one.step()
+        assert (await one.step()).result == "first"
+        later.set()
+        await one.inside.ended()
+        assert "broke the program" in await one.refused(UsageError)
+        assert (await one.step()).step == 1
+
+
+async def test_an_outcome_that_is_no_json_is_a_bad_result_of_that_step() -> None:
+    bad = {"piece": '{"value": {"kind": "json", "value": NaN}}', "more": False}
+    async with client(once_then(asking(bad))) as one:
+        await one.step()
+        run = await one.step()
+        assert (run.status, run.step) == ("bad_result", 2)
+
+
+async def test_output_is_bounded_whatever_the_program_inside_says() -> None:
+    async with client(once_then(asking(outcome(1, stdout="x" * 1_000_000)))) as one:
+        await one.step()
+        assert len((await one.step()).stdout) == 64 << 10
+
+
+class Doors:
+    """A step's own broker."""
+
+    def __init__(self, name: str, gate: Gate | None = None) -> None:
+        self.name = name
+        self.gate = gate
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        return [self.name, door, words]
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        return result
+
+
+async def test_other_doors_are_answered_by_the_broker_of_the_step_that_runs() -> None:
+    async def asks(ask: Ask) -> None:
+        await ask(NEXT, READY)
+        while True:
+            try:
+                told = await ask("complete", {"prompt": "?"})
+            except PermissionError as refused:
+                told = str(refused)
+            await ask(NEXT, outcome(told))
+
+    async with client(asks) as one:
+        assert (await one.step(broker=Doors("first"))).result == ["first", "complete", {"prompt": "?"}]
+        assert (await one.step(broker=Doors("second"))).result[0] == "second"
+        assert "needs the grant 'model'" in (await one.step()).result
+
+
+async def test_a_step_that_asks_too_often_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alita_mcp.interpreter.step_broker.PENALTY_SECONDS", 0)
+    door = StepBroker(60.0, lambda _why: None)
+    door.inner = Doors("one")
+    for _ in range(MAX_QUESTIONS):
+        await door.answer("complete", {})
+    with pytest.raises(RuntimeError, match="in one step"):
+        await door.answer("complete", {})
+
+
+async def test_connections_go_through_the_gate_of_the_step_that_runs() -> None:
+    class Named:
+        async def open(self, host: str, port: int) -> Any:
+            raise GateClosed(418, f"asked for {host}:{port}")
+
+    door = StepBroker(60.0, lambda _why: None, has_hosts=True)
+    assert door.gate is not None
+    with pytest.raises(GateClosed) as closed:
+        await door.gate.open("example.org", 443)
+    assert closed.value.status == 403
+    door.inner = Doors("one", Named())
+    with pytest.raises(GateClosed, match=r"asked for example\.org:443"):
+        await door.gate.open("example.org", 443)
+    assert StepBroker(60.0, lambda _why: None).gate is None
+
+
+async def test_of_few_sessions_that_ended_it_is_remembered_why() -> None:
+    async with client() as one:
+        for number in range(MAX_GONE + MAX_OWN + 1):
+            await one.step(name=f"n{number}")
+        assert len(one.sessions._gone) == MAX_GONE
+        assert "made room" in await one.refused(UsageError, name=f"n{MAX_GONE}")
+        assert (await one.step(name="n0")).step == 1
+
+
+async def test_closing_ends_every_session_and_answers_the_step_that_runs() -> None:
+    told: list[CodeRun] = []
+    inside = ScriptedInside(once_then(hang))
+
+    async def step(sessions: Sessions) -> None:
+        told.append(await Client(sessions, inside).step())
+
+    with anyio.fail_after(WAIT_SECONDS):
+        async with anyio.create_task_group() as tasks, open_sessions(Settings()) as sessions:
+            await step(sessions)
+            tasks.start_soon(step, sessions)
+            await anyio.wait_all_tasks_blocked()
+    assert inside.running == 0
+    assert "the server ended. The session 'one' ended with this step" in told[-1].error
+
+
+@given(
+    words=st.dictionaries(st.sampled_from(["piece", "more", "x"]), st.just("x") | st.booleans() | st.none())
+)
+async def test_whatever_is_said_at_the_door_is_taken_or_ends_the_session(words: dict[str, Any]) -> None:
+    ended: list[str] = []
+    door = StepBroker(0, ended.append)
+    assert await door.answer(DOOR, words) is None
+    fits = set(words) == {"piece", "more"} and type(words["piece"]) is str and type(words["more"]) is bool
+    assert bool(ended) == (not fits or words.get("more") is False)

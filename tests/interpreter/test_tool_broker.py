@@ -1,0 +1,182 @@
+"""The broker of one run: what stands behind its doors, whom it passes questions to, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.app import open_app
+from alita_mcp.app.learning import NOBODY
+from alita_mcp.errors import SandboxBusy, ToolUnavailable
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
+from alita_mcp.library.search_answer import SearchHit
+from alita_mcp.sandbox.scripted import ScriptedSandbox
+from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
+from alita_mcp.settings import Settings
+from alita_mcp.values import Manifest
+from tests.interpreter.tools_to_call import stock
+from tests.server.manifests import manifest
+
+START = {"name": "slugify", "arguments": {}}
+
+
+class OneTool:
+    """A library whose only tool gives what it is told to give."""
+
+    def __init__(self, result: RunResult | Exception | None) -> None:
+        self._result = result
+        self.cancelled = 0
+
+    def manifest(self, name: str) -> Manifest:
+        if name == "gone_by":
+            raise ToolUnavailable("gone_by was deleted.", hint="`alita enable gone_by`")
+        return manifest(name=name)
+
+    async def search(self, _query: str, _limit: int) -> Sequence[SearchHit]:
+        return ()
+
+    async def call(self, _name: str, _arguments: dict[str, Any]) -> RunResult:
+        if isinstance(self._result, Exception):
+            raise self._result
+        if self._result is None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.cancelled += 1
+        assert self._result is not None
+        return self._result
+
+
+class Inner(CleaningBroker):
+    """Whom the run's own rights belong to."""
+
+    gate: Gate | None = object()  # type: ignore[assignment]
+
+    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+        return [door, words]
+
+    def cleaned(self, result: RunResult) -> RunResult:
+        return result.model_copy(update={"stdout": "[hidden]"})
+
+
+async def outcome(result: RunResult | Exception) -> dict[str, Any]:
+    """What the inside gets of one call, however long the pieces."""
+    text, told = "", None
+    async with open_tool_broker(OneTool(result)) as broker:
+        ticket = await broker.answer("tools.start", START)
+        while told is None or told["more"]:
+            told = await broker.answer("tools.wait", {})
+            if told is not None:
+                assert told["ticket"] == ticket
+                text += told["text"]
+        assert await broker.answer("tools.wait", {}) is None
+    read: dict[str, Any] = json.loads(text)
+    return read
+
+
+async def test_what_a_call_gives_comes_in_pieces_that_fit_an_answer() -> None:
+    for value in ({"a": [1, None, "ü"]}, "\u2028" * 500_000, ["\\"] * 300_000):
+        assert await outcome(RunResult(status="ok", value=value)) == {"ok": value}
+
+
+async def test_failures_of_the_host_tell_no_more_than_their_words() -> None:
+    busy = await outcome(SandboxBusy("64 calls wait.", hint="Call again."))
+    assert busy == {"kinds": ["RuntimeError"], "message": "slugify: 64 calls wait. Call again."}
+    odd = await outcome(KeyError("/home/someone/key"))
+    assert odd == {"kinds": ["RuntimeError"], "message": "slugify: the host failed with KeyError"}
+
+
+async def test_other_doors_are_the_inner_brokers() -> None:
+    async with open_tool_broker(OneTool(None), Inner()) as broker:
+        assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
+        assert broker.gate is Inner.gate
+        assert broker.cleaned(RunResult(status="ok")).stdout == "[hidden]"
+    async with open_tool_broker(OneTool(None)) as broker:
+        assert broker.gate is None
+        with pytest.raises(PermissionError, match="needs the grant 'secrets'"):
+            await broker.answer("secret", {"name": "x"})
+
+
+async def test_a_deleted_tool_cannot_be_described() -> None:
+    async with open_tool_broker(OneTool(None)) as broker:
+        with pytest.raises(ToolUnavailable, match="alita enable gone_by"):
+            await broker.answer("tools.describe", {"name": "gone_by"})
+
+
+async def test_the_end_of_a_run_ends_its_calls() -> None:
+    tools = OneTool(None)
+    async with open_tool_broker(tools) as broker:
+        for _ in range(8):
+            assert await broker.answer("tools.start", START)
+        assert await broker.answer("tools.start", START) is None
+        assert await broker.answer("tools.wait", {}) is None
+        late = broker.told(CodeRun(status="timeout", error="took more than 30 s"))
+        assert late.error == "took more than 30 s; the time of tools counts (under way: slugify)"
+        assert late.tools == ("slugify",)
+    assert tools.cancelled == 8
+
+
+async def test_what_fails_during_a_run_leaves_as_it_is() -> None:
+    tools = OneTool(None)
+
+    async def fail() -> None:
+        async with open_tool_broker(tools) as broker:
+            await broker.answer("tools.start", START)
+            await broker.answer("tools.wait", {})
+            raise SandboxBusy("too many")
+
+    with pytest.raises(SandboxBusy):
+        await fail()
+    assert tools.cancelled == 1
+
+
+def test_the_tools_that_code_names_are_known_before_it_runs() -> None:
+    code = "from alita_tools import one, two as b\nif one:\n    from alita_tools.aio import three, one\nfrom x import y"
+    assert named_tools(code) == ("one", "two", "three")
+    assert named_tools("from alita_tools import (") == ()
+    assert named_tools("from alita_tools import *\0") == ()
+
+
+class Holding(ScriptedSandbox):
+    """The run asks for a call of a tool that does not end, and waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _job: RunResult(status="ok"))
+        self.calls_under_way = anyio.Event()
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        if job.function == "run_code":
+            assert broker is not None
+            await broker.answer("tools.start", {"name": "never_ends", "arguments": {}})
+        else:
+            assert job.depth == 1
+            self.calls_under_way.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+async def test_a_run_that_is_cancelled_takes_its_calls_along(settings: Settings) -> None:
+    box = Holding()
+    changed = await stock(settings, box.kind)
+    async with open_app(changed, admit=lambda _manifest: (), sandbox=box) as app:
+
+        async def run() -> None:
+            await app.code.run(CodeRequest(code="import alita_tools"), NOBODY, _silent)
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run)
+                await box.calls_under_way.wait()
+                tasks.cancel_scope.cancel()
+        await app.library.settle()
+        last = app.library.journal(1)[0]
+        assert (last.name, last.detail["status"]) == ("never_ends", "cancelled")
+
+
+async def _silent(_stage: str) -> None:
+    return None

@@ -1,0 +1,271 @@
+"""Tools of the library as code calls them through `alita_tools`, and what hostile code gets from its doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from tests.interpreter.conftest import KINDS
+from tests.server.in_memory import refused, succeeded
+
+pytestmark = pytest.mark.slow
+GATHER = """
+import asyncio
+from alita_tools.aio import add_numbers
+sum(await asyncio.gather(*[add_numbers(n, b=n) for n in range(10)]))
+"""
+MEET = """
+import asyncio
+from alita_tools.aio import meet
+await asyncio.gather(*[meet(n) for n in range(10)])
+"""
+MEET_IN_THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from alita_tools import meet
+with ThreadPoolExecutor(10) as pool:
+    result = list(pool.map(meet, range(10)))
+"""
+THREADS = """
+from concurrent.futures import ThreadPoolExecutor
+from alita_tools import add_numbers, repeat_text
+with ThreadPoolExecutor(20) as pool:
+    sums = list(pool.map(add_numbers, range(30)))
+    texts = list(pool.map(lambda n: len(repeat_text("x", times=n)), range(20)))
+[sums == list(range(1, 31)), texts == list(range(20))]
+"""
+ASK = "import alita_tools, sys\nask = sys.modules['alita_tool']._ask\n"
+TRY = """
+def attempt(door, words):
+    try:
+        return ask(door, words)
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+"""
+
+
+async def result(client: Client, code: str, **more: Any) -> Any:
+    return (await succeeded(client, "run_code", code=code, **more))["result"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_one_run_calls_ten_tools_and_gives_their_sum(client: Client) -> None:
+    ten = "from alita_tools import add_numbers\nsum(add_numbers(n, b=n) for n in range(10))"
+    assert await result(client, ten) == 90
+    assert await result(client, GATHER) == 90
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_awaited_calls_are_under_way_at_the_same_time(client: Client) -> None:
+    assert await result(client, MEET) == list(range(10))
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+async def test_threads_call_tools_side_by_side(client: Client) -> None:
+    assert await result(client, MEET_IN_THREADS) == list(range(10))
+    assert await result(client, THREADS) == [True, True]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_megabytes_are_summed_inside_and_only_the_sum_comes_out(client: Client) -> None:
+    code = """
+import asyncio
+from alita_tools.aio import repeat_text
+texts = ["x" * 90, "ü" * 45, "\\U0001f600" * 22, '"\\\\' * 22]
+many = await asyncio.gather(*[repeat_text(text, 10_000) for text in texts])
+[all(each == [text] * 10_000 for each, text in zip(many, texts)), sum(map(len, many))]
+"""
+    assert await result(client, code) == [True, 40_000]
+
+
+async def test_a_result_over_the_limit_of_its_tool_says_so(client: Client) -> None:
+    code = "from alita_tools import repeat_text\nrepeat_text('x' * 100, 20_000)"
+    said = await refused(client, "run_code", code=code)
+    assert "RuntimeError: repeat_text failed (bad_result): the result has" in said
+    assert "result_bytes" in said
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("add_numbers()", "TypeError: add_numbers: missing a required argument: 'a'"),
+        ("add_numbers(1, 2, 3)", "TypeError: add_numbers: too many positional arguments"),
+        ("add_numbers(1, c=2)", "TypeError: add_numbers: got an unexpected keyword argument 'c'"),
+        ("add_numbers('one')", "ValueError: add_numbers: a: 'one' is not an integer"),
+        ("add_numbers(object())", "TypeError: add_numbers: Object of type object is not JSON serializable"),
+        ("add_numbers(float('nan'))", "ValueError: add_numbers: Out of range float values are not JSON"),
+        ("add_numbers('x' * 2_000_000)", "ValueError: add_numbers: a question of 2000"),
+        ("add_numbers('\\ud800')", "ValueError: add_numbers: "),
+    ],
+)
+async def test_a_wrong_call_shows_how_the_tool_is_called(client: Client, call: str, words: str) -> None:
+    said = await refused(client, "run_code", code=f"from alita_tools import add_numbers\n{call}")
+    assert words in said
+    assert "add_numbers(a: int, b?: int) -> int" in said
+
+
+async def test_functions_tell_what_they_take(client: Client) -> None:
+    code = """
+import inspect
+from alita_tools import keyword_last as f
+[f.__name__, f.__doc__, str(inspect.signature(f)), f(b=3)]
+"""
+    name, doc, signature, value = await result(client, code)
+    assert (name, value) == ("keyword_last", -2)
+    assert doc == "keyword_last(a?: int, b: int) -> int\n\nDoes what keyword_last says."
+    assert signature == "(a=Ellipsis, *, b)"
+
+
+async def test_an_unknown_tool_is_an_import_error_with_the_nearest_names(client: Client) -> None:
+    said = await refused(client, "run_code", code="from alita_tools import add_number")
+    assert "ImportError: There is no tool 'add_number'. Did you mean add_numbers?" in said
+    assert 'alita_tools.search("' in said
+    said = await refused(client, "run_code", code="import alita_tools.aio as tools\ntools.zzz")
+    assert "ImportError: There is no tool 'zzz'. A search finds tools by what they do." in said
+    assert await result(client, "import alita_tools\nhasattr(alita_tools, '_x')") is False
+
+
+async def test_a_search_finds_tools_by_their_purpose(client: Client) -> None:
+    found = await result(client, "import alita_tools\nalita_tools.search('convert miles to km', limit=2)")
+    assert found[0]["name"] == "convert_units"
+    assert found[0]["signature"].startswith("convert_units(value: float")
+    assert set(found[0]) == {"name", "signature", "summary", "score"}
+
+
+@pytest.mark.parametrize(
+    ("how", "caught", "words"),
+    [
+        ("value", "ValueError", "raise_error: not so"),
+        ("json", "ValueError", "raise_error failed (JSONDecodeError): Expecting property name"),
+        ("unicode", "UnicodeError", "raise_error: 'utf-8' codec"),
+        ("unheard", "LookupError", "raise_error failed (Unheard): of it"),
+        ("plain", "RuntimeError", "raise_error failed (Exception): just so"),
+        ("exit", "RuntimeError", "raise_error failed (SystemExit): 3"),
+        ("memory", "RuntimeError", "raise_error failed (memory): used more than"),
+        ("none", "RuntimeError", "raise_error failed (bad_result)"),
+    ],
+)
+async def test_errors_of_tools_are_those_of_python_or_runtime_errors(
+    client: Client, how: str, caught: str, words: str
+) -> None:
+    code = (
+        "from alita_tools import raise_error\n"
+        f"try:\n    raise_error({how!r})\nexcept Exception as e:\n    result = [type(e).__name__, str(e)]"
+    )
+    kind, said = await result(client, code)
+    assert kind == caught
+    assert said.startswith(words)
+
+
+async def test_a_tool_that_does_not_end_is_a_timeout_of_its_own(client: Client) -> None:
+    code = """
+from alita_tools import never_ends
+try:
+    never_ends()
+except TimeoutError as problem:
+    result = str(problem)
+"""
+    assert "never_ends failed (timeout): took more than 2 s" in await result(client, code)
+
+
+async def test_tools_that_call_tools_and_chains_and_cycles_are_bounded(client: Client) -> None:
+    assert await result(client, "from alita_tools import call_adder\ncall_adder(41)") == 42
+    assert await result(client, "from alita_tools import call_third\ncall_third(41)") == 42
+    for name, words in (
+        ("call_itself", "tools may not call themselves: run_code → call_itself → call_itself"),
+        ("call_second", "more than 4 tools that call one another: run_code → call_second → call_third → "),
+    ):
+        said = await refused(client, "run_code", code=f"from alita_tools import {name}\n{name}(1)")
+        assert words in said
+
+
+async def test_a_tool_that_nobody_approved_says_what_to_do(client: Client) -> None:
+    said = await refused(client, "run_code", code="from alita_tools import not_approved\nnot_approved(1)")
+    assert "nobody approved" in said
+    assert "alita approve not_approved" in said
+    await succeeded(client, "manage_tool", action="disable", name="add_numbers")
+    said = await refused(client, "run_code", code="from alita_tools import add_numbers\nadd_numbers(1)")
+    assert "RuntimeError: add_numbers: add_numbers is disabled." in said
+
+
+async def test_the_hundred_and_first_call_is_refused_by_name(client: Client) -> None:
+    code = """
+from alita_tools import add_numbers
+done = 0
+try:
+    while True:
+        done = add_numbers(done)
+except RuntimeError as problem:
+    result = [done, str(problem)]
+"""
+    assert await result(client, code) == [100, "more than 100 tool calls in one run"]
+
+
+async def test_code_cannot_be_called_from_inside_and_has_no_other_doors(client: Client) -> None:
+    said = await refused(client, "run_code", code="from alita_tools import run_code")
+    assert "There is no tool 'run_code'" in said
+    code = (
+        ASK + TRY + "[attempt(d, {'name': 'add_numbers'}) for d in ('call_tool', 'secret', 'tools.stop', '')]"
+    )
+    assert all(said.startswith("PermissionError: alita_tool") for said in await result(client, code))
+    code = "import alita_tool # alita_tools\nalita_tool.call_tool('add_numbers', a=1)"
+    assert "needs the grant 'tools': 'add_numbers'" in await refused(client, "run_code", code=code)
+
+
+async def test_forged_questions_get_words_and_harm_nobody(client: Client) -> None:
+    garbage = """
+asked = [
+    ('describe', {}), ('describe', {'name': 5}), ('describe', {'name': 'x' * 1000}), ('describe', {'name': ''}),
+    ('search', {'query': 'x', 'limit': -1}), ('search', {'query': 'x', 'limit': 10**9}), ('search', {'query': ''}),
+    ('search', {'query': ['x'], 'limit': True}), ('start', {'name': 'add_numbers', 'arguments': []}),
+    ('start', {'name': '../etc', 'arguments': {}}), ('start', {'ticket': 1}), ('wait', {'ticket': -1}),
+    ('wait', {'tickets': [1, 2]}),
+]
+[attempt(f'tools.{door}', words) for door, words in asked]
+"""
+    said = await result(client, ASK + TRY + garbage)
+    assert all(each.split(":")[0] in {"ValueError", "RuntimeError"} for each in said), said
+    assert "There is no tool '../etc'" in str(said)
+    assert await result(client, ASK + "[ask('tools.wait', {}) for _ in range(100)]") == [None] * 100
+    assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
+
+
+async def test_ten_thousand_starts_without_a_wait_are_eight_calls(client: Client) -> None:
+    many = "started = [attempt('tools.start', {'name': 'add_numbers', 'arguments': {'a': 1}}) for _ in range(10_001)]\n"
+    last = "[started[:8], set(map(str, started[8:-1])), started[-1]]"
+    code = (
+        ASK
+        + TRY
+        + many
+        + last.replace("set(map(str, started[8:-1]))", "sorted(set(map(str, started[8:-1])))")
+    )
+    first, refusals, ending = await result(client, code)
+    assert first == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert refusals[0] == "None"
+    assert "broker_calls" in ending
+    assert await result(client, "from alita_tools import add_numbers\nadd_numbers(1)") == 2
+
+
+async def test_searches_and_names_are_counted_too(client: Client) -> None:
+    code = (
+        ASK
+        + TRY
+        + "[[attempt('tools.search', {'query': 'x', 'limit': 1}) for _ in range(21)][-1],"
+        + " [attempt('tools.describe', {'name': 'add_numbers'}) for _ in range(201)][-1]]"
+    )
+    assert await result(client, code) == [
+        "RuntimeError: more than 20 searches in one run",
+        "RuntimeError: more than 200 names of tools looked up in one run",
+    ]
+
+
+async def test_code_that_changes_alita_tools_changes_it_for_itself_alone(client: Client) -> None:
+    code = "import alita_tools, sys\nalita_tools.add_numbers = lambda a: 'mine'\nalita_tools.add_numbers(1)"
+    assert await result(client, code) == "mine"
+    assert await result(client, "import alita_tools\nalita_tools.add_numbers(1)") == 2
+
+
+async def test_calls_of_a_run_count_as_calls_of_the_tool(client: Client) -> None:
+    await result(client, GATHER)
+    assert (await succeeded(client, "inspect_tool", name="add_numbers"))["calls"] == 10

@@ -1,0 +1,180 @@
+"""Code that asks for more than computing: who is asked, what an approval holds for, and what nobody can forge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.library.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.values import Grants
+from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
+from tests.server.test_elicitation import NO, YES, Person, at
+
+pytestmark = pytest.mark.slow
+
+READS = {"code": "import alita_tool\nalita_tool.read_text(name)", "arguments": {"name": "a.txt"}}
+NEEDS = {"workspace": "read"}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    (folder / "a.txt").write_text("secret plans")
+    (folder / "b.txt").write_text("other plans")
+    return folder
+
+
+def number_in(told: dict[str, Any]) -> str:
+    return str(told["how"]).partition("--code ")[2].partition("`")[0]
+
+
+def approve(home: Path, number: str) -> None:
+    approvals = CodeApprovals(home)
+    approvals.approve(number, approvals.find(number).digest)
+
+
+async def test_code_waits_for_a_person_and_runs_then_with_any_arguments(
+    build: Build, home: Path, workspace: Path
+) -> None:
+    settings = {"workspace": workspace}
+    async with connected(build(settings=settings), "modern") as client:
+        told = await succeeded(client, "run_code", **READS, needs=NEEDS)
+        assert (told["status"], told["grants"]) == ("needs_approval", ["workspace read"])
+        assert "sha256" not in json.dumps(told)
+        again = await succeeded(client, "run_code", **READS, needs=NEEDS)
+        assert number_in(again) == number_in(told)
+        approve(home, number_in(told))
+        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
+        other = {"code": READS["code"], "arguments": {"name": "b.txt"}}
+        assert (await succeeded(client, "run_code", **other, needs=NEEDS))["result"] == "other plans"
+    async with connected(build(settings=settings), "modern") as later:
+        assert (await succeeded(later, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"code": READS["code"] + " "},
+        {"needs": {"workspace": "write"}},
+        {"needs": {"workspace": "read", "network": ["example.org"]}},
+        {"packages": ["tabulate"]},
+    ],
+)
+async def test_an_approval_holds_for_nothing_but_what_was_shown(
+    build: Build, home: Path, workspace: Path, change: dict[str, Any]
+) -> None:
+    async with connected(build(settings={"workspace": workspace}), "modern") as client:
+        request = {**READS, "needs": NEEDS}
+        approve(home, number_in(await succeeded(client, "run_code", **request)))
+        assert (await succeeded(client, "run_code", **request))["status"] == "ok"
+        told = await succeeded(client, "run_code", **{**request, **change})
+        assert told["status"] == "needs_approval"
+
+
+async def test_without_needs_the_same_code_reaches_nothing(build: Build, workspace: Path) -> None:
+    async with connected(build(settings={"workspace": workspace}), "modern") as client:
+        assert "needs the grant 'workspace'" in await refused(client, "run_code", **READS)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_person_at_the_client_sees_the_code_and_decides(
+    build: Build, workspace: Path, era: str
+) -> None:
+    settings = {"workspace": workspace}
+    yes, no = Person(YES), Person(NO)
+    async with at(build, era, no, settings=settings) as client:
+        told = await succeeded(client, "run_code", **READS, needs=NEEDS)
+        assert told["status"] == "needs_approval"
+        assert told["asked"] == "the person at this client declined"
+    async with at(build, era, yes, settings=settings) as client:
+        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
+        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
+    assert len(yes.asked) == 1
+    assert READS["code"] in yes.asked[0].message
+    assert "workspace read" in yes.asked[0].message
+
+
+async def test_code_that_is_too_long_for_a_form_is_approved_by_the_command_alone(
+    build: Build, workspace: Path
+) -> None:
+    person = Person(YES)
+    async with at(build, "modern", person, settings={"workspace": workspace}) as client:
+        told = await succeeded(
+            client,
+            "run_code",
+            code=READS["code"] + "\n#" + "x" * 5_000,
+            arguments={"name": "a.txt"},
+            needs=NEEDS,
+        )
+    assert told["status"] == "needs_approval"
+    assert person.asked == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs", "words"),
+    [
+        ({"policy": "locked"}, {"network": ["example.org"]}, "ALITA_POLICY is locked"),
+        ({}, {"network": ["*"]}, "hosts have to be named"),
+        ({}, {"network": ["http://x"]}, "network:"),
+        ({}, {"workspace": "read"}, "set ALITA_WORKSPACE"),
+        ({}, {"model": True}, "set ALITA_MODEL"),
+        ({}, {"secrets": ["NOT_THERE"]}, "ALITA_SECRETS_FILE"),
+        ({}, {"everything": True}, "needs"),
+        ({}, {"secrets": ["a b"]}, "no secret's name"),
+    ],
+)
+async def test_what_nobody_can_grant_is_refused_at_once(
+    build: Build, changes: dict[str, Any], needs: dict[str, Any], words: str
+) -> None:
+    async with connected(build(settings=changes), "modern") as client:
+        assert words in await refused(client, "run_code", code="1", needs=needs)
+
+
+async def test_the_policy_auto_grants_what_is_named(build: Build, workspace: Path) -> None:
+    async with connected(build(settings={"workspace": workspace, "policy": "auto"}), "modern") as client:
+        assert (await succeeded(client, "run_code", **READS, needs=NEEDS))["result"] == "secret plans"
+
+
+async def test_no_secret_leaves_with_a_result(build: Build, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.json"
+    secrets.write_text(json.dumps({"KEY": "hunter2-hunter2"}))
+    secrets.chmod(0o600)
+    settings = {"secrets_file": secrets, "policy": "auto"}
+    code = "import alita_tool\nkey = alita_tool.secret('KEY')\nprint(key)\n[key, len(key)]"
+    async with connected(build(settings=settings), "modern") as client:
+        done = await called(client, "run_code", code=code, needs={"secrets": ["KEY"]})
+        assert done.structured_content["result"][1] == 15
+        assert "hunter2" not in json.dumps(done.structured_content) + text_of(done)
+        failed = await called(
+            client, "run_code", code=f"{code}\nraise ValueError(key)", needs={"secrets": ["KEY"]}
+        )
+        assert failed.is_error
+        assert "hunter2" not in json.dumps(failed.structured_content) + text_of(failed)
+
+
+def test_files_that_are_none_of_ours_approve_nothing(tmp_path: Path) -> None:
+    asked = AskedCode(code="1", grants=Grants(model=True))
+    approvals = CodeApprovals(tmp_path)
+    number = approvals.ask(asked)
+    folder = tmp_path / "code_approvals"
+    (folder / "0000000g.json").write_text(asked.model_copy(update={"approved_at": "2026"}).model_dump_json())
+    (folder / "00000000.json").write_text("{")
+    (folder / "00000001.json").symlink_to(tmp_path / "elsewhere.json")
+    (tmp_path / "elsewhere.json").write_text(
+        asked.model_copy(update={"approved_at": "2026"}).model_dump_json()
+    )
+    assert not approvals.is_approved(asked)
+    with_other_code = AskedCode(code="2", grants=asked.grants, approved_at="2026").model_dump_json()
+    (folder / f"{number}.json").write_text(with_other_code)
+    assert not approvals.is_approved(asked)
+
+
+def test_so_many_requests_wait_and_the_oldest_gives_way(tmp_path: Path) -> None:
+    approvals = CodeApprovals(tmp_path)
+    numbers = [approvals.ask(AskedCode(code=str(each), grants=Grants(model=True))) for each in range(105)]
+    assert len(list((tmp_path / "code_approvals").iterdir())) == 100
+    assert approvals.find(numbers[-1]).code == "104"
