@@ -11,6 +11,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust import contradiction, unproven, what_would_raise
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis import duplicates
 from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.recorded import recorded_of
 from alita_mcp.synthesis.request import read_request
@@ -185,7 +186,10 @@ async def test_where_nobody_names_them_tools_get_names_that_are_free(bench: RunB
     assert unnamed.reason.startswith("update: ")
 
 
-async def test_the_same_tool_under_another_name_serves_the_runs(bench: RunBench) -> None:
+async def test_the_same_tool_under_another_name_serves_the_runs(
+    bench: RunBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duplicates, "MAX_SECONDS", 100.0)
     await made(bench)
     others = bench.runs.discounts(([9, 9], 10), ([1], 50), ([30, 3], 3))
     found = await bench.make(*others, name="discounted_sum", description=NAMED["description"], tests=OWN[:1])
