@@ -41,12 +41,10 @@ class Example(Value):
         description="Name of the exception class that the call must raise.",
     )
     check: str | None = Field(
-        default=None,
-        min_length=1,
-        max_length=2_000,
+        default=None, min_length=1, max_length=2_000,
         description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
         "that must be true.",
-    )
+    )  # fmt: skip
     exact: bool = False
 
     @model_validator(mode="after")
@@ -103,11 +101,12 @@ class Limits(Value):
     network_bytes: int = Field(default=32 << 20, ge=0)
     """How many bytes one call may send and receive over the network, together."""
 
-    def decisive(self) -> dict[str, Any]:
-        """The limits as a digest holds them: those that came later only where a tool sets them."""
-        later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
-        unset = {name for name in later if getattr(self, name) == type(self).model_fields[name].default}
-        return self.model_dump(mode="json", exclude=unset)
+
+class Recorded(Value):
+    """Marks of the runs of code that a version was made of, and of those of its examples that nobody has confirmed."""
+
+    runs: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 class Draft(Value):
@@ -123,6 +122,7 @@ class Draft(Value):
     grants: Grants = Grants()
     limits: Limits = Limits()
     varies: tuple[Varying, ...] = ()
+    recorded: Recorded | None = None
 
 
 class ToolContract(Value):
@@ -291,6 +291,8 @@ class VerificationReport(Value):
     """For a tool that models wrote: what they cost."""
     written_from: WrittenFrom | None = None
     """For a tool that models wrote: what they were told to write."""
+    recorded: Recorded | None = None
+    """For a tool that was made of runs of code: which, and what nobody has confirmed."""
 
     @property
     def failure(self) -> Check | None:
@@ -345,4 +347,4 @@ class StoredVersion(Value):
         """The draft this version was accepted from, for verifying it again."""
         shared = Draft.model_fields.keys() & Manifest.model_fields.keys()
         told: dict[str, Any] = {field: getattr(self.manifest, field) for field in shared}
-        return Draft(code=self.code, examples=self.examples, **told)
+        return Draft(code=self.code, examples=self.examples, recorded=self.report.recorded, **told)

@@ -33,6 +33,9 @@ def add_commands(family: Family) -> None:
     make.add_argument("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
     make.add_argument("--name", help="the tool's name; its function is called the same")
     make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
+    make.add_argument(
+        "--from-run", action="append", metavar="ID", help="a kept run to make it of; repeatable"
+    )
     make.add_argument("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
     make.add_argument(
         "--description", help="what it does, in a sentence; with --update what is wrong with it"
@@ -167,10 +170,12 @@ def in_words(outcome: Outcome) -> str:
                 *_assumed(outcome),
                 *_told_apart(outcome),
             ]
-            return "\n".join([*lines, *(f"  question  {line}" for line in outcome.questions)])
+            return "\n".join(
+                [*lines, *(f"  question  {line}" for line in outcome.questions), *_proposed(outcome)]
+            )
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
-            return _with_line(found, outcome.to_raise_trust)
+            return "\n".join([_with_line(found, outcome.to_raise_trust), *_proposed(outcome)])
         case Rejected():
             return _rejection_in_words(outcome)
         case NeedsApproval():
@@ -181,6 +186,7 @@ def in_words(outcome: Outcome) -> str:
         case NeedsCode():
             return "\n".join(
                 [
+                    *([f"no tool as it is: {outcome.why}"] if outcome.why else []),
                     "needs code; fill in this template and hand it in with `alita synthesize FILE`:",
                     laid_out(outcome.template),
                 ]
@@ -212,6 +218,11 @@ def _told_apart(outcome: Created | NeedsApproval) -> list[str]:
     ]
 
 
+def _proposed(outcome: Created | Exists | Rejected) -> list[str]:
+    """A line for each example that --tests could confirm or correct."""
+    return [f"  proposed  {compact(each)}" for each in outcome.proposed]
+
+
 def _with_line(said: str, line: str) -> str:
     return f"{said}\n  {line}" if line else said
 
@@ -224,7 +235,7 @@ def _rejection_in_words(outcome: Rejected) -> str:
         lines += [f"  expected  {compact(outcome.expected)}", f"  got       {compact(outcome.got)}"]
     lines += [f"  | {line}" for line in outcome.trace]
     lines += [f"  breaks    {compact(case)}" for case in outcome.breaks]
-    return "\n".join([*lines, f"  fix       {outcome.fix}"])
+    return "\n".join([*lines, f"  fix       {outcome.fix}", *_proposed(outcome)])
 
 
 def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -234,6 +245,7 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         "description": options.description,
         "code": _text(options.code) if options.code else None,
         "tests": _documents(_text(options.tests), options.tests) if options.tests else None,
+        "from_run": options.from_run,
         "use_when": options.use_when,
         "packages": options.packages,
         "network": options.network,

@@ -81,6 +81,9 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
         rows.append(("models", _of_usage(report.usage)))
     if report.written_from:
         rows += [("assumed", _clipped(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
+    if report.recorded:
+        made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
+        rows.append(("made of", f"{made} were seen there and confirmed by nobody"))
     rows.append(("sandbox", f"{report.sandbox}; gates passed in {', '.join(card.sandboxes)}"))
     rows.append(("environment", report.environment or "no packages"))
     rows.append(("seeds", ", ".join(map(str, report.seeds)) or "none recorded"))

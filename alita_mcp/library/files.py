@@ -32,6 +32,7 @@ from alita_mcp.values import (
     TOOL_NAME,
     AcceptedVersion,
     Example,
+    Limits,
     Lock,
     Manifest,
     StoredVersion,
@@ -76,11 +77,18 @@ def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Exam
         "lock": {"text": lock.text, "python": lock.python},
         "packages": list(manifest.packages),
         "grants": manifest.grants.model_dump(mode="json"),
-        "limits": manifest.limits.decisive(),
+        "limits": _decisive(manifest.limits),
         "examples": [example.as_json() for example in examples],
         **({"varies": sorted(manifest.varies)} if manifest.varies else {}),
     }
     return _sha256(json.dumps(decisive, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
+
+
+def _decisive(limits: Limits) -> dict[str, Any]:
+    """The limits as a digest holds them: those that came later only where a tool sets them."""
+    later = {"json_depth", "open_files", "scratch_files", "broker_calls", "network_bytes"}
+    unset = {name for name in later if getattr(limits, name) == Limits.model_fields[name].default}
+    return limits.model_dump(mode="json", exclude=unset)
 
 
 def manifest_of(accepted: AcceptedVersion, version: int, created_at: str = "") -> Manifest:
@@ -190,6 +198,11 @@ def _parse(files: Folder, name: str, version: int) -> StoredVersion:
 def written_example(example: Example) -> str:
     """An example as text that is the same for the same example only: `1`, `1.0` and `true` are three."""
     return json.dumps(example.as_json(), sort_keys=True)
+
+
+def mark_of(example: Example) -> str:
+    """What a report remembers an example by."""
+    return hashlib.sha256(written_example(example).encode()).hexdigest()[:16]
 
 
 def seal_of(files: Folder) -> str:

@@ -11,6 +11,7 @@ MAX_LINE = 360
 MAX_HINT = 150
 SHOWN_SURVIVORS = 3
 MORE_TESTS = "Send the same name and code again with more tests"
+CONFIRMED_TESTS = "Send the same name and from_run again with tests of your own"
 UNPROVEN = Check(
     stage="policy",
     passed=False,
@@ -46,6 +47,7 @@ def unproven(stored: StoredVersion) -> StoredVersion:
         agreement=stored.report.agreement,
         usage=stored.report.usage,
         written_from=stored.report.written_from,
+        recorded=stored.report.recorded,
     )
     lowered = stored.manifest.model_copy(update={"trust": report.trust, "deterministic": False})
     return stored.model_copy(update={"manifest": lowered, "report": report})
@@ -78,7 +80,8 @@ def what_would_raise(report: VerificationReport) -> str:
     if is_unproven(report):
         return f"{UNPROVEN.message}. {UNPROVEN.fix}"
     hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
-    return _clipped(f"{MORE_TESTS}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
+    more = MORE_TESTS if report.recorded is None else CONFIRMED_TESTS
+    return _clipped(f"{more}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
 
 
 def _hint(check: Check, report: VerificationReport) -> str:

@@ -75,6 +75,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "name": _said(_STRING, "The function's name"),
             "code": _STRING,
             "tests": _EXAMPLES,
+            "from_run": _said(_STRINGS, "Runs of run_code to make it of, instead of code and tests"),
             "use_when": _said(_STRINGS, "About five short requests, in different words, that it serves"),
             "packages": _said(_STRINGS, "Requirements, as in numpy>=2"),
             "needs": {

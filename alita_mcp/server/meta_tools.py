@@ -90,6 +90,8 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     for field in _JSON_FIELDS.get(name, ()):
         if isinstance(meant.get(field), str):
             meant[field] = _parsed(field, meant[field])
+    if isinstance(run := meant.get("from_run"), str):
+        meant["from_run"] = _parsed("from_run", run) if run.lstrip().startswith("[") else [run]
     if name == "synthesize_tool" and "network" in meant and isinstance(meant.get("needs", {}), dict):
         # where it stood in definitions that a client may have kept
         meant["needs"] = {"network": meant.pop("network"), **meant.get("needs", {})}
@@ -215,7 +217,7 @@ async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolRes
     if isinstance(outcome, Rejected):
         structured = _without_blanks(structured)
     elif isinstance(outcome, Created | Exists | NeedsApproval):
-        optional = {"similar", "differs", "breaks", "assumed", "questions"}
+        optional = {"similar", "differs", "breaks", "assumed", "questions", "proposed"}
         structured = {
             field: value
             for field, value in structured.items()

@@ -8,12 +8,14 @@ from typing import Any
 
 from alita_mcp.library.evidence import evidence_rows
 from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, listed, printable
-from alita_mcp.server.rejections import rejection_text
+from alita_mcp.server.rejections import proposed_text, rejection_text
 from alita_mcp.server.visibility import said_of
 from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.difference import difference
 
+MAX_PROPOSED = 1_000
+"""So many characters propose examples, on top of what else an answer says."""
 Answer = Mapping[str, Any]
 ASSUMED = 160
 """So many characters say in a text what was assumed; the structured answer holds all of it."""
@@ -42,7 +44,7 @@ def outcome_text(outcome: Answer) -> str:
         return rejection_text(outcome)
     if outcome["status"] == "needs_approval":
         return _needs_approval(outcome)
-    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT)
+    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
 
 
 def _created(outcome: Answer) -> str:
@@ -157,9 +159,10 @@ _OUTCOMES = {
 
 def _template_text(outcome: Answer) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
+    why = f"The runs are no tool as they are: {printable(outcome['why'])}. " if outcome.get("why") else ""
     rules, sandbox = listed(outcome["rules"]), listed(outcome["sandbox"])
     return (
-        f"Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
+        f"{why}Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
         f"The sandbox here:{sandbox}{similar}"
     )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from alita_mcp.library.files import mark_of
 from alita_mcp.synthesis.drawing import Manuscript
-from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.judging import SHOWN_DROPPED
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, DroppedTest, Example

@@ -36,6 +36,7 @@ def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft |
             packages=request.packages,
             grants=grants_of(request),
             varies=tuple(sorted(set(request.varies))),
+            recorded=request.recorded,
         )
     except ValidationError as invalid:
         problem = invalid.errors(include_url=False, include_context=False)[0]

@@ -7,20 +7,12 @@ through all gates. Whatever is less is `provisional`, and the report says what e
 
 from __future__ import annotations
 
-import hashlib
-
-from alita_mcp.library.files import written_example
-from alita_mcp.values import Agreement, Check, Example, Trust, Usage, VerificationReport
+from alita_mcp.values import Agreement, Check, Trust, Usage, VerificationReport
 
 RAISE = (
     "Give at least three examples of your own, one an edge or an error: no writer sees them, and a tool that they pin "
     "down is verified."
 )
-
-
-def mark_of(example: Example) -> str:
-    """What a report remembers an example by."""
-    return hashlib.sha256(written_example(example).encode()).hexdigest()[:16]
 
 
 def amended(

@@ -28,7 +28,8 @@ class Ending:
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
         self.version: int | None = None
-        self._complains = request.update and not request.code.strip() and bool(request.description.strip())
+        by_words = not request.code.strip() and not request.from_run
+        self._complains = request.update and by_words and bool(request.description.strip())
         self.detail: dict[str, Any] = {"status": "failed"}
 
     def note(self, outcome: Outcome) -> None:

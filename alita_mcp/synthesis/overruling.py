@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from alita_mcp.library.files import mark_of
 from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.assumptions import name_of
-from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.wordings import is_plain
 from alita_mcp.synthesis.written import Written

@@ -110,7 +110,7 @@ def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tu
         for _, test in distinct_examples(suite)
         if _size(test.as_json()) <= MAX_TEST
         and not suite_checks(draft.model_copy(update={"examples": (test,)}), contract)
-        and not _gives_orders("\n".join(_texts(test.as_json())), names_in(contract))
+        and not gives_orders("\n".join(texts_in(test.as_json())), names_in(contract))
     ]
     said: defaultdict[str, set[str]] = defaultdict(set)
     for test in fitting:
@@ -152,7 +152,7 @@ def _question(call: Sequence[Heard], names: Collection[str]) -> str:
     as_yours = f" ({len(agreeing)} as yours)" if agreeing else ""
     what, writers = said[0]
     line = f"for {where}: tests of {_counted(len(writers))} expect {what}{others}{as_yours}; yours {_done(first)}"
-    if _gives_orders(line, names):
+    if gives_orders(line, names):
         return f"tests of {_counted(len(writers))} expect otherwise of a call whose values read like orders"
     return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
 
@@ -213,21 +213,22 @@ def names_in(contract: ToolContract) -> set[str]:
     return {contract.function, *contract.input_schema["properties"]}
 
 
-def _gives_orders(text: str, names: Collection[str]) -> bool:
+def gives_orders(text: str, names: Collection[str]) -> bool:
+    """Whether a text tells its reader what to do; `names` are the tool's own."""
     return next(orders_in(text, names), None) is not None
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_in(value: Any) -> Iterator[str]:
     """All texts in a JSON value, names of fields of objects too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, part in value.items():
             yield name
-            yield from _texts(part)
+            yield from texts_in(part)
     elif isinstance(value, list):
         for part in value:
-            yield from _texts(part)
+            yield from texts_in(part)
 
 
 def _size(value: Any) -> int:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
 
 from alita_mcp.library.hosts import MAX_HOSTS
 from alita_mcp.synthesis.fences import unfenced
 from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected, rejection
-from alita_mcp.values import Example, Value, Varying
+from alita_mcp.values import Example, Recorded, Value, Varying
 from alita_mcp.verification.findings import ContractError
 from alita_mcp.verification.function import public_functions
 from alita_mcp.verification.source import parse_code
@@ -34,10 +34,17 @@ EXAMPLE_SHAPE = (
     'Each test is {"arguments": {…}, "expected": …}, {"arguments": {…}, "raises": "ValueError"} '
     'or {"arguments": {…}, "check": "expression over result and arguments"}.'
 )
-
+BOTH = Rejected(
+    stage="policy",
+    reason="from_run and code exclude one another: the code is that of the runs.",
+    fix="Leave out code, or send it with tests and without from_run.",
+)
 
 RuleName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
 RuleText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+RunId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+MAX_RUNS = 50
+"""One tool is made of at most so many runs."""
 
 
 class SynthesisRequest(Value):
@@ -47,6 +54,10 @@ class SynthesisRequest(Value):
     name: str = Field(default="", max_length=200)
     code: str = Field(default="", max_length=MAX_TEXT)
     tests: tuple[Example, ...] = Field(default=(), max_length=200)
+    from_run: Annotated[
+        tuple[RunId, ...], BeforeValidator(lambda ids: [ids] if isinstance(ids, str) else ids)
+    ] = Field(default=(), max_length=MAX_RUNS)
+    """Runs of `run_code` that the tool is made of, instead of code."""
     use_when: tuple[str, ...] = Field(default=(), max_length=50)
     packages: tuple[str, ...] = Field(default=(), max_length=30)
     network: tuple[str, ...] = Field(default=(), max_length=MAX_HOSTS)
@@ -68,6 +79,8 @@ class SynthesisRequest(Value):
     """What the client calls itself; never taken from its arguments."""
     client: str = Field(default="", exclude=True)
     """The same with its version, for the journal."""
+    recorded: Recorded | None = Field(default=None, exclude=True)
+    """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
     @property
     def wish(self) -> str:
@@ -99,16 +112,19 @@ def read_request(raw: Mapping[str, Any], made_by: str = "", client: str = "") ->
         return Rejected(stage="schema", reason="needs: it is not an object of these fields.", fix=NEEDS_SHAPE)
     given = {**{field: value for field, value in raw.items() if field != "needs"}, **needs}
     try:
-        request = SynthesisRequest.model_validate({**given, "made_by": made_by, "client": client})
+        ours = {"made_by": made_by, "client": client, "recorded": None}
+        request = SynthesisRequest.model_validate({**given, **ours})
     except ValidationError as invalid:
         return _unreadable(invalid)
     if not request.code.strip():
         return request
+    if request.from_run:
+        return BOTH
     try:
         request = request.model_copy(update={"code": unfenced(request.code)})
     except ContractError as broken:
         return rejection(broken.check)
-    return request.model_copy(update=_taken_from_code(request))
+    return request.model_copy(update=taken_from_code(request))
 
 
 def _unreadable(invalid: ValidationError) -> Rejected:
@@ -122,7 +138,7 @@ def _unreadable(invalid: ValidationError) -> Rejected:
     return Rejected(stage="examples" if field == "tests" else "schema", reason=reason, fix=fix)
 
 
-def _taken_from_code(request: SynthesisRequest) -> dict[str, str]:
+def taken_from_code(request: SynthesisRequest) -> dict[str, str]:
     """Name and description from the code where the request leaves them out and the code says them plainly."""
     try:
         module = parse_code(request.code)

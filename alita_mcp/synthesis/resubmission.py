@@ -13,7 +13,9 @@ from alita_mcp.library.trust import is_lower, what_would_raise
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection
+from alita_mcp.synthesis.recorded import confirmed_by, superseded_by
 from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
+from alita_mcp.verification.suite import own_examples
 from alita_mcp.verification.verify import verify
 
 UPDATE = "send update=true for a new version, or choose another name"
@@ -42,24 +44,29 @@ async def raise_trust(
 ) -> Outcome:
     """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
 
-    Where models wrote the version's examples, a caller who sends the same ones makes them its own.
+    Where models wrote the version's examples or runs showed them, a caller who sends the same ones makes them its own.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the version.
     """
+    own = own_examples(draft, draft.examples)
     there = set(map(written_example, known.examples))
     more = tuple(example for example in draft.examples if written_example(example) not in there)
+    recorded = confirmed_by(own, known.report.recorded)
+    confirms = recorded != known.report.recorded
     there_already = f"with these examples it is there already; {UPDATE}"
-    if not more and not (draft.examples and known.report.agreement and known.manifest.trust == "provisional"):
+    vouches = own and known.report.agreement and known.manifest.trust == "provisional"
+    if not (more or confirms or vouches):
         return _unchanged(known, there_already)
-    whole = known.draft.model_copy(update={"examples": (*known.examples, *more)})
+    kept = superseded_by(own, known.examples, known.report.recorded)
+    whole = known.draft.model_copy(update={"examples": (*kept, *more), "recorded": recorded})
     verdict = await verify(whole, sandbox, on_stage, library.read)
     report, before = _with_origin(verdict.report, known.report), known.manifest.trust
     if report.failure is not None:
         return _refused(known, report.failure)
     if before == "verified" or is_lower(report.trust, before):
         return _unchanged(known, f"it passes {_counted(len(more))} of yours too and stays {before}; {UPDATE}")
-    if not more and report.trust == before:
+    if not (more or confirms) and report.trust == before:
         return _unchanged(known, there_already)
     if verdict.contract is None or verdict.lock is None:
         raise AssertionError("an accepted verdict carries contract and lock")
@@ -137,5 +144,5 @@ def _told(draft: Draft) -> tuple[str, tuple[str, ...], object]:
 
 def _counted(examples: int) -> str:
     if not examples:
-        return "examples that models had written, and now you, too"
+        return "examples that were there, and that you send, too"
     return "1 more example" if examples == 1 else f"{examples} more examples"

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from alita_mcp.errors import ModelError
+from alita_mcp.library.files import mark_of
 from alita_mcp.models.asking import ask
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.blind_tests import BlindTests
 from alita_mcp.synthesis.drawing import Manuscript
-from alita_mcp.synthesis.evidence import mark_of
 from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.modes import REPAIR_TEMPERATURE, seed
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection

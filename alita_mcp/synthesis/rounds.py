@@ -173,6 +173,7 @@ class Rounds:
             packages=wish.packages or written.packages,
             grants=grants_of(wish),
             varies=tuple(sorted(set(wish.varies))),
+            recorded=wish.recorded,
         )
 
     async def learn(self, rejected: Rejected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +28,7 @@ def function_of(code: str, name: str, summary: str) -> ScriptFunction:
         tree = parse_code(code)
     except ContractError:
         return ScriptFunction(code)
-    rewriting = _Rewriting()
+    rewriting = _Rewriting(tree)
     above: list[ast.stmt] = []
     body: list[ast.stmt] = []
     for statement in tree.body:
@@ -51,7 +52,13 @@ def function_of(code: str, name: str, summary: str) -> ScriptFunction:
 class _Rewriting(ast.NodeTransformer):
     """Turns input() into parameters, print() into lines of the result, and constants at the top into parameters."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.Module) -> None:
+        stored = (
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+        self._times = Counter(stored)
         self.inputs: list[str] = []
         self.constants: dict[str, Any] = {}
 
@@ -61,7 +68,7 @@ class _Rewriting(ast.NodeTransformer):
             case ast.Expr(value=ast.Constant()):
                 return []
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)) if _is_plain(value):
-                if name.isidentifier() and name not in self.constants:
+                if self._times[name] == 1:
                     self.constants[name] = value
                     return []
             case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):

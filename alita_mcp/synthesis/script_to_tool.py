@@ -12,6 +12,7 @@ from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.pipeline import Pipeline, named
 from alita_mcp.synthesis.prompts import Brief
+from alita_mcp.synthesis.recorded import also_recorded
 from alita_mcp.synthesis.script_runs import (
     MAX_RUNS,
     Results,
@@ -74,7 +75,8 @@ class ScriptToTool:
                 reason="no run of the script shows what the function should give",
                 fix="Give tests of your own, or a script whose output follows from its input.",
             )
-        wish = self._wish.model_copy(update={"code": "", "tests": (*self._wish.tests, *examples)})
+        tests, recorded = (*self._wish.tests, *examples), also_recorded(self._wish.recorded, examples)
+        wish = self._wish.model_copy(update={"code": "", "tests": tests, "recorded": recorded})
         plain = Specification.model_validate(specification.model_dump())
         pipeline = Pipeline(replace(self._work, wish=wish))
         return await pipeline.attempts(brief.model_copy(update={"specification": plain}))

@@ -20,6 +20,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.cross_check import CrossCheck
 from alita_mcp.synthesis.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.from_runs import FromRuns
 from alita_mcp.synthesis.grants import unfit_grants
 from alita_mcp.synthesis.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
@@ -106,6 +107,8 @@ class Toolsmith:
         return outcome
 
     async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
+        if request.from_run:
+            return await FromRuns(self._workshop, self._make).make(request, models, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models if self._models else None, on_stage)
@@ -282,7 +285,9 @@ class Toolsmith:
 
 
 def _is_wish(request: SynthesisRequest) -> bool:
-    """Whether a model is to write the tool, from words or from a plain script."""
+    """Whether a model is to write the tool, from words, from a plain script or, where it must, from runs."""
     if request.code.strip():
         return is_script(request)
+    if request.from_run:
+        return True
     return bool(request.description.strip() or (request.update and request.overrule))

@@ -15,6 +15,7 @@ from typing import Any
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.files import written_example
 from alita_mcp.synthesis.outcomes import Broken, Rejected, rejection
+from alita_mcp.synthesis.recorded import carried_marks
 from alita_mcp.synthesis.workshop import OnStage
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
 from alita_mcp.verification.arguments import validate_arguments
@@ -69,7 +70,8 @@ async def carried_over(
     held = [old for old in replaced.examples if written_example(old) not in lost]
     there = set(map(written_example, held))
     new = [example for example in draft.examples if written_example(example) not in there]
-    whole = draft.model_copy(update={"examples": (*held, *new)})
+    recorded = carried_marks(draft, replaced, new)
+    whole = draft.model_copy(update={"examples": (*held, *new), "recorded": recorded})
     return Carried(whole, tuple(_broken(*each) for each in broken))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
+from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
 from alita_mcp.synthesis.model_records import ModelRecords
@@ -45,12 +46,25 @@ class Submission(Protocol):
         ...
 
 
+class Runs(Protocol):
+    """Where runs of code are kept."""
+
+    async def read(self, run_id: str) -> RecordedRun:
+        """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
+        ...
+
+    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
+        """Remembers that a tool was made of runs."""
+        ...
+
+
 @dataclass(frozen=True)
 class Advice:
-    """What is known from elsewhere: earlier failures, and notes from research where there is any."""
+    """What is known from elsewhere: earlier failures, and notes from research and runs of code where there are any."""
 
     lessons: Lessons
     research: Research | None = None
+    runs: Runs | None = None
 
 
 @dataclass(frozen=True)

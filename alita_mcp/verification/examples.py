@@ -71,7 +71,7 @@ async def examples_gate(
     count = sum(check.passed for check in checks)
     if count == len(trials):
         constant = [] if world.is_set else await _first_result_stub(trials, contract, sandbox)
-        checks += constant or thin_suite_checks(examples, contract)
+        checks += constant or thin_suite_checks(draft, examples, contract)
         checks += _any_error_checks(trials)
     return ExamplesFound(checks, trials, count, len(numbered))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
+from alita_mcp.library.files import mark_of
 from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_arguments, validate_result
 from alita_mcp.verification.compare import exclude_each_other, same_result
@@ -42,8 +43,30 @@ def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:
     return kept
 
 
-def thin_suite_checks(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
-    """Why passing these examples would not be enough for `verified`; soft checks."""
+def own_examples(draft: Draft, examples: Sequence[Example]) -> list[Example]:
+    """Those that somebody vouches for: what runs of code merely showed is left out."""
+    marks = draft.recorded.examples if draft.recorded else ()
+    return [example for example in examples if not marks or mark_of(example) not in marks]
+
+
+def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolContract) -> list[Check]:
+    """Why passing these examples would not be enough for `verified`; soft checks.
+
+    What a run merely showed does not count: wrong code shows wrong results.
+    """
+    own = own_examples(draft, examples)
+    if len(own) == len(examples):
+        return _thin(examples, contract)
+    if not _thin(own, contract):
+        return []
+    message = (
+        f"{len(examples) - len(own)} examples were only recorded, {len(own)} are a caller's own; `verified` needs "
+        f"{MIN_FOR_VERIFIED}, one an edge or error"
+    )
+    return [failed("examples", message, "Confirm or correct proposed ones as tests.", hard=False)]
+
+
+def _thin(examples: Sequence[Example], contract: ToolContract) -> list[Check]:
     checks = []
     if len(examples) < MIN_FOR_VERIFIED:
         message = f"{len(examples)} distinct examples; `verified` needs {MIN_FOR_VERIFIED}"

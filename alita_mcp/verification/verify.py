@@ -184,6 +184,7 @@ def _report(course: _Course, draft: Draft, kind: str, seconds: float) -> Verific
         seconds=round(seconds, 3),
         seconds_by_gate=course.seconds_by_gate,
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        recorded=draft.recorded,
         software={
             "alita": __version__,
             "python": platform.python_version(),

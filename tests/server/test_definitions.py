@@ -109,6 +109,7 @@ def test_the_instructions_fit_what_hosts_show() -> None:
                 "breaks",
                 "overrule",
                 "mode",
+                "from_run",
                 "job_id",
             },
             None,

@@ -14,6 +14,7 @@ from alita_mcp.synthesis.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.authors import WISH, Script
+from tests.synthesis.kept_runs import KeptRuns
 
 WAIT_S = 300
 
@@ -26,6 +27,7 @@ class Bench:
     smith: Toolsmith
     script: Script
     stages: list[str] = field(default_factory=list)
+    runs: KeptRuns = field(default_factory=KeptRuns)
 
     async def make(self, **changes: Any) -> Outcome:
         async def hear(stage: str) -> None:

@@ -14,10 +14,13 @@ from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.synthesis.workshop import Advice
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import Script
 from tests.synthesis.bench import Bench, OpenBench
+from tests.synthesis.kept_runs import KeptRuns
 
 
 @pytest.fixture
@@ -46,7 +49,9 @@ def bench(
             served = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
             configured = settings.model_copy(update={**served, **changes})
             room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
-            smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), room)
-            yield Bench(library, smith, script)
+            runs = KeptRuns()
+            advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+            smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), room, advice)
+            yield Bench(library, smith, script, runs=runs)
 
     return opened

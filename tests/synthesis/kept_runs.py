@@ -1,0 +1,87 @@
+"""Runs of code as tests keep them, and a toolsmith that reads them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from alita_mcp.errors import ToolNotFound
+from alita_mcp.library.library import Library
+from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.lessons import LessonsFile
+from alita_mcp.synthesis.outcomes import Outcome, Rejected
+from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.synthesis.workshop import Advice
+
+DISCOUNT = """if not prices:
+    raise ValueError("no prices")
+total = sum(prices)
+total - total * percent // 100
+"""
+_NUMBERS = itertools.count(1)
+
+
+def discounted(prices: list[int], percent: int) -> int:
+    total = sum(prices)
+    return total - total * percent // 100
+
+
+class KeptRuns:
+    """A store of runs in memory."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, str] = {}
+        self.kept: dict[str, RecordedRun] = {}
+
+    def add(self, code: str, arguments: dict[str, Any] | None = None, **seen: Any) -> str:
+        """Keeps a run that ended well, unless told otherwise; its id."""
+        if "result" in seen:
+            seen.setdefault("result_kind", "json")
+        number = f"{next(_NUMBERS):032x}"
+        self.kept[number] = RecordedRun(
+            id=number, at="2026-01-01T00:00:00Z", code=code, arguments=arguments or {}, **seen
+        )
+        return number
+
+    def discounts(self, *calls: tuple[list[int], int]) -> list[str]:
+        """Runs of `DISCOUNT`, each with what it gives."""
+        return [
+            self.add(DISCOUNT, {"prices": prices, "percent": percent}, result=discounted(prices, percent))
+            for prices, percent in calls
+        ]
+
+    def forget(self) -> None:
+        self.kept.clear()
+
+    async def read(self, run_id: str) -> RecordedRun:
+        if run_id not in self.kept:
+            raise ToolNotFound(f"There is no run {run_id!r}.")
+        return self.kept[run_id]
+
+    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
+        self.made |= dict.fromkeys(run_ids, tool)
+
+
+class RunBench:
+    """A toolsmith without models, its library and its runs."""
+
+    def __init__(self, library: Library, sandbox: Sandbox, settings: Settings) -> None:
+        self.library, self.runs, self.stages = library, KeptRuns(), list[str]()
+        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=self.runs)
+        self.smith = Toolsmith(library, sandbox, settings, lambda _manifest: (), advice=advice)
+
+    async def make(self, *run_ids: str, **raw: Any) -> Outcome:
+        async def hear(stage: str) -> None:
+            self.stages.append(stage)
+
+        request = read_request({"from_run": list(run_ids), **raw})
+        if isinstance(request, Rejected):
+            return request
+        with anyio.fail_after(120):
+            return await self.smith.make(request, hear)
