@@ -35,10 +35,12 @@ from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.synthesis.workshop import Advice
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 MAX_OPEN_QUESTIONS = 16
@@ -300,7 +302,8 @@ async def open_app(
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
         author = model or _plain_model(room)
-        toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None)
+        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+        toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
