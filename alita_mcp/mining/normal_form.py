@@ -1,7 +1,7 @@
 """The text of a program in, its normal form out: a digest and hashed features, and no word of the program.
 
-Features are the program's operations, what each is computed from, and what that is computed from in turn. Variables are
-looked through: an intermediate value with a name of its own changes next to nothing.
+Features are the program's operations, what each is computed from, and what that is computed from in turn. Variables and
+calls of the program's own functions are looked through: a name for an intermediate value changes next to nothing.
 """
 
 from __future__ import annotations
@@ -26,20 +26,11 @@ _ALIASES = 16
 _PARTS = 8
 """So many parts of a variable's source count."""
 _LAYOUT = {
-    "Assign",
-    "Expr",
-    "before",
-    "parameters",
-    "body",
-    "orelse",
-    "finalbody",
-    "handlers",
-    "def",
-    "lambda",
+    "Assign", "Expr", "Return", "before", "parameters", "body", "orelse", "finalbody", "handlers", "def", "lambda",
     "call",
-}
+}  # fmt: skip
 """Parts that say where something stands, not what is computed."""
-_INPUT, _OWN = Node("input"), Node("own function")
+_INPUT = Node("input")
 
 
 def normal_form(code: str) -> NormalForm:
@@ -105,32 +96,38 @@ def _spelled(
 
 
 class _Origins:
-    """What the value of a part may be computed by, through the variables that hold it on the way."""
+    """What the value of a part may be computed by, through the variables and functions that give it on the way."""
 
     def __init__(self, program: Program) -> None:
         self._sources = program.sources
-        self._own = {node.variable for node in program.definitions}
         self._found: dict[Variable, list[Node]] = {}
 
     def of(self, node: Node) -> list[Node]:
-        """The node itself, or where the variable gets its values; not more than a few."""
-        if not node.variable or node.label:
+        """The node itself, or where its variable gets its values; not more than a few."""
+        variable = _giving(node)
+        if not variable:
             return [node]
-        if node.variable not in self._found:
-            self._found[node.variable] = self._search(node.variable)
-        return self._found[node.variable]
+        if variable not in self._found:
+            self._found[variable] = self._search(variable)
+        return self._found[variable]
 
     def _search(self, variable: Variable) -> list[Node]:
-        if variable in self._own:
-            return [_OWN]
         through, found = [variable], dict[str, Node]()
         for each in through:
             for source in self._sources.get(each, ()):
-                if source.label:
+                next_one = _giving(source)
+                if not next_one:
                     found.setdefault(source.label, source)
-                elif source.variable and source.variable not in through and len(through) < _ALIASES:
-                    through.append(source.variable)
+                elif next_one not in through and len(through) < _ALIASES:
+                    through.append(next_one)
         return [found[label] for label in sorted(found)[:_FANNED]] or [_INPUT]
+
+
+def _giving(node: Node) -> Variable | None:
+    """The variable that a part is, or that it calls."""
+    if node.label == "call":
+        return node.parts[0].variable
+    return None if node.label else node.variable
 
 
 def _features(nodes: Iterable[Node], origins: _Origins) -> Iterator[str]:

@@ -39,6 +39,7 @@ class TreeReader:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
+        self._function_read: Variable | None = None
         self.sources: dict[Variable, list[Node]] = defaultdict(list)
         """Where the values of variables come from."""
         self._special: dict[type[ast.AST], Callable[[Any], Node | None]] = {
@@ -52,7 +53,7 @@ class TreeReader:
             ast.Constant: _constant, ast.JoinedStr: self._formatted, ast.FormattedValue: self._field,
             ast.Name: self._name, ast.Attribute: self._attribute, ast.Call: self._call,
             ast.keyword: self._keyword, ast.Expr: self._statement, ast.withitem: self._with_item,
-            ast.ClassDef: self._class,
+            ast.ClassDef: self._class, ast.Return: self._return,
         }  # fmt: skip
 
     def all_of(self, nodes: Iterable[ast.AST | None]) -> list[Node]:
@@ -191,8 +192,16 @@ class TreeReader:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Node:
         decorators = Node("before", self.all_of(node.decorator_list))
+        around, self._function_read = self._function_read, self._named(node.name).variable
         parts = [decorators, *self._parameters_and_body(node.args, node.body)]
+        self._function_read = around
         return self._defined("def", node.name, parts)
+
+    def _return(self, node: ast.Return) -> Node:
+        plain = self._plain(node)
+        if self._function_read and plain.parts:
+            self.sources[self._function_read].append(plain.parts[0])
+        return plain
 
     def _lambda(self, node: ast.Lambda) -> Node:
         return Node("lambda", self._parameters_and_body(node.args, [node.body]))

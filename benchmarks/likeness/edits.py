@@ -6,43 +6,44 @@ import ast
 import copy
 import random
 from collections.abc import Callable, Iterator
+from typing import Any
 
 Edit = Callable[[ast.Module, random.Random], ast.Module | None]
 """Changes the tree that it is given; nothing where there is nothing to change."""
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _CLOSED = ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.BoolOp | ast.IfExp
 """What is in them may not be computed before them."""
+_COMPUTED = ast.Call | ast.BinOp | ast.Subscript
 
 
 def edited(code: str, edit: Edit, seed: int) -> str | None:
     """The program after an edit, without its comments and layout; nothing where the edit finds no place."""
-    tree = edit(ast.parse(code), random.Random(seed))  # noqa: S311
+    tree = edit(ast.parse(code), random.Random(seed))
     return ast.unparse(ast.fix_missing_locations(tree)) if tree else None
+
+
+def same(tree: ast.Module, _: random.Random) -> ast.Module:
+    """Another layout, no comments."""
+    return tree
 
 
 def renamed(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     """Every variable, parameter and function has another name."""
-    fixed = {"self", "cls"} | {
-        (each.asname or each.name).partition(".")[0] for node in _all(tree, ast.alias) for each in [node]
-    }
-    for owner in _all(tree, ast.ClassDef):
-        fixed |= {name for statement in owner.body for name in _bound(statement, deep=False)}
+    fields = {name for owner in _all(tree, ast.ClassDef) for each in owner.body for name in _bound(each)}
     new: dict[str, str] = {}
-    for name in sorted(set(_bound(tree)) - fixed):
+    for name in sorted(set(_bound(tree)) - fields):
         new[name] = f"{rng.choice(('value', 'item', 'thing', 'entry', 'x'))}_{len(new)}"
     own = {node.name for node in _all(tree, _FUNCTIONS)}
+    for call in _all(tree, ast.Call):
+        for keyword in call.keywords if isinstance(call.func, ast.Name) and call.func.id in own else ():
+            keyword.arg = new.get(keyword.arg or "", keyword.arg)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in own:
-            for keyword in node.keywords:
-                keyword.arg = new.get(keyword.arg or "", keyword.arg)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            node.id = new.get(node.id, node.id)
-        elif isinstance(node, ast.arg):
-            node.arg = new.get(node.arg, node.arg)
-        elif isinstance(node, _FUNCTIONS | ast.ExceptHandler) and node.name:
-            node.name = new.get(node.name, node.name)
-        elif isinstance(node, ast.Global | ast.Nonlocal):
+        for word in ("id", "arg", "name"):
+            if not isinstance(node, ast.keyword | ast.alias) and isinstance(
+                old := getattr(node, word, None), str
+            ):
+                setattr(node, word, new.get(old, old))
+        if isinstance(node, ast.Global | ast.Nonlocal):
             node.names = [new.get(each, each) for each in node.names]
     return tree if new else None
 
@@ -68,30 +69,35 @@ def other_constants(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     return tree if found else None
 
 
-def extracted(tree: ast.Module, rng: random.Random, *, below: bool = False) -> ast.Module | None:
-    """An expression becomes a function of its own, at the top or at the end."""
-    places = [(node, name) for node, name in _computed(tree)]
-    if not places:
+def helper_above(tree: ast.Module, rng: random.Random) -> ast.Module | None:
+    """An expression becomes a function of its own, at the top."""
+    return _extracted(tree, rng, below=False)
+
+
+def helper_below(tree: ast.Module, rng: random.Random) -> ast.Module | None:
+    """The same at the end, for the same random numbers."""
+    return _extracted(tree, rng, below=True)
+
+
+def _extracted(tree: ast.Module, rng: random.Random, *, below: bool) -> ast.Module | None:
+    holders = list(_computing(tree))
+    if not holders:
         return None
-    node, name = rng.choice(places)
-    value = getattr(node, name)
-    known = set(_bound(tree))
-    free = sorted(
-        {each.id for each in _all(value, ast.Name)} & known - {each.name for each in _all(tree, _FUNCTIONS)}
-    )
-    parameters = ast.arguments([], [ast.arg(each) for each in free], None, [], [], None, [])
-    helper = ast.FunctionDef("derived", parameters, [ast.Return(value)], [], type_params=[])
-    setattr(node, name, ast.Call(ast.Name("derived"), [ast.Name(each) for each in free], []))
-    tree.body.insert(len(tree.body) if below else _after_imports(tree), helper)
+    holder = rng.choice(holders)
+    functions = {each.name for each in _all(tree, _FUNCTIONS)}
+    free = sorted({each.id for each in _all(holder.value, ast.Name)} & set(_bound(tree)) - functions)
+    helper = _statement(f"def derived({', '.join(free)}):\n    pass")
+    helper.body = [ast.Return(holder.value)]
+    holder.value = ast.parse(f"derived({', '.join(free)})", mode="eval").body
+    imports = [at for at, each in enumerate(tree.body) if isinstance(each, ast.Import | ast.ImportFrom)]
+    tree.body.insert(len(tree.body) if below else max(imports, default=-1) + 1, helper)
     return tree
 
 
 def printed(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     """One more print."""
     block, at = rng.choice(list(_places(tree)))
-    names = sorted(set(_bound(block[at])) | set(_bound(tree)))
-    shown = ast.Name(rng.choice(names)) if names and rng.random() < 0.7 else ast.Constant("here")
-    block.insert(at, _statement(f"print({ast.unparse(shown)})"))
+    block.insert(at, _statement(f"print({rng.choice(sorted(_bound(tree)) or [repr('here')])})"))
     return tree
 
 
@@ -104,21 +110,20 @@ def guarded(tree: ast.Module, rng: random.Random) -> ast.Module | None:
         chosen.body.insert(0, _statement(f"if not {name}:\n    return {rng.choice(('None', '[]', name))}"))
         return tree
     block, at = rng.choice(list(_places(tree)))
-    names = sorted(set(_bound(tree))) or ["True"]
-    block[at] = ast.If(ast.Name(rng.choice(names)), [block[at]], [])
+    block[at] = ast.If(ast.Name(rng.choice(sorted(_bound(tree)) or ["True"])), [block[at]], [])
     return tree
 
 
 def tried(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     """A statement, or a whole body, stands in a try."""
-    handler = ast.ExceptHandler(ast.Name("Exception"), "error", [_statement("print(error)")])
     bodies = [each.body for each in _all(tree, _FUNCTIONS)]
+    handled = _statement("try:\n    pass\nexcept Exception as error:\n    print(error)")
     if bodies and rng.random() < 0.5:
         body = rng.choice(bodies)
-        body[:] = [ast.Try(body[:], [handler], [], [])]
+        handled.body, body[:] = body[:], [handled]
     else:
         block, at = rng.choice(list(_places(tree)))
-        block[at] = ast.Try([block[at]], [handler], [], [])
+        handled.body, block[at] = [block[at]], handled
     return tree
 
 
@@ -126,20 +131,23 @@ def named(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     """An intermediate value has a variable."""
     places = []
     for block, at in _places(tree):
-        statement = block[at]
-        if isinstance(statement, ast.Return | ast.Assign | ast.Expr | ast.AugAssign) and statement.value:
-            places += [(block, at, *each) for each in _inside(statement)]
+        if isinstance(block[at], ast.Return | ast.Assign | ast.Expr | ast.AugAssign) and block[at].value:
+            places += [(block, at, each) for each in _inside(block[at])]
     if not places:
         return None
-    block, at, owner, field, index = rng.choice(places)
-    held = getattr(owner, field)
-    value = held if index is None else held[index]
-    if index is None:
-        setattr(owner, field, ast.Name("intermediate"))
-    else:
-        held[index] = ast.Name("intermediate")
-    block.insert(at, ast.Assign([ast.Name("intermediate")], value, lineno=0))
+    block, at, value = rng.choice(places)
+    name = ast.Name("intermediate")
+    block[at] = _Replacing(value, name).visit(block[at])
+    block.insert(at, ast.Assign([name], value))
     return tree
+
+
+class _Replacing(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._new if node is self._old else self.generic_visit(node)
 
 
 def compared(tree: ast.Module, rng: random.Random) -> ast.Module | None:
@@ -160,12 +168,12 @@ def compared(tree: ast.Module, rng: random.Random) -> ast.Module | None:
 
 def converted(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     """One more call around a value."""
-    places = list(_computed(tree))
-    if not places:
+    holders = list(_computing(tree))
+    if not holders:
         return None
-    node, name = rng.choice(places)
-    word = ast.Name(rng.choice(("str", "list", "sorted", "len", "round")))
-    setattr(node, name, ast.Call(word, [getattr(node, name)], []))
+    holder = rng.choice(holders)
+    word = rng.choice(("str", "list", "sorted", "len", "round"))
+    holder.value = ast.Call(ast.Name(word), [holder.value], [])
     return tree
 
 
@@ -199,69 +207,54 @@ def all_at_once(tree: ast.Module, rng: random.Random) -> ast.Module | None:
     return renamed(made, rng) or made
 
 
-def _all(tree: ast.AST, kinds: type) -> Iterator[ast.AST]:
+EDITS: dict[str, Edit] = {
+    "other layout": same, "other names": renamed, "other constants": other_constants, "in a main": in_main,
+    "a helper function made": helper_above, **SMALL, "all at once": all_at_once,
+}  # fmt: skip
+BOTH: dict[str, tuple[Edit, Edit]] = {
+    "a helper function moved": (helper_above, helper_below), "all at once, in both": (all_at_once, all_at_once),
+}  # fmt: skip
+"""Both programs of a pair are edited."""
+
+
+def _all(tree: ast.AST, kinds: Any) -> Iterator[Any]:
     return (node for node in ast.walk(tree) if isinstance(node, kinds))
 
 
-def _bound(tree: ast.AST, *, deep: bool = True) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.arg) and deep:
-            yield node.arg
-        elif isinstance(node, _FUNCTIONS) or (isinstance(node, ast.ExceptHandler) and node.name):
-            yield node.name
+def _bound(tree: ast.AST) -> set[str]:
+    stored = {node.id for node in _all(tree, ast.Name) if isinstance(node.ctx, ast.Store)}
+    handlers = {node.name for node in _all(tree, ast.ExceptHandler) if node.name}
+    functions = {node.name for node in _all(tree, _FUNCTIONS)}
+    return stored | handlers | functions | {node.arg for node in _all(tree, ast.arg)}
 
 
-def _statement(code: str) -> ast.stmt:
+def _statement(code: str) -> Any:
     return ast.parse(code).body[0]
 
 
-def _after_imports(tree: ast.Module) -> int:
-    imports = [at for at, each in enumerate(tree.body) if isinstance(each, ast.Import | ast.ImportFrom)]
-    return imports[-1] + 1 if imports else 0
-
-
-def _places(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], int]]:
+def _places(tree: ast.Module) -> Iterator[tuple[list[Any], int]]:
     """Each statement's place, but for imports and definitions."""
+    fixed = ast.Import | ast.ImportFrom | ast.ClassDef | _FUNCTIONS
     for node in ast.walk(tree):
         for name in ("body", "orelse"):
             block = getattr(node, name, None)
             if isinstance(block, list) and not isinstance(node, ast.ClassDef):
-                yield from (
-                    (block, at)
-                    for at, each in enumerate(block)
-                    if not isinstance(each, ast.Import | ast.ImportFrom | _FUNCTIONS | ast.ClassDef)
-                )
+                yield from ((block, at) for at, each in enumerate(block) if not isinstance(each, fixed))
 
 
-def _computed(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
-    """Where a value is computed that a statement returns or assigns."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return | ast.Assign) and isinstance(
-            node.value, ast.Call | ast.BinOp | ast.Subscript
-        ):
-            yield node, "value"
+def _computing(tree: ast.Module) -> Iterator[Any]:
+    """Statements that return or assign what they compute."""
+    for node in _all(tree, ast.Return | ast.Assign):
+        if isinstance(node.value, _COMPUTED):
+            yield node
 
 
-def _inside(statement: ast.stmt) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Calls, sums and the like in a statement's value, each as its holder, field and place there."""
-    rest: list[ast.AST] = [statement]
+def _inside(statement: Any) -> Iterator[ast.expr]:
+    """What is computed in a statement, for whatever reason it runs."""
+    rest = [statement.value]
     while rest:
-        holder = rest.pop()
-        for field, value in ast.iter_fields(holder):
-            held = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
-            for index, each in held:
-                if not isinstance(each, ast.expr) or isinstance(each, _CLOSED | ast.Starred):
-                    continue
-                if isinstance(each, ast.Call | ast.BinOp | ast.Subscript) and isinstance(
-                    each_ctx(each), ast.Load
-                ):
-                    if holder is not statement or isinstance(statement, ast.Return):
-                        yield holder, field, index
-                rest.append(each)
-
-
-def each_ctx(node: ast.expr) -> ast.expr_context:
-    """Whether a value is read or written."""
-    return getattr(node, "ctx", ast.Load())
+        node = rest.pop()
+        if isinstance(node, _COMPUTED) and (node is not statement.value or isinstance(statement, ast.Return)):
+            yield node
+        if not isinstance(node, _CLOSED):
+            rest.extend(each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr))
