@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from alita_mcp.library.code_runs import CodeRuns
 
+from alita_mcp.library.code_runs import CodeRuns
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.mining.normal_form import normal_form
 from tests.cli.conftest import Alita

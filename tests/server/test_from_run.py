@@ -32,9 +32,15 @@ async def test_code_that_ran_becomes_a_tool_that_its_client_confirms(build: Buil
         raised = await succeeded(
             client, "synthesize_tool", from_run=ids, name="discounted_total", tests=made["proposed"]
         )
-        assert (raised["status"], raised["trust_before"], raised["trust"]) == ("exists", "provisional", "verified")
+        assert (raised["status"], raised["trust_before"], raised["trust"]) == (
+            "exists",
+            "provisional",
+            "verified",
+        )
         assert "proposed" not in raised
-        told = await succeeded(client, "run_tool", name="discounted_total", arguments={"prices": [200], "percent": 25})
+        told = await succeeded(
+            client, "run_tool", name="discounted_total", arguments={"prices": [200], "percent": 25}
+        )
         assert told == {"result": 150}
         card = await called(client, "inspect_tool", name="discounted_total")
         assert "made of: 3 runs of code" in text_of(card)
