@@ -135,7 +135,7 @@ async def _make_all(
             if not output.as_json:
                 output.result(outcome, in_words(outcome))
             outcomes.append(outcome)
-            worst = max(worst, _status(outcome))
+            worst = max(worst, status_of(outcome))
     if output.as_json:
         output.result(outcomes[0] if len(outcomes) == 1 else outcomes, "")
     return worst
@@ -151,7 +151,8 @@ async def make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
     return outcome
 
 
-def _status(outcome: Outcome) -> int:
+def status_of(outcome: Outcome) -> int:
+    """The exit status that it ends a command with."""
     if isinstance(outcome, Created | Exists):
         return 0
     if isinstance(outcome, NeedsApproval):
