@@ -26,6 +26,10 @@ MOST_RUNS = 12
 """Runs of one group that are looked at for its parameters, and that are run again to make a tool of it."""
 
 
+TOOLS_IN_CODE = "alita_tools"
+"""Code that speaks of this module may call tools of the library, with the rights that they have; no stranger's does."""
+
+
 @dataclass(frozen=True)
 class ProgramGroup:
     """Like programs."""
@@ -54,7 +58,8 @@ class _Member:
 
     @property
     def can_run_again(self) -> bool:
-        return self.program.complete and not self.program.redacted and not self.program.failed
+        whole = self.program.complete and not self.program.redacted and not self.program.failed
+        return whole and TOOLS_IN_CODE not in self.run.code
 
 
 def grouped(programs: Sequence[ExecutedProgram]) -> list[ProgramGroup]:
@@ -90,9 +95,14 @@ def _group(members: Sequence[_Member], names: set[str]) -> ProgramGroup:
     name = _unique(found.name, names)
     if usable:
         return ProgramGroup(programs, tuple(shown), name, found, "")
+    return ProgramGroup(programs, (), name, found, _why_not_again(programs))
+
+
+def _why_not_again(programs: Sequence[ExecutedProgram]) -> str:
+    if any(TOOLS_IN_CODE in program.code for program in programs):
+        return "it calls tools of the library"
     private = any(program.redacted for program in programs)
-    why_not = "all runs hold private values" if private else "the transcripts do not hold its input"
-    return ProgramGroup(programs, (), name, found, why_not)
+    return "all runs hold private values" if private else "the transcripts do not hold its input"
 
 
 def _unique(name: str, names: set[str]) -> str:

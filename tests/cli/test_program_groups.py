@@ -44,6 +44,17 @@ def test_private_unknown_and_failed_runs_count_and_are_no_examples() -> None:
     assert (group.function, group.why_not) == (None, "it failed every time")
 
 
+def test_a_program_that_would_call_tools_of_the_library_is_not_run_again() -> None:
+    runs = [
+        program(f"import alita_tools\nwidth = {n}\nprint(alita_tools.http_request(width))") for n in (1, 2)
+    ]
+    (group,) = grouped(runs)
+    assert group.usable == ()
+    assert group.why_not
+    hidden = program("width = 1\nprint(__import__('alita_tools').http_request(width))")
+    assert grouped([hidden])[0].usable == ()
+
+
 def test_no_two_groups_have_one_name() -> None:
     first = [program(f"n = {n}\nprint(n * 2)") for n in (1, 2)]
     second = [
