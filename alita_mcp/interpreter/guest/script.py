@@ -35,7 +35,8 @@ def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """One script in a module of its own."""
     module = main_module()
     told = step(module, code, arguments)
-    if sum(len(file["data"]) for file in told.get("files", ())) > MAX_JSON:
+    left = told.get("files", ()) if isinstance(told, dict) else ()  # a script may have replaced what tells it
+    if sum(len(file["data"]) for file in left) > MAX_JSON:
         vars(module).clear()  # to send large files takes several times their memory
     return told
 
