@@ -24,7 +24,9 @@ KEYS = {
     "a Google API key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
     "a Stripe key": re.compile(r"\b[rs]k_live_[0-9A-Za-z]{20,}\b"),
     "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
-    "a JSON web token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    "a JSON web token": re.compile(
+        r"(?<![\w-])eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+    ),
     "a password in an address": re.compile(
         r"\b[a-z][a-z0-9+]{1,15}://[^\s:/@\"'{]+:[^\s:/@\"'{]{6,}@[\w.-]+"
     ),
