@@ -10,13 +10,13 @@ from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
-from alita_mcp.app.code import CodeRunner
-from alita_mcp.app.code_opening import open_code_runner
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
-from alita_mcp.app.noticing import Noticing
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
+from alita_mcp.app.runs.noticing import Noticing
+from alita_mcp.app.runs.opening import open_code_runner
+from alita_mcp.app.runs.runner import CodeRunner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.code_runs import open_code_runs

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from alita_mcp.app.recurring import proposal
+from alita_mcp.app.runs.recurring import proposal
 from alita_mcp.errors import UsageError
-from alita_mcp.mining.likeness import groups
-from alita_mcp.mining.normal_form import normal_form
+from alita_mcp.mining.comparison.likeness import groups
+from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import GeneralFunction, NormalForm, NotGeneral
 from alita_mcp.syntax import module_of
 from alita_mcp.transcripts.recording import as_run

@@ -17,7 +17,7 @@ from alita_mcp.settings import read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.app.recurring import Mended, Recurring
+    from alita_mcp.app.runs.recurring import Mended, Recurring
     from alita_mcp.library.code_runs import CodeRuns
     from alita_mcp.library.gaps import Gap
     from alita_mcp.settings import Settings
@@ -68,7 +68,7 @@ async def suggest(options: argparse.Namespace, output: Output) -> int:
 
 
 async def _recurring(runs: CodeRuns, settings: Settings) -> Found:
-    from alita_mcp.app.recurring import find_recurring
+    from alita_mcp.app.runs.recurring import find_recurring
 
     return await anyio.to_thread.run_sync(find_recurring, runs, settings.suggest_after)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.app.code import CodeAnswer
 from alita_mcp.app.learning import NOBODY
+from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.cli.making import in_words, make, status_of
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest

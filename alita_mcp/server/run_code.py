@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
-from alita_mcp.app.code import CodeAnswer
+from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
@@ -24,8 +24,8 @@ from alita_mcp.synthesis.outcomes import Rejected, Working
 from alita_mcp.synthesis.request import read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.app.code_compare import Compared
-    from alita_mcp.app.code_rights import CodeWaits
+    from alita_mcp.app.runs.comparison import Compared
+    from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.sources import ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs import Job, OnStage

@@ -14,7 +14,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.library.files import mark_of
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.generalise import generalise
+from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis.drafting import draft_of, unfit_name

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from alita_mcp.errors import UsageError
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.likeness import alike
-from alita_mcp.mining.normal_form import normal_form
+from alita_mcp.mining.comparison.likeness import alike
+from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.request import NEEDS_SHAPE, SynthesisRequest

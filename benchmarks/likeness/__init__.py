@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.errors import UsageError
-from alita_mcp.mining.likeness import ALIKE_FROM, groups, likeness
-from alita_mcp.mining.normal_form import normal_form
+from alita_mcp.mining.comparison.likeness import ALIKE_FROM, groups, likeness
+from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import NormalForm
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.app.code_cache import CodeCache, is_steady, request_key
+from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun, WrittenFile
 from alita_mcp.values import Grants
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.app.code_compare import OTHER_WORLD, compare, compared, open_second_sandbox
+from alita_mcp.app.runs.comparison import OTHER_WORLD, compare, compared, open_second_sandbox
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.interpreter.code_run import CodeRun, WrittenFile
 from alita_mcp.sandbox.choose import silent

@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.library.code_runs import CodeRuns
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.normal_form import normal_form
+from alita_mcp.mining.comparison.normal_form import normal_form
 from tests.cli.conftest import Alita
 
 pytestmark = pytest.mark.slow

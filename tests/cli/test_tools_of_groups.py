@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from alita_mcp.app import App
-from alita_mcp.app.code_rights import CodeWaits
+from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.program_groups import ProgramGroup
 from alita_mcp.cli.tools_of_groups import make_tool

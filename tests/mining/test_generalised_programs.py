@@ -3,7 +3,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from alita_mcp.mining.generalise import generalise
+from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.static import static_gate

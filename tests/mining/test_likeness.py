@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.mining.likeness import ALIKE_FROM, alike, groups, likeness
-from alita_mcp.mining.normal_form import MAX_FEATURES, normal_form
+from alita_mcp.mining.comparison.likeness import ALIKE_FROM, alike, groups, likeness
+from alita_mcp.mining.comparison.normal_form import MAX_FEATURES, normal_form
 from alita_mcp.mining.values import NormalForm
 from benchmarks.likeness import read_scripts
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.mining.normal_form import MAX_FEATURES, normal_form
-from alita_mcp.mining.program_tree import MAX_DEPTH
+from alita_mcp.mining.comparison.normal_form import MAX_FEATURES, normal_form
+from alita_mcp.mining.comparison.program_tree import MAX_DEPTH
 from tests.mining.drawn_programs import FUNCTIONS, METHODS, NAMES, NUMBERS, Parts, programs, replaced
 
 _TAKEN = {*dir(builtins), *keyword.kwlist, *NAMES, *FUNCTIONS, *METHODS, "math", "text", "k"}

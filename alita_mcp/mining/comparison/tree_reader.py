@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.mining.tree_scopes import Scope, Variable, scope_of
+from alita_mcp.mining.comparison.scopes import Scope, Variable, scope_of
 
 HOLE = "hole "
 """How the label of a constant begins, or of a container of constants; its kind follows."""

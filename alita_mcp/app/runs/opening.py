@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.code import CodeParts, CodeRunner
-from alita_mcp.app.code_cache import MAX_BYTES, CodeCache
-from alita_mcp.app.code_compare import open_second_sandbox
-from alita_mcp.app.code_rights import CodeRights
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.noticing import Noticing
+from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache
+from alita_mcp.app.runs.comparison import open_second_sandbox
+from alita_mcp.app.runs.noticing import Noticing
+from alita_mcp.app.runs.rights import CodeRights
+from alita_mcp.app.runs.runner import CodeParts, CodeRunner
 from alita_mcp.interpreter.sessions import open_sessions
 from alita_mcp.library.library import Library
 from alita_mcp.settings import Settings

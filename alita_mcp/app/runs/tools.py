@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.code_rights import CHAIN
+from alita_mcp.app.runs.rights import CHAIN
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest

@@ -5,9 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.scopes import Function, Opening, bindings, globals_declared, resolve, walk
-from alita_mcp.mining.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.scopes import (
+    Function,
+    Opening,
+    bindings,
+    globals_declared,
+    resolve,
+    walk,
+)
+from alita_mcp.mining.generalisation.script import BUILTINS, Script
 
 _NAMES = {"exec", "eval", "compile", "globals", "locals", "exit", "quit", "breakpoint", "SystemExit"}
 _OF_ITS_NAMESPACE = {"vars", "dir"}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.mining.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.script import BUILTINS, Script
 from alita_mcp.values import META_TOOLS, TOOL_NAME
 
 _SAYS_NOTHING = {

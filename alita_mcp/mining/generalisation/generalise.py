@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.admissible import check_admissible
-from alita_mcp.mining.anti_unification import anti_unified
-from alita_mcp.mining.inputs import reading_of
-from alita_mcp.mining.naming import docstring, tool_name
-from alita_mcp.mining.parameters import Slot, constants, filled, own_names, slots_of
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.script import read_script
-from alita_mcp.mining.script_function import Plan, module_text
-from alita_mcp.mining.value_types import Place, Records, annotation_of, same_json
+from alita_mcp.mining.generalisation.admissible import check_admissible
+from alita_mcp.mining.generalisation.anti_unification import anti_unified
+from alita_mcp.mining.generalisation.inputs import reading_of
+from alita_mcp.mining.generalisation.naming import docstring, tool_name
+from alita_mcp.mining.generalisation.parameters import Slot, constants, filled, own_names, slots_of
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.script import read_script
+from alita_mcp.mining.generalisation.script_function import Plan, module_text
+from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of, same_json
 from alita_mcp.mining.values import GeneralFunction, NotGeneral, Parameter
 from alita_mcp.values import Example
 

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.scopes import global_names, globals_declared, resolve, walk
-from alita_mcp.mining.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.scopes import global_names, globals_declared, resolve, walk
+from alita_mcp.mining.generalisation.script import BUILTINS, Script
 
 _ONCE = (
     ast.Assign | ast.Expr | ast.Call | ast.keyword | ast.Attribute | ast.Subscript | ast.BinOp | ast.UnaryOp

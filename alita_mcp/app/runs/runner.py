@@ -12,13 +12,13 @@ from typing import Any
 import anyio.to_thread
 
 from alita_mcp.app.calls import MAX_EVENTS, Calls
-from alita_mcp.app.code_cache import CodeCache, request_key
-from alita_mcp.app.code_compare import Compared, SecondSandbox, compare
-from alita_mcp.app.code_places import CodePlaces
-from alita_mcp.app.code_rights import CodeRights, CodeWaits
-from alita_mcp.app.code_tools import Shown, ToolsInCode
 from alita_mcp.app.learning import Asker
-from alita_mcp.app.noticing import Noticing
+from alita_mcp.app.runs.cache import CodeCache, request_key
+from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
+from alita_mcp.app.runs.noticing import Noticing
+from alita_mcp.app.runs.places import CodePlaces
+from alita_mcp.app.runs.rights import CodeRights, CodeWaits
+from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun

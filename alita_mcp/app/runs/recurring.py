@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from alita_mcp.library.code_runs import CodeRuns, Shape
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.run_marks import KeptRun
-from alita_mcp.mining.generalise import generalise
-from alita_mcp.mining.likeness import groups
+from alita_mcp.mining.comparison.likeness import groups
+from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NormalForm, NotGeneral
 from alita_mcp.values import Value
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from alita_mcp.mining.normal_form import MAX_FEATURES
+from alita_mcp.mining.comparison.normal_form import MAX_FEATURES
 from alita_mcp.mining.values import NormalForm
 
 ALIKE_FROM = 0.55

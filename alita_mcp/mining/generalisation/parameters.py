@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.mining.anti_unification import Hole
-from alita_mcp.mining.inputs import Reading
-from alita_mcp.mining.literals import is_container, rebuilt, value_of
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.scopes import Opening, Scope, global_names, globals_declared, walk
-from alita_mcp.mining.script import BUILTINS, Script
-from alita_mcp.mining.value_types import Place, Records, annotation_of
+from alita_mcp.mining.generalisation.anti_unification import Hole
+from alita_mcp.mining.generalisation.inputs import Reading
+from alita_mcp.mining.generalisation.literals import is_container, rebuilt, value_of
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.scopes import Opening, Scope, global_names, globals_declared, walk
+from alita_mcp.mining.generalisation.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 
 MAX_PARAMETERS = 20
 _LOOPS = ast.For | ast.AsyncFor | ast.While

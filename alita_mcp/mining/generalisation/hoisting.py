@@ -6,9 +6,16 @@ import ast
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from alita_mcp.mining.literals import is_container, value_of
-from alita_mcp.mining.scopes import Function, Opening, bindings, global_names, globals_declared, parts_of
-from alita_mcp.mining.script import BUILTINS, Import, Script
+from alita_mcp.mining.generalisation.literals import is_container, value_of
+from alita_mcp.mining.generalisation.scopes import (
+    Function,
+    Opening,
+    bindings,
+    global_names,
+    globals_declared,
+    parts_of,
+)
+from alita_mcp.mining.generalisation.script import BUILTINS, Import, Script
 
 
 def hoisted(script: Script, tool: str, parameters: frozenset[str]) -> dict[str, list[ast.stmt]]:

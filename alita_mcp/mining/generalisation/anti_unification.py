@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.mining.literals import is_container, rebuilt, value_of
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.scopes import (
+from alita_mcp.mining.generalisation.literals import is_container, rebuilt, value_of
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.scopes import (
     Function,
     Opening,
     Scope,
@@ -17,8 +17,8 @@ from alita_mcp.mining.scopes import (
     resolve,
     scope_of,
 )
-from alita_mcp.mining.script import Import, Script, is_text
-from alita_mcp.mining.value_types import Place, Records, annotation_of
+from alita_mcp.mining.generalisation.script import Import, Script, is_text
+from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 
 _OTHER = "the programs differ in more than values: "
 _BINDING = {"name", "arg", "asname", "rest"}

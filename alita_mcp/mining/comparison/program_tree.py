@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from alita_mcp.errors import UsageError
-from alita_mcp.mining.tree_reader import Node, TreeReader
-from alita_mcp.mining.tree_scopes import Variable, scope_of
+from alita_mcp.mining.comparison.scopes import Variable, scope_of
+from alita_mcp.mining.comparison.tree_reader import Node, TreeReader
 from alita_mcp.syntax import module_of
 
 MAX_DEPTH = 150

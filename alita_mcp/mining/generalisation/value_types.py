@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.mining.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
 
 MAX_LEVELS = 3
 """Lists and objects within one another: a node more than that is deeper than clients accept."""

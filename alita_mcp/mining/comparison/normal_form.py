@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from alita_mcp.mining.program_tree import Program, program_tree
-from alita_mcp.mining.tree_reader import Node
-from alita_mcp.mining.tree_scopes import Variable
+from alita_mcp.mining.comparison.program_tree import Program, program_tree
+from alita_mcp.mining.comparison.scopes import Variable
+from alita_mcp.mining.comparison.tree_reader import Node
 from alita_mcp.mining.values import NormalForm
 
 MAX_FEATURES = 512

@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.mining.literals import value_of
-from alita_mcp.mining.refusal import NoFunctionError
-from alita_mcp.mining.scopes import (
+from alita_mcp.mining.generalisation.literals import value_of
+from alita_mcp.mining.generalisation.refusal import NoFunctionError
+from alita_mcp.mining.generalisation.scopes import (
     Function,
     Scope,
     bindings,

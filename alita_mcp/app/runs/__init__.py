@@ -1,0 +1,1 @@
+"""Runs of code: the flow of `run_code`, and what is noticed in what ran."""
