@@ -37,13 +37,14 @@ def shouting(turn: Turn) -> Reply:
     if turn.shown(TOOL) or turn.shown("run_tool"):
         return Says("done")
     if not turn.shown("synthesize_tool"):
-        return _call(turn, "synthesize_tool", SHOUT)
+        return call_of(turn, "synthesize_tool", SHOUT)
     if held(turn):
-        return _call(turn, TOOL, {"text": "hello"})
-    return _call(turn, "run_tool", {"name": TOOL, "arguments": {"text": "hello"}})
+        return call_of(turn, TOOL, {"text": "hello"})
+    return call_of(turn, "run_tool", {"name": TOOL, "arguments": {"text": "hello"}})
 
 
-def _call(turn: Turn, name: str, arguments: dict[str, Any]) -> Reply:
+def call_of(turn: Turn, name: str, arguments: dict[str, Any]) -> Reply:
+    """A call of one of our tools, loaded first where the client keeps it back."""
     if own := turn.offered(name):
         return Calls(own, arguments)
     if "ToolSearch" in turn.tools and (known := deferred(turn, name)):

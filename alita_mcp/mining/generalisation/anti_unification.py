@@ -66,7 +66,10 @@ class _Comparison:
         self._frames = [_Frame([script.scope for script in scripts])]
         self._pending: list[list[ast.stmt]] = []
         self._fixed_places = 0
-        self._fixed = {"result"}.union(*(script.run.arguments for script in scripts))
+        self._given = {"result"}.union(*(script.run.arguments for script in scripts))
+        """Names of the top level that the caller sees."""
+        self._fixed: set[str] = set()
+        """Names of parameters that some call says."""
         for script in scripts:
             words = [node.arg for node in ast.walk(script.tree) if isinstance(node, ast.keyword)]
             self._fixed |= {word for word in words if word}
@@ -132,7 +135,12 @@ class _Comparison:
         place = places.pop()
         if place is not None and names[0] in (frame := self._frames[place]).alike:
             alike = frame.alike[names[0]] == tuple(names)
-        elif place is None or frame.scopes[0].kind == "class" or self._fixed.intersection(names):
+        elif (
+            place is None
+            or frame.scopes[0].kind == "class"
+            or self._fixed.intersection(names)
+            or (place == 0 and self._given.intersection(names))
+        ):
             alike = len(set(names)) == 1
         else:
             alike = not frame.taken.intersection(enumerate(names))

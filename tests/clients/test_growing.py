@@ -1,0 +1,42 @@
+"""What clients of both protocol eras get of code that runs, and how the tool made of it reaches the next one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mcp_types as types
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.clients.growing import NEED, PICTURE, PNG, STEPS, TOOL, VALUES, WITH_TOOL
+from tests.conftest import CACHE
+from tests.server.in_memory import ERAS, called, connected, succeeded
+from tests.server.processes import ENTRY, environment
+
+pytestmark = pytest.mark.process
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, tmp_path: Path) -> None:
+    program, *words = ENTRY
+    env = environment(home=tmp_path, sandbox="wasm") | CACHE
+    server = StdioServerParameters(command=program, args=words, env=env)
+    async with connected(stdio_client(server), era) as client:
+        picture = await called(client, "run_code", code=PICTURE)
+        shown = next(block for block in picture.content if isinstance(block, types.ImageContent))
+        assert shown.mime_type == "image/png"
+        assert shown.data.startswith(PNG)
+        converted = await succeeded(client, "run_code", code=WITH_TOOL)
+        assert converted["result"] == [1.6, 42.2, 160.9]
+        told = [await succeeded(client, "run_code", code=code) for code in STEPS[2:]]
+        assert ["keep" in each for each in told] == [False, False, True]
+        made = await succeeded(client, "synthesize_tool", from_run=[each["run"] for each in told], name=TOOL)
+        assert (made["status"], made["trust"]) == ("created", "provisional")
+        assert made["proposed"]
+    async with connected(stdio_client(server), era) as later:
+        found = await succeeded(later, "search_capabilities", query=NEED)
+        assert found["results"][0]["name"] == TOOL
+        prices, rate = VALUES[0]
+        answer = await succeeded(later, "run_tool", name=TOOL, arguments={"prices": prices, "rate": rate})
+        assert answer["result"] == [5.0, 10.0]
