@@ -14,7 +14,7 @@ from alita_mcp.cli.clients import Launch
 from tests.clients import wire
 from tests.clients.agents import AGENTS, PINNED, QUIET, Agent
 from tests.clients.conversation import Seen, assert_true, seen, shouting, stdio_command
-from tests.clients.model_server import model_server
+from tests.clients.model_server import Script, model_server
 from tests.conftest import CACHE
 from tests.server.processes import started
 
@@ -69,12 +69,12 @@ class Conversation:
         return str(told["version"])
 
 
-async def conversation(agent: Agent, programs: str, folder: Path) -> Conversation:
+async def conversation(agent: Agent, programs: str, folder: Path, script: Script = shouting) -> Conversation:
     """One run of a client in a home of its own, to its end."""
     log = folder / "wire.jsonl"
     words = (wire.__file__, str(log), *stdio_command(follows=agent.follows))
     settings = {"ALITA_HOME": str(folder / "alita"), "ALITA_SANDBOX": "wasm", **CACHE}
-    with model_server(shouting) as (url, asked):
+    with model_server(script) as (url, asked):
         start = agent.start(folder, url, Launch(sys.executable, words, settings))
         env = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": programs, "LANG": "C.UTF-8"}
         program = next(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import mcp_types as types
@@ -9,7 +10,9 @@ import pytest
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.clients.growing import NEED, PICTURE, PNG, STEPS, TOOL, VALUES, WITH_TOOL
+from tests.clients.agents import AGENTS
+from tests.clients.growing import NEED, PICTURE, PNG, STEPS, TOOL, VALUES, WITH_TOOL, growing
+from tests.clients.test_agent_clients import conversation
 from tests.conftest import CACHE
 from tests.server.in_memory import ERAS, called, connected, succeeded
 from tests.server.processes import ENTRY, environment
@@ -40,3 +43,16 @@ async def test_code_a_picture_a_tool_in_code_and_a_tool_of_like_runs(era: str, t
         prices, rate = VALUES[0]
         answer = await succeeded(later, "run_tool", name=TOOL, arguments={"prices": prices, "rate": rate})
         assert answer["result"] == [5.0, 10.0]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", AGENTS)
+async def test_agents_run_code_see_a_picture_and_keep_what_came_back(
+    name: str, programs: str, tmp_path: Path
+) -> None:
+    ran = await conversation(AGENTS[name], programs, tmp_path, growing)
+    assert (ran.answer["status"], ran.answer["tool"]) == ("created", TOOL)
+    picture, converted, *like = ran.seen.last.shown("run_code")
+    assert "1.6" in converted
+    assert "keep" in like[-1]
+    assert PNG in json.dumps(ran.seen.last.body) or "image" in picture, picture[:500]

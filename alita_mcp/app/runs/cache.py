@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import OrderedDict
-from functools import partial
+from functools import lru_cache, partial
 
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
@@ -90,6 +90,7 @@ def _size(request: CodeRequest, run: CodeRun) -> int:
     return len(run.model_dump_json()) + len(request.code)
 
 
+@lru_cache(256)
 def is_steady(code: str) -> bool:
     """Whether code surely gives the same each time it runs with the same arguments; no is no claim."""
     try:

@@ -10,6 +10,7 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import anyio
 import anyio.to_thread
@@ -30,6 +31,8 @@ MAX_TOLD = 500
 """So many programs a client."""
 MAX_CODE = 10_000
 """Characters; longer programs are remembered and not compared: a tool has one purpose."""
+MAX_READ = 256
+"""Of so many programs it is remembered what they are compared by."""
 THREADS = 2
 
 
@@ -52,7 +55,7 @@ class Noticing:
         return line
 
     def _look(self, run: RecordedRun, owner: str) -> str:
-        form = _form_of(run.code)
+        form = form_of(run.code)
         if form is None:
             self._runs.note(run, {}, "", owner)
             return ""
@@ -96,8 +99,9 @@ class Noticing:
         return f"ran {len(different)} times with other values: `synthesize_tool` with from_run {ids}{signed}"
 
 
-def _form_of(code: str) -> NormalForm | None:
-    """None where it does not parse, or is too long to be compared while somebody waits."""
+@lru_cache(MAX_READ)
+def form_of(code: str) -> NormalForm | None:
+    """What programs are compared by; None where one does not parse, or is too long while somebody waits."""
     try:
         return normal_form(code) if len(code) <= MAX_CODE else None
     except UsageError:

@@ -13,9 +13,9 @@ import anyio.to_thread
 
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import Asker
-from alita_mcp.app.runs.cache import CodeCache, request_key
+from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
 from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
-from alita_mcp.app.runs.noticing import Noticing
+from alita_mcp.app.runs.noticing import Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
 from alita_mcp.app.runs.rights import CodeRights, CodeWaits
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
@@ -26,6 +26,7 @@ from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
 from alita_mcp.interpreter.sessions import Sessions
 from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
+from alita_mcp.library.background import background
 from alita_mcp.library.files import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
@@ -134,7 +135,9 @@ class CodeRunner:
         kept = cache.find(key)
         if kept is not None:
             return await self._recorded(asked, kept, cached=True)
-        run, events = await self._run_in(asked, sandbox)
+        async with background() as beside:
+            beside.start_soon(anyio.to_thread.run_sync, _read, request.code)
+            run, events = await self._run_in(asked, sandbox)
         await cache.keep(key, request, run)
         return await self._recorded(asked, run, events)
 
@@ -198,6 +201,12 @@ class CodeRunner:
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await self._parts.noticing.noticed(record, asked.asker)
         return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+
+
+def _read(code: str) -> None:
+    """Finds out what is asked about code after its run, while it runs; both remember it."""
+    form_of(code)
+    is_steady(code)
 
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:
