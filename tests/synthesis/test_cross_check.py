@@ -357,7 +357,7 @@ async def test_who_sends_the_tests_that_models_wrote_makes_them_its_own(bench: O
         raised = await made.make(**GIVEN, tests=STRONG)
         assert isinstance(raised, Exists), raised
         assert (raised.trust_before, raised.trust) == ("provisional", "verified")
-        assert "by examples that models had written, and now you, too" in raised.why
+        assert "by examples that were there, and that you send, too" in raised.why
     few = suite_of((5, 5), (13, 4))
     async with bench(Script(suites=[few])) as made:
         thin = {**GIVEN, "name": "cross_total", "code": SIGNED.replace("digit_sum", "cross_total")}
