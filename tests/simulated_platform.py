@@ -124,7 +124,8 @@ async def _open_on_windows(command: Any, *, creationflags: int = 0, **options: A
 def modules() -> list[str]:
     """All modules of ours that a host imports, by name."""
     inside = (
-        "alita_mcp.sandbox.runner", "alita_mcp.sandbox.wasm.guest", "alita_mcp.starter_tools",
+        "alita_mcp.sandbox.runner", "alita_mcp.sandbox.wasm.guest", "alita_mcp.interpreter.guest",
+        "alita_mcp.starter_tools",
         "alita_mcp.sandbox.wasm.worker.linux",  # what its name says
     )  # fmt: skip
     folder = Path(__file__).resolve().parents[1] / "alita_mcp"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.app import noticing as noticing_module
 from alita_mcp.app.learning import Asker
+from alita_mcp.app.runs import noticing as noticing_module
 from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.library.code_runs import CodeRuns
 from alita_mcp.library.recorded_run import RecordedRun, ResultKind
