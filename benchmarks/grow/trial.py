@@ -103,7 +103,8 @@ async def _compare(
 
 
 def _result_of(run: CodeRun) -> Any:
-    return run.stdout if run.result_kind == "none" else run.result
+    """What a tool is to give in its place: what it printed, where it has no result and printed something."""
+    return (run.stdout or None) if run.result_kind == "none" else run.result
 
 
 async def _confirmed(app: App, raw: dict[str, Any], made: Created) -> str:
