@@ -1,10 +1,13 @@
-"""The program that a worker imports in order to run code: the modules of `guest/` in, one text out."""
+"""The program that a worker imports in order to run code: the modules of `guest/` in, one text out.
+
+Imports the standard library alone: the build of the embedded sandbox compiles the program with the component.
+"""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 FUNCTION = "run_code"
 SESSION = "serve_session"
@@ -20,4 +23,4 @@ def program() -> str:
 
 
 def _source(name: str) -> str:
-    return resources.files("alita_mcp.interpreter.guest").joinpath(f"{name}.py").read_text("utf-8")
+    return (Path(__file__).parent / "guest" / f"{name}.py").read_text("utf-8")

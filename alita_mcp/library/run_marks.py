@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import secrets
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def kept_run(run: RecordedRun, digest: str, key: bytes) -> KeptRun:
         in_session=bool(run.session),
         arguments=tuple(_mark(value, key) for _, value in sorted(run.arguments.items())[:MAX_WORDS]),
         result=None if run.result_kind == "none" else _mark(run.result, key),
-        secret=holds_secret(run.code) or holds_secret(as_json(run.arguments)) or holds_secret(run.stdout),
+        secret=any(map(holds_secret, (run.code, as_json(run.arguments), run.stdout, as_json(run.result)))),
     )
 
 
@@ -125,6 +126,7 @@ def _words(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word[:MAX_WORD] for word in words[:MAX_WORDS])
 
 
+@lru_cache(256)
 def _constants(code: str) -> list[str]:
     """The constants of a program in the order in which they are met; the code itself where it does not parse."""
     try:

@@ -60,10 +60,11 @@ class Noticing:
             self._runs.note(run, {}, "", owner)
             return ""
         shape = form.model_dump()
+        if not run.ok or self._was_told(owner, form.digest):
+            self._runs.note(run, shape, form.digest, owner)
+            return ""
         candidates = self._runs.like(shape)
         self._runs.note(run, shape, form.digest, owner)
-        if not run.ok:
-            return ""
         like = {form.digest}
         for digest, other in candidates.items():
             known = read_form(other) if digest not in like else None
@@ -73,6 +74,10 @@ class Noticing:
         if len(different) < self._suggest_after or like & self._runs.made().keys():
             return ""
         return self._line(different, owner) if self._first_time(owner, like) else ""
+
+    def _was_told(self, owner: str, digest: str) -> bool:
+        with self._lock:
+            return digest in self._told.get(owner, ())
 
     def _first_time(self, owner: str, like: set[str]) -> bool:
         """Whether nothing was said of these programs in this session; from now on something was."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import Asker
 from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
 from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
-from alita_mcp.app.runs.noticing import Noticing, form_of
+from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
 from alita_mcp.app.runs.rights import CodeRights, CodeWaits
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
@@ -83,6 +84,7 @@ class CodeRunner:
     def __init__(self, parts: CodeParts) -> None:
         self._parts = parts
         self._places = CodePlaces(parts.calls.sandbox)
+        self._seen: OrderedDict[str, None] = OrderedDict()
         self._under_way = 0
         self._most = parts.settings.calls_per_tool + parts.settings.max_waiting // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
@@ -136,10 +138,20 @@ class CodeRunner:
         if kept is not None:
             return await self._recorded(asked, kept, cached=True)
         async with background() as beside:
-            beside.start_soon(anyio.to_thread.run_sync, _read, request.code)
+            if self._is_new(request.code):
+                beside.start_soon(anyio.to_thread.run_sync, _read, request.code)
             run, events = await self._run_in(asked, sandbox)
         await cache.keep(key, request, run)
         return await self._recorded(asked, run, events)
+
+    def _is_new(self, code: str) -> bool:
+        """Whether code ran here for the first time since many other programs did."""
+        is_new = code not in self._seen
+        self._seen[code] = None
+        self._seen.move_to_end(code)
+        if len(self._seen) > MAX_READ // 2:
+            self._seen.popitem(last=False)
+        return is_new
 
     async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
         """A script with how a second run of it differs."""

@@ -13,7 +13,6 @@ import math
 import os
 import sys
 import types
-import warnings
 from typing import Any
 
 FILE = "script.py"
@@ -28,7 +27,6 @@ _COROUTINE = 0x80
 _PICTURES = ("_repr_png_", "_repr_svg_", "savefig")
 """Who has one of these may be a picture."""
 os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": "/tmp/.matplotlib"}  # noqa: S108 - the sandbox's
-warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
 
 
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:

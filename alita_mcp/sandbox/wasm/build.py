@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from importlib import metadata
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 FILE = "python.wasm"
@@ -29,6 +29,8 @@ _SOURCES = (
     "runner/shapes.py", "runner/workspace.py",
 )  # fmt: skip
 """What of the sandbox's room goes into it besides `guest/`."""
+_PROGRAM = _HERE.parents[1] / "interpreter" / "program.py"
+"""Makes the program that runs code once: it is compiled with the component, since each run imports it anew."""
 _ENTRY = "from alita_mcp.sandbox.wasm.guest.entry import WitWorld\n"
 _PACKAGES = ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")
 _RUN = (
@@ -61,6 +63,7 @@ def source_digest() -> str:
     digest = hashlib.sha256(json.dumps(TOOLS).encode())
     for name, file in sources().items():
         digest.update(f"{name}\0".encode() + file.read_bytes() + b"\0")
+    digest.update(_program().encode())
     return digest.hexdigest()[:32]
 
 
@@ -141,7 +144,18 @@ def _stage(stage: Path) -> None:
     for package in _PACKAGES:
         (stage / package / "__init__.py").touch()
     (stage / "alita_guest.py").write_text(_ENTRY, "utf-8")
+    (stage / "alita_mcp" / "program.txt").write_text(_program(), "utf-8")
     shutil.copytree(_installed("tzdata"), stage / "tzdata")
+
+
+def _program() -> str:
+    """Loaded by its path: where a package is made, nothing of ours can be imported."""
+    spec = spec_from_file_location("program_of_runs", _PROGRAM)
+    if spec is None or spec.loader is None:
+        raise BuildFailed(f"{_PROGRAM} cannot be read.")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.program())
 
 
 def _installed(package: str) -> Path:
