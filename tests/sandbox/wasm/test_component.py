@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -113,7 +114,8 @@ def script():
     packages = {
         f"{package}/__init__.py" for package in ("alita_mcp", "alita_mcp/sandbox", "alita_mcp/sandbox/wasm")
     }
-    assert set(seen["staged"]) == inside | packages | {"alita_guest.py", "tzdata/__init__.py"}
+    ours_too = {"alita_guest.py", "alita_mcp/program.txt", "tzdata/__init__.py"}
+    assert set(seen["staged"]) == inside | packages | ours_too
     assert not any("s3cret" in word or "/mine" in word for word in map(str, seen.values()))
 
 
@@ -223,6 +225,8 @@ def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
     names = set(build.sources())
     assert {"strict_json.py", "wasm/guest/entry.py", "wasm/guest/alita.wit", "runner/shapes.py"} <= names
     copy = tmp_path / "sandbox"
+    programs = Path(build.__file__).parents[2] / "interpreter"
+    shutil.copytree(programs, tmp_path / "interpreter")
     for name, file in build.sources().items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         (copy / name).write_bytes(file.read_bytes())
@@ -239,6 +243,8 @@ def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
         build.sources()["wasm/guest/waiting.py"].read_bytes()
     )
     assert digest() == before
+    (tmp_path / "interpreter" / "guest" / "script.py").write_text("")
+    assert digest() != before
 
 
 def test_a_checkout_without_a_build_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
