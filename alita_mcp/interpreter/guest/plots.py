@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from typing import Any
 
+warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")  # of `figure.show()`
 FigureCanvas: Any = importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def find_component() -> Component:
     Raises:
         SandboxUnavailable: it was not built.
     """
-    for folder in (_HERE, build_folder()):
+    for folder in _folders():
         record = folder / RECORD
         if record.is_file():
             return Component(path=folder / FILE, sha256=json.loads(record.read_text("utf-8"))["sha256"])
@@ -42,3 +43,9 @@ def find_component() -> Component:
         "The component of the embedded sandbox was not built.",
         hint="Install a wheel of alita-mcp-server, or run `make component` in a checkout.",
     )
+
+
+def _folders() -> Iterator[Path]:
+    """An installed package holds it; only for a checkout are the sources read, to find the build for them."""
+    yield _HERE
+    yield build_folder()
