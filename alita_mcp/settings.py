@@ -160,6 +160,43 @@ class Settings(BaseSettings):
     """Who writes code, in the same form."""
     model_judge: RoleModel = ModelChoice()
     """Who judges, in the same form."""
+    model_implementer: RoleModel = ModelChoice()
+    """Who carries out the steps of a task, in the same form; the planner plans them and the judge checks the answer."""
+    tool_calling: Literal["auto", "native", "json"] = "auto"
+    """How a model asks for tools in a task: as its provider has it, or in JSON; `auto` falls back to JSON."""
+    task_steps: int = Field(default=40, ge=1, le=1_000)
+    """How many steps one task may take; its sub-tasks' count."""
+    task_tokens: int = Field(default=500_000, ge=0)
+    """How many tokens, asked and answered, one task may use; 0: any number."""
+    task_usd: float = Field(default=2.0, ge=0)
+    """What the models of one task may cost where their prices are known; 0: anything."""
+    task_seconds: float = Field(default=1_200.0, ge=0)
+    """How many seconds one task may take; 0: any number."""
+    task_plans: int = Field(default=3, ge=0, le=8)
+    """How many candidate plans a task begins with; 0: none, each step is decided when it comes (plain ReAct)."""
+    memory: bool = True
+    """Whether tasks are remembered: what happened, facts with their sources, steps that worked."""
+    memory_max: int = Field(default=2_000, ge=10, le=100_000)
+    """How many memories of each kind are kept."""
+    search: str = Field(default="", pattern=r"^[a-z_, ]*$")
+    """Search back ends of the web agent, in order: `package_index`, `github`, `searxng`, `tavily`, `brave`, `mcp`.
+    Empty: those that have a key or an address, and with a model the two that need none."""
+    searxng_url: str | None = None
+    """Base URL of a SearXNG whose JSON format is on."""
+    tavily_key: SecretStr | None = None
+    """Key of the Tavily search API."""
+    brave_key: SecretStr | None = None
+    """Key of the Brave search API."""
+    github_token: SecretStr | None = None
+    """Token for GitHub; code is searched only with one."""
+    github_url: str = "https://api.github.com"
+    """Base URL of GitHub's API, as of a GitHub Enterprise server."""
+    search_mcp: str | None = None
+    """A search tool of another MCP server: its URL or command, ` #`, and the tool's name."""
+    web_allow: str = Field(default="", pattern=r"^[\w.:,\[\]\- ]*$")
+    """`host:port` pairs, commas between, that the web agent may read although they are not public."""
+    web_cache_mb: int = Field(default=64, ge=0, le=65_536)
+    """Room for pages of the web that were read; 0: none are kept."""
     embedder: str | None = Field(default=None, pattern=r"^\S.*$")
     """Embedding model for search by meaning: one that litellm names (`openai/…`, `voyage/…`, `ollama/…`), a
     model2vec folder, `model2vec/NAME` (extra `embeddings`), or `module:Class`; unset: search goes by words. A folder

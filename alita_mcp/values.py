@@ -189,7 +189,7 @@ class Usage(Value):
     seconds: float = 0.0
     """Spent waiting for models; calls that ran at once are counted each."""
     by_role: dict[str, Usage] = Field(default_factory=dict)
-    """The same for each role that was asked: planner, tester, coder, judge."""
+    """The same for each role that was asked: planner, tester, coder, judge, implementer."""
 
 
 class DroppedTest(Value):

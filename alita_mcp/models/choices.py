@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import Value
 
-Role = Literal["planner", "tester", "coder", "judge"]
+Role = Literal["planner", "tester", "coder", "judge", "implementer"]
 ROLES: tuple[Role, ...] = get_args(Role)
 _OPTIONS = {"key_from", "temperature", "max_tokens", "timeout_s"}
 

@@ -13,11 +13,16 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.redaction import without_keys
-from alita_mcp.models.seam import Completion, Message
+from alita_mcp.models.seam import Completion, Message, ToolCall
 from alita_mcp.values import Value
 
 FORMAT = 1
 MAX_FILE_BYTES = 16 << 20
+
+
+def _is_empty(value: object) -> bool:
+    """Where no tools are offered, files and digests are as they were before there were any."""
+    return not value
 
 
 class Turn(Value):
@@ -25,6 +30,8 @@ class Turn(Value):
 
     role: str
     content: tuple[str, ...]
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
+    call_id: str = Field(default="", exclude_if=_is_empty)
 
 
 class Question(Value):
@@ -40,8 +47,9 @@ class Question(Value):
     @property
     def digest(self) -> str:
         """What two questions must share to have the same answer: the role, the seed and every word."""
-        said = self.model_dump_json(include={"role", "seed", "messages"})
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        said = self.model_dump(mode="json", include={"role", "seed", "messages"})
+        text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def lines(self) -> list[str]:
@@ -57,6 +65,7 @@ class Reply(Value):
 
     text: tuple[str, ...]
     model: str
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
@@ -65,7 +74,9 @@ class Reply(Value):
     @property
     def completion(self) -> Completion:
         """The reply as the seam hands it out."""
-        return Completion(text="\n".join(self.text), **self.model_dump(exclude={"text"}))
+        return Completion(
+            text="\n".join(self.text), calls=self.calls, **self.model_dump(exclude={"text", "calls"})
+        )
 
 
 class Exchange(Value):
@@ -78,7 +89,10 @@ class Exchange(Value):
 
 def question(role: str, messages: Sequence[Message], options: dict[str, Any]) -> Question:
     """A question as it is written down; keys that a text happens to hold are left out."""
-    turns = tuple(Turn(role=one.role, content=_lines(one.content)) for one in messages)
+    turns = tuple(
+        Turn(role=one.role, content=_lines(one.content), calls=_calls(one.calls), call_id=one.call_id)
+        for one in messages
+    )
     return Question(role=role, messages=turns, answer_schema=options["schema"], **{
         name: options[name] for name in ("seed", "temperature", "max_tokens")
     })  # fmt: skip
@@ -86,7 +100,8 @@ def question(role: str, messages: Sequence[Message], options: dict[str, Any]) ->
 
 def reply(answer: Completion) -> Reply:
     """An answer as it is written down."""
-    return Reply(text=_lines(answer.text), **answer.model_dump(exclude={"text", "cached"}))
+    said = answer.model_dump(exclude={"text", "cached", "calls"})
+    return Reply(text=_lines(answer.text), calls=_calls(answer.calls), **said)
 
 
 def write_exchange(folder: Path, exchange: Exchange) -> Path:
@@ -130,6 +145,10 @@ def _read(place: Path) -> Exchange:
         first = invalid.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
         raise UsageError(f"{place} is no recorded exchange: {where}: {first['msg']}.") from invalid
+
+
+def _calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    return tuple(ToolCall.model_validate_json(without_keys(call.model_dump_json())) for call in calls)
 
 
 def _lines(text: str) -> tuple[str, ...]:

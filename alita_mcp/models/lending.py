@@ -20,7 +20,7 @@ import anyio
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
 
 NAME = "the client's model"
 QUIET_S = 0.1
@@ -296,6 +296,7 @@ class LentModel:
         temperature: float | None = None,
         seed: int | None = None,  # noqa: ARG002 - as the seam says
         schema: dict[str, Any] | None = None,  # noqa: ARG002 - as the seam says
+        tools: Sequence[ToolSpec] = (),  # noqa: ARG002 - as the seam says
     ) -> Completion:
         """One completion, as long as it takes the client; errors as `Desk.ask`."""
         return await self._desk.ask(self._role, messages, max_tokens, temperature)

@@ -16,7 +16,8 @@ from alita_mcp.models.choices import Chosen
 from alita_mcp.models.failures import headers_of, may_pass, refused_options, translated
 from alita_mcp.models.keys import key_to_send
 from alita_mcp.models.loading import load_litellm
-from alita_mcp.models.seam import Completion, Message
+from alita_mcp.models.seam import Completion, Message, ToolSpec
+from alita_mcp.models.tool_calls import asked_calls, offered, spoken
 
 MAX_TEXT_CHARACTERS = 1_000_000
 _CLOSES = re.compile("claude|anthropic|bedrock|gemini|vertex", re.IGNORECASE)
@@ -47,6 +48,7 @@ class LitellmModel:
         temperature: float | None = None,
         seed: int | None = None,
         schema: dict[str, Any] | None = None,
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
         """One completion; what the person set for the role goes before what the caller asks for.
 
@@ -59,9 +61,10 @@ class LitellmModel:
             "temperature": temperature if chosen.temperature is None else chosen.temperature,
             "seed": seed,
             "response_format": _response_format(litellm, self.name, schema),
+            "tools": [offered(tool) for tool in tools] or None,
         }
         wanted = {name: value for name, value in options.items() if value is not None}
-        said = [message.model_dump() for message in messages]
+        said = [spoken(message) for message in messages]
         for attempt in range(self._patience.attempts):
             try:
                 return await self._accepted(litellm, said, wanted)
@@ -109,10 +112,12 @@ class LitellmModel:
         text = getattr(message, "content", None) or ""
         if message is None or not isinstance(text, str):
             raise NoAnswer("the reply holds no choice with a text")
+        calls = asked_calls(message)
         usage = getattr(answer, "usage", None)
-        asked = sum(len(message["content"]) for message in said)
+        asked = sum(len(message["content"] or "") for message in said)
         return Completion(
             text=text[:MAX_TEXT_CHARACTERS],
+            calls=calls,
             model=str(answer.model or self.name)[:200],
             prompt_tokens=_count(usage, "prompt_tokens", asked),
             completion_tokens=_count(usage, "completion_tokens", len(text)),

@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
 
 
 class MeteredModel:
@@ -33,6 +33,7 @@ class MeteredModel:
         temperature: float | None = None,
         seed: int | None = None,
         schema: dict[str, Any] | None = None,
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
         """One completion.
 
@@ -46,7 +47,12 @@ class MeteredModel:
                 started = time.monotonic()
                 try:
                     answer = await self._model.complete(
-                        messages, max_tokens=max_tokens, temperature=temperature, seed=seed, schema=schema
+                        messages,
+                        max_tokens=max_tokens,
+                        temperature=temperature,
+                        seed=seed,
+                        schema=schema,
+                        tools=tools,
                     )
                 finally:
                     self._meter.waited(self._role, time.monotonic() - started)

@@ -21,7 +21,7 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from alita_mcp.models.choices import Chosen, Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
 from alita_mcp.settings import addresses_of_providers
 
 FORMAT = 1
@@ -140,16 +140,35 @@ class CachedModel:
         temperature: float | None = None,
         seed: int | None = None,
         schema: dict[str, Any] | None = None,
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
         """What the same question was answered with before, or what the model answers now; no half answers are kept."""
-        options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": schema}
-        key = _digest({**self._part_of_key, **options, "messages": [one.model_dump() for one in messages]})
+        options: dict[str, Any] = {
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "seed": seed,
+            "schema": schema,
+        }
+        if tools:
+            options["tools"] = [tool.model_dump() for tool in tools]
+        key = _digest(
+            {
+                **self._part_of_key,
+                **options,
+                "messages": [one.model_dump(exclude_defaults=True) for one in messages],
+            }
+        )
         if (kept := await self._cache.find(key)) is not None:
             return kept
         answer = await self._model.complete(
-            messages, max_tokens=max_tokens, temperature=temperature, seed=seed, schema=schema
+            messages,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            schema=schema,
+            tools=tools,
         )
-        if answer.text and not answer.truncated:
+        if (answer.text or answer.calls) and not answer.truncated:
             await self._cache.keep(key, answer)
         return answer
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.seam import Completion, Message
+from alita_mcp.models.seam import Completion, Message, ToolSpec
 
 
 class ScriptedModel:
@@ -23,7 +23,7 @@ class ScriptedModel:
         self.name = name
         self.asked: list[tuple[Message, ...]] = []
         self.options: list[dict[str, Any]] = []
-        """What else each question said: max_tokens, temperature, seed, schema."""
+        """What else each question said: max_tokens, temperature, seed, schema; tools, where there were some."""
         self._answer = answers if callable(answers) else None
         self._answers = iter(() if callable(answers) else answers)
 
@@ -35,11 +35,18 @@ class ScriptedModel:
         temperature: float | None = None,
         seed: int | None = None,
         schema: dict[str, Any] | None = None,
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
         """The scripted answer to these messages."""
         self.asked.append(tuple(messages))
         self.options.append(
-            {"max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": schema}
+            {
+                "max_tokens": max_tokens,
+                "temperature": temperature,
+                "seed": seed,
+                "schema": schema,
+                **({"tools": tuple(tools)} if tools else {}),
+            }
         )
         try:
             said = self._answer(messages) if self._answer else next(self._answers)

@@ -1,18 +1,43 @@
-"""The language model's one seam: messages in, text and what it cost out."""
+"""The language model's one seam: messages in, text or calls of tools, and what it cost, out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+from pydantic import Field
+
 from alita_mcp.values import Value
+
+
+class ToolSpec(Value):
+    """A tool that a model may ask for."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments, an object."""
+
+
+class ToolCall(Value):
+    """One call that a model asks for."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    unreadable: str = ""
+    """What the model sent in place of a JSON object of arguments; empty where it sent one."""
 
 
 class Message(Value):
     """One turn of a conversation."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    calls: tuple[ToolCall, ...] = ()
+    """What an assistant's turn asked for."""
+    call_id: str = ""
+    """Of a tool's turn: the call that it answers."""
 
 
 class Completion(Value):
@@ -20,6 +45,8 @@ class Completion(Value):
 
     text: str
     model: str
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that the model asks for before it goes on."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
@@ -34,7 +61,8 @@ class LanguageModel(Protocol):
     """A model that completes conversations.
 
     Implementers: the answer is text from a stranger; return it as it came. Retry what may pass (rate limits,
-    server errors, time-outs) yourself; print nothing.
+    server errors, time-outs) yourself; print nothing. One that cannot call tools by itself says so with
+    `calls_tools = False`; whoever wants tools then asks for them in JSON (`models.json_calls`).
     """
 
     @property
@@ -50,6 +78,7 @@ class LanguageModel(Protocol):
         temperature: float | None = None,
         seed: int | None = None,
         schema: dict[str, Any] | None = None,
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
         """One completion; None leaves a choice to the model.
 
@@ -59,6 +88,7 @@ class LanguageModel(Protocol):
             temperature: How much answers may differ.
             seed: Another one is another draw: two seeds never share an answer kept from before.
             schema: JSON Schema of the wanted answer, for models that can be held to one; others ignore it.
+            tools: What the model may ask for instead of an answer.
 
         Raises:
             ModelError: no answer could be had; the hint says what to set.

@@ -25,9 +25,11 @@ T = TypeVar("T")
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
 """Whether a job goes on without the caller that was just cancelled."""
-Tool = Literal["synthesize_tool", "run_code"]
+Tool = Literal["synthesize_tool", "run_code", "solve_task"]
 """The fixed tools whose calls are jobs."""
 
+MAX_TASKS = 8
+"""How many tasks may be under way: each asks models and runs code."""
 MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
@@ -46,6 +48,7 @@ KEPT_FINISHED = 200
 _CANCELLED = {
     "synthesize_tool": "The synthesis was cancelled; nothing was published.",
     "run_code": "The run was cancelled; nothing of it is left.",
+    "solve_task": "The task was cancelled; what it did so far is in its log.",
 }
 
 
@@ -143,6 +146,22 @@ class Jobs:
         if runs >= MAX_RUNS:
             raise SandboxBusy(f"{MAX_RUNS} runs of code are under way already.")
         return self._begin(Job[T](tool="run_code", person=person), work, None)
+
+    def start_task(
+        self, work: Callable[[OnStage], Awaitable[T]], run: str, person: Desk | None = None
+    ) -> Job[T]:
+        """Starts a task in the background, under the id of its run; what it asks waits for the person on that desk.
+
+        Raises:
+            UsageError: too many are under way.
+        """
+        self._forget_old()
+        tasks = sum(job.tool == "solve_task" and job.finished is None for job in self._jobs.values())
+        if tasks >= MAX_TASKS:
+            raise UsageError(
+                f"Busy: {MAX_TASKS} tasks are under way.", hint="Try again when one of them has ended."
+            )
+        return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
 
     def _begin(
         self, job: Job[T], work: Callable[[OnStage], Awaitable[T]], turns: anyio.CapacityLimiter | None

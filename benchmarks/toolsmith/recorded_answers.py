@@ -82,6 +82,7 @@ class _RecordedModel:
         temperature: float | None = None,  # noqa: ARG002
         seed: int | None = None,  # noqa: ARG002
         schema: dict[str, Any] | None = None,
+        tools: Sequence[Any] = (),  # noqa: ARG002
     ) -> Completion:
         text = await self._answers.answer(asked_kind(self._role, messages, schema))
         return Completion(

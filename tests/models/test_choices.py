@@ -25,7 +25,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 def test_without_a_model_there_is_none_for_any_role() -> None:
-    assert [choose(Settings(), role) for role in (None, *ROLES)] == [None] * 5
+    assert [choose(Settings(), role) for role in (None, *ROLES)] == [None] * (1 + len(ROLES))
 
 
 def test_one_model_takes_every_role(put: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,13 @@ def test_one_model_takes_every_role(put: pytest.MonkeyPatch) -> None:
 def test_the_tester_differs_from_the_coder_where_two_models_are_set(put: pytest.MonkeyPatch) -> None:
     put.setenv("ALITA_MODEL", "openai/a")
     put.setenv("ALITA_MODEL_CODER", "openai/b")
-    assert names() == {"planner": "openai/a", "tester": "openai/a", "coder": "openai/b", "judge": "openai/a"}
+    assert names() == {
+        "planner": "openai/a",
+        "tester": "openai/a",
+        "coder": "openai/b",
+        "judge": "openai/a",
+        "implementer": "openai/a",
+    }
     put.delenv("ALITA_MODEL_CODER")
     put.setenv("ALITA_MODEL_JUDGE", "mistral/c")
     assert names() == {
@@ -45,6 +51,7 @@ def test_the_tester_differs_from_the_coder_where_two_models_are_set(put: pytest.
         "tester": "mistral/c",
         "coder": "openai/a",
         "judge": "mistral/c",
+        "implementer": "openai/a",
     }
     put.setenv("ALITA_MODEL_TESTER", "openai/a")
     assert chosen("tester").name == "openai/a"

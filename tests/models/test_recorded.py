@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.recorded import Recorder, Replayer
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import ROLES, ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, Message
 from alita_mcp.settings import Settings
@@ -186,7 +186,7 @@ async def test_without_a_model_a_room_says_what_to_set(home: Path) -> None:
 
 
 async def test_each_role_is_asked_from_its_own_source(home: Path) -> None:
-    scripts = {role: ScriptedModel([f"by the {role}"]) for role in ("planner", "tester", "coder", "judge")}
+    scripts = {role: ScriptedModel([f"by the {role}"]) for role in ROLES}
     opened = ModelRoom(Settings(home=home), source=lambda role: scripts[role or "planner"]).open()
     for role in scripts:
         assert (await opened.role(role).complete(HELLO)).text == f"by the {role}"

@@ -1,0 +1,133 @@
+"""The seams of the manager agent: its tools, its memory, the store of runs, whoever listens and whom it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Literal, Protocol
+
+from pydantic import Field
+
+from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.research.values import Source
+from alita_mcp.values import Value
+
+OnEvent = Callable[[TaskEvent], Awaitable[None]]
+AskPerson = Callable[[str], Awaitable[str | None]]
+"""A question in, the person's words out; None: nobody is there, or nobody answered."""
+
+
+class RecipeStep(Value):
+    """A step that worked."""
+
+    tool: str
+    """Library tool, or agent tool such as `run_code`."""
+    need: str
+    """What it was for."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """With `{parameter}` in place of what changes from task to task."""
+
+
+class Episode(Value):
+    """One run, as it is remembered."""
+
+    run: str
+    task: str
+    solved: bool
+    answer: str
+    at: str
+    tools_used: tuple[str, ...] = ()
+    tools_made: tuple[str, ...] = ()
+    steps: tuple[RecipeStep, ...] = ()
+    """Steps that worked, in order, with the arguments as they were; a recipe is made of them."""
+    failed: tuple[str, ...] = ()
+    """Tools whose calls failed, once each."""
+    calls: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+
+class Fact(Value):
+    """Something that was found out."""
+
+    text: str = Field(min_length=1, max_length=1_000)
+    subject: str = Field(min_length=1, max_length=200)
+    """What it is about; a newer fact of the same subject takes an older one's place."""
+    kind: Literal["fact", "lesson"] = "fact"
+    source: Source
+    """Where it was read, or `run:ID`."""
+
+
+class Recipe(Value):
+    """Steps that worked for a kind of task, its parameters pulled out."""
+
+    id: str
+    task: str
+    """With `{parameter}` in place of what changes."""
+    parameters: tuple[str, ...] = ()
+    steps: tuple[RecipeStep, ...] = ()
+    successes: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    """Of a run, on average."""
+    cost_usd: float = 0.0
+    calls: int = 0
+    """Of models in one run, on average."""
+
+
+class Recalled(Value):
+    """What is known that bears on a task, most alike first."""
+
+    recipes: tuple[tuple[Recipe, float], ...] = ()
+    """Each with how alike its task is, 0 to 1."""
+    facts: tuple[tuple[Fact, str], ...] = ()
+    """Each with its ISO 8601 date."""
+    episodes: tuple[tuple[Episode, float], ...] = ()
+    ids: tuple[str, ...] = ()
+
+
+class Memory(Protocol):
+    """What runs leave for later ones.
+
+    Implementers: nothing secret is stored; what is stored is bounded, dated and de-duplicated; neither method raises
+    for a memory that cannot be read or written: it is a help, not a truth.
+    """
+
+    async def recall(self, task: str) -> Recalled:
+        """What bears on a task."""
+        ...
+
+    async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
+        """Keeps a run, its facts, and, where it was solved, the recipe that its steps make."""
+        ...
+
+
+class TaskRuns(Protocol):
+    """The store of runs."""
+
+    async def begin(self, run: str, request: TaskRequest) -> None:
+        """Notes that a run begins."""
+        ...
+
+    async def append(self, event: TaskEvent) -> None:
+        """Stores an event and hands it to all that follow the run."""
+        ...
+
+    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
+        """Stores an observation's whole value, a JSON text, as `alita://tasks/RUN/REFERENCE`."""
+        ...
+
+    async def read_value(self, run: str, reference: str) -> bytes:
+        """A stored value; raises ToolNotFound."""
+        ...
+
+    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
+        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
+        ...
+
+    def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
+        """Stored events, then those to come, until the run's `finished`; raises ToolNotFound."""
+        ...
+
+    async def solution(self, run: str) -> Solution | None:
+        """How a run ended; None while it is under way or where its process died; raises ToolNotFound."""
+        ...

@@ -1,0 +1,158 @@
+"""What a task is to the manager agent: the request, its budget, the steps that were taken, the solution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from alita_mcp.research.values import Source
+from alita_mcp.values import Usage, Value
+
+Way = Literal["reuse", "compose", "run_once", "build"]
+"""How a need is met: by a tool of the library, by several of them in one program, by code that is run once in the
+sandbox and not kept, or by a new tool."""
+Stopped = Literal["", "steps", "tokens", "money", "seconds", "cancelled", "model"]
+"""What ended a task before its answer; `model`: no model answered."""
+
+
+class TaskBudget(Value):
+    """Limits of one task; 0 lifts one, but for the steps."""
+
+    steps: int = Field(default=40, ge=1, le=1_000)
+    tokens: int = Field(default=500_000, ge=0)
+    usd: float = Field(default=2.0, ge=0)
+    seconds: float = Field(default=1_200.0, ge=0)
+
+
+class TaskRequest(Value):
+    """One task."""
+
+    task: str = Field(min_length=1, max_length=20_000)
+    files: tuple[Path, ...] = ()
+    """Files and folders of the caller's that the task is about; copied into the run's workspace."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that the run may read freely, besides those of URLs in the task."""
+    budget: TaskBudget = TaskBudget()
+    plans: int | None = Field(default=None, ge=0, le=8)
+    """As ALITA_TASK_PLANS, which it replaces."""
+    memory: bool = True
+    """Whether the run recalls and remembers."""
+
+
+class Decision(Value):
+    """How one need is met, and why that way."""
+
+    way: Way
+    reason: str
+
+
+class Step(Value):
+    """One action and what came of it."""
+
+    number: int
+    """From 1, over the run and its sub-tasks."""
+    agent: str = ""
+    """Which agent took it: empty for the manager, `1`, `1.2` for sub-tasks."""
+    tool: str
+    """The agent tool or library tool that was called."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """As the model sent them, references not resolved, long texts cut."""
+    decision: Decision | None = None
+    ok: bool = True
+    observation: str = ""
+    """What the model was shown."""
+    reference: str = ""
+    """`o7`: names the whole value for later steps."""
+    uri: str = ""
+    """Resource that holds the whole value: `alita://tasks/RUN/o7`."""
+    seconds: float = 0.0
+    cost_usd: float = 0.0
+
+
+class Claim(Value):
+    """A claim of an answer and the observation that it rests on."""
+
+    claim: str
+    reference: str = ""
+    """Empty: nothing that was observed says so."""
+    quote: str = ""
+    """Where the observation says it, word for word."""
+
+
+class Solution(Value):
+    """The end of a task."""
+
+    run: str
+    """Id of the run."""
+    task: str
+    answer: str
+    """As short as the task asks for; the best answer so far where the run was stopped; empty where there is none."""
+    solved: bool
+    stopped: Stopped = ""
+    stopped_why: str = ""
+    claims: tuple[Claim, ...] = ()
+    steps: tuple[Step, ...] = ()
+    tools_made: tuple[str, ...] = ()
+    tools_used: tuple[str, ...] = ()
+    calls: int = 0
+    """Of models."""
+    tokens: int = 0
+    cost: float | None = None
+    """USD; None where the price of a model is not known."""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    sources: tuple[Source, ...] = ()
+    recalled: tuple[str, ...] = ()
+    """Ids of memories that the run began with."""
+    tools: tuple[dict[str, Any], ...] = ()
+    """Where no model is configured: tools for the connected agent that is to solve the task itself."""
+    prompt: str = ""
+    """Where no model is configured: how the connected agent is to go about it."""
+
+
+EventKind = Literal[
+    "started",
+    "recalled",
+    "plan",
+    "step_started",
+    "step",
+    "question",
+    "check",
+    "answer",
+    "stopped",
+    "finished",
+]
+
+
+class TaskEvent(Value):
+    """Something that happened in a run, as it is streamed and stored."""
+
+    run: str
+    number: int
+    """From 1, without gaps."""
+    at: str
+    """ISO 8601, UTC."""
+    kind: EventKind
+    text: str
+    """One line for a person."""
+    agent: str = ""
+    data: dict[str, Any] = Field(default_factory=dict)
+    """`step`: the Step; `plan`: the plan chosen, with all candidates; `finished`: the Solution."""
+
+
+class Estimate(Value):
+    """What a task is likely to take, from runs of like tasks."""
+
+    runs: int
+    """How many recorded runs it is taken from."""
+    calls: float
+    """Of models, median."""
+    tokens: float
+    usd: float | None = None
+    """None where the price of one of the runs is not known."""
+    seconds: float
+    most_usd: float | None = None
+    """Of nine runs in ten."""
+    most_seconds: float

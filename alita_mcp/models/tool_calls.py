@@ -1,0 +1,57 @@
+"""Tools and calls of tools as OpenAI's chat completions have them: our values in, theirs out, and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from alita_mcp.models.seam import Message, ToolCall, ToolSpec
+
+MAX_CALLS = 32
+"""Of one answer; the rest is left out."""
+MAX_UNREADABLE = 2_000
+
+
+def offered(tool: ToolSpec) -> dict[str, Any]:
+    """A tool as it is offered to a model."""
+    return {"type": "function", "function": tool.model_dump()}
+
+
+def spoken(message: Message) -> dict[str, Any]:
+    """A turn of the conversation."""
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        said["content"] = message.content or None
+        said["tool_calls"] = [_called(call) for call in message.calls]
+    if message.role == "tool":
+        said["tool_call_id"] = message.call_id
+    return said
+
+
+def asked_calls(message: Any) -> tuple[ToolCall, ...]:
+    """The calls that a model's answer asks for."""
+    found = getattr(message, "tool_calls", None) or ()
+    return tuple(
+        call
+        for number, one in enumerate(found[:MAX_CALLS], 1)
+        if (call := _read(number, getattr(one, "id", None), getattr(one, "function", None)))
+    )
+
+
+def _called(call: ToolCall) -> dict[str, Any]:
+    arguments = call.unreadable or json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _read(number: int, known_as: Any, function: Any) -> ToolCall | None:
+    name, said = getattr(function, "name", None), getattr(function, "arguments", None)
+    if not isinstance(name, str) or not name:
+        return None
+    id_ = known_as if isinstance(known_as, str) and known_as else f"call_{number}"
+    try:
+        arguments = json.loads(said) if isinstance(said, str) and said.strip() else said or {}
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        return ToolCall(id=id_[:200], name=name[:200], unreadable=str(said)[:MAX_UNREADABLE])
+    return ToolCall(id=id_[:200], name=name[:200], arguments=arguments)

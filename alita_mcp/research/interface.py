@@ -1,0 +1,95 @@
+"""The seams of the web agent: search back ends, the fetcher, and the research that is made with both."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from alita_mcp.research.values import (
+    Document,
+    Found,
+    PackageFacts,
+    Researched,
+    ResearchLimits,
+    SearchHit,
+)
+
+OnStage = Callable[[str], Awaitable[None]]
+
+
+class SearchBackend(Protocol):
+    """One place to search.
+
+    Implementers: one request for one query where that is possible; results in the back end's own order; texts as
+    they came, capped. No retries but what the HTTP client does.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in `ALITA_SEARCH`."""
+        ...
+
+    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
+        """At most `limit` hits, best first.
+
+        Raises:
+            UsageError: the back end did not answer, refused, or answered something else; no message holds a key.
+        """
+        ...
+
+
+class Search(Protocol):
+    """All configured search back ends as one."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the back ends; empty where none is configured."""
+        ...
+
+    async def search(self, query: str, limit: int = 8) -> Found:
+        """Merged and de-duplicated hits of all back ends, asked side by side; never raises for one that fails."""
+        ...
+
+
+class Fetcher(Protocol):
+    """Reads documents of the public web, and of hosts that a person allowed."""
+
+    async def fetch(self, url: str) -> Document:
+        """The document at a URL, whole up to the caps.
+
+        Raises:
+            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered.
+        """
+        ...
+
+
+class WebAgent(Protocol):
+    """Search, reading and ranking in one."""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the configured search back ends."""
+        ...
+
+    async def research(
+        self,
+        question: str,
+        limits: ResearchLimits | None = None,
+        *,
+        on_stage: OnStage | None = None,
+        urls: Sequence[str] = (),
+        may_fetch: Callable[[str], bool] | None = None,
+    ) -> Researched:
+        """Passages that bear on a question, from `urls` and from what the back ends find, within the caps.
+
+        `may_fetch` says which URLs of hits may be read; None: all.
+        """
+        ...
+
+    async def fetch(self, url: str) -> Document:
+        """One document; raises as `Fetcher.fetch`."""
+        ...
+
+    async def package(self, name: str) -> PackageFacts:
+        """What the package index says of a package; raises UsageError where the index does not answer."""
+        ...

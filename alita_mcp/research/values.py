@@ -1,0 +1,122 @@
+"""What the web agent finds and reads: hits of searches, documents, passages, what an index says of a package."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from alita_mcp.values import Value
+
+
+class SearchHit(Value):
+    """One result of a search; title and snippet are a stranger's text."""
+
+    url: str
+    title: str
+    snippet: str = ""
+    backends: tuple[str, ...] = ()
+    """Which search back ends found it, best rank first."""
+    published: str = ""
+    """ISO 8601 date of what it points to; empty where the back end says none."""
+
+
+class FailedBackend(Value):
+    """A search back end that gave nothing, and why."""
+
+    backend: str
+    reason: str
+
+
+class Found(Value):
+    """The merged results of one search."""
+
+    hits: tuple[SearchHit, ...] = ()
+    failed: tuple[FailedBackend, ...] = ()
+
+
+class Link(Value):
+    """A link of a document, by the number with which the text names it: `[3]`."""
+
+    number: int
+    url: str
+    """Absolute."""
+    text: str
+
+
+class Document(Value):
+    """What was read at a URL or in a file; the text is a stranger's."""
+
+    url: str
+    """Where it was found in the end, after redirects; `file:NAME` for a file of a task."""
+    title: str = ""
+    content_type: str = ""
+    text: str = ""
+    """Markdown-like: headings, tables as rows of `|`, links as their text and number."""
+    links: tuple[Link, ...] = ()
+    pages: int = 0
+    """Of a PDF; 0 for what has none."""
+    retrieved_at: str = ""
+    """ISO 8601, UTC."""
+    cached: bool = False
+    """Whether nothing but a check was fetched."""
+
+
+class Passage(Value):
+    """A part of a document that bears on a question."""
+
+    text: str
+    url: str
+    title: str = ""
+    retrieved_at: str = ""
+    score: float = 0.0
+
+
+class Researched(Value):
+    """What the web agent found out about one question."""
+
+    question: str
+    passages: tuple[Passage, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Pages that were not read, each with its reason."""
+    failed: tuple[FailedBackend, ...] = ()
+    stopped: str = ""
+    """Which cap ended the reading: pages, bytes or seconds; empty where none did."""
+
+
+class PackageFacts(Value):
+    """What a package index says of a package, and whether it can be relied on here."""
+
+    name: str
+    exists: bool
+    version: str = ""
+    """The newest release that is no pre-release."""
+    released_at: str = ""
+    """ISO 8601 date of that release."""
+    licence: str = ""
+    summary: str = ""
+    has_wheel: bool = False
+    """Whether that release has a wheel for the sandbox's Python."""
+    is_yanked: bool = False
+    looks_like: str = ""
+    """A well-known package that this name could be taken for; empty where there is none."""
+    problems: tuple[str, ...] = ()
+    """Reasons against it, each one line; empty where there are none."""
+    url: str = ""
+
+
+class Source(Value):
+    """Where something was read."""
+
+    url: str
+    title: str = ""
+    retrieved_at: str = ""
+
+
+class ResearchLimits(Value):
+    """Caps of one piece of research."""
+
+    pages: int = Field(default=6, ge=0)
+    bytes: int = Field(default=8_000_000, ge=0)
+    seconds: float = Field(default=30.0, gt=0)
+    tokens: int = Field(default=3_000, ge=100)
+    """Of the passages together."""
