@@ -98,6 +98,10 @@ class Meter:
         """Counts the time of a call, whatever became of it."""
         self._add(role, Usage(seconds=seconds))
 
+    def refused(self, role: str) -> None:
+        """Takes back a call that was refused as it stood: the model was not asked."""
+        self._add(role, Usage(calls=-1))
+
     def note(self, role: str, answer: Completion) -> None:
         """Counts an answer; one that was kept from before was no call and cost nothing."""
         if answer.cached:

@@ -70,12 +70,16 @@ class Reply(Value):
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     truncated: bool = False
+    refused_tools: bool = Field(default=False, exclude_if=_is_empty)
+    """The model takes no tools; there is no text."""
 
     @property
     def completion(self) -> Completion:
         """The reply as the seam hands it out."""
         return Completion(
-            text="\n".join(self.text), calls=self.calls, **self.model_dump(exclude={"text", "calls"})
+            text="\n".join(self.text),
+            calls=self.calls,
+            **self.model_dump(exclude={"text", "calls", "refused_tools"}),
         )
 
 

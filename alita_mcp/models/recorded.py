@@ -11,8 +11,16 @@ from typing import Any, Protocol
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.exchanges import Exchange, Question, question, read_exchanges, reply, write_exchange
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.exchanges import (
+    Exchange,
+    Question,
+    Reply,
+    question,
+    read_exchanges,
+    reply,
+    write_exchange,
+)
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolsRefused, tools_refused
 
 ANY_ROLE = "any"
 """For questions that no role of a synthesis asks: the agent's, a tool's."""
@@ -80,11 +88,15 @@ class Replayer:
         """The next answer recorded for a question.
 
         Raises:
+            ToolsRefused: so it was then.
             ModelError: there is none; shows the nearest question that was recorded, and what differs.
         """
         left = self._left.get(asked.digest)
         if left:
-            return left.popleft().answered.completion
+            answered = left.popleft().answered
+            if answered.refused_tools:
+                raise tools_refused(answered.model)
+            return answered.completion
         raise ModelError(
             f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. "
             f"{self._difference(asked)}",
@@ -114,15 +126,22 @@ class _RecordingModel:
         self._folder = folder
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        answer = await self._model.complete(messages, **options)
-        exchange = Exchange(asked=question(self._role, messages, _complete(options)), answered=reply(answer))
+        try:
+            answer = await self._model.complete(messages, **options)
+        except ToolsRefused:
+            await self._keep(messages, options, Reply(text=(), model=self.name, refused_tools=True))
+            raise
+        await self._keep(messages, options, reply(answer))
+        return answer
+
+    async def _keep(self, messages: Sequence[Message], options: dict[str, Any], answered: Reply) -> None:
+        exchange = Exchange(asked=question(self._role, messages, _complete(options)), answered=answered)
         try:
             await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
         except OSError as failure:
             raise ModelError(
                 f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
             ) from failure
-        return answer
 
 
 class _ReplayedModel:
