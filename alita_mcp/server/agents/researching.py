@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
-from alita_mcp.server.agents.flow import web_of
 from alita_mcp.server.agents.texts import research_text, told_research
 from alita_mcp.server.answers import answer
 
@@ -24,7 +23,7 @@ async def answer_research(call: ToolCall) -> ToolAnswer:
     Raises:
         UsageError: there is nothing to search with and no URL to read, or too many of these.
     """
-    web, urls = web_of(call.app), call.arguments.get("urls", [])
+    web, urls = call.app.web, call.arguments.get("urls", [])
     if not web.backends and not urls:
         raise UsageError(
             "No search back end is configured.",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import mcp_types as types
 
-from alita_mcp.server.agents.flow import tasks_of
 from alita_mcp.server.ranges import part_contents
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class TaskResources:
         if asked is None:
             return None
         app = await self._shared.get()
-        runs, run = tasks_of(app).runs, asked["run"]
+        runs, run = app.tasks.runs, asked["run"]
         if asked["reference"] is not None:
             document = await runs.read_value(run, asked["reference"])
         else:

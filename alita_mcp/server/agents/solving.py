@@ -11,7 +11,7 @@ import mcp_types as types
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.models.lending import FilledForm, FormField
-from alita_mcp.server.agents.flow import RUN_ID, budget_within, tasks_of, uri_of
+from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import key_of, name_of_client
@@ -50,8 +50,8 @@ async def answer_solve(call: ToolCall) -> ToolAnswer:
         known = Parked(found, 0)
     if known is None:
         request = read_task(asked, call.app.settings)
-        if not tasks_of(call.app).has_model:
-            return _guided(tasks_of(call.app).guidance(request))
+        if not call.app.tasks.has_model:
+            return _guided(await call.app.tasks.guidance(request, partial(shown, call.app)))
         known = Parked(_begun(call, request), 0)
     job: Job[Solution] = known.job
     outcome = await answered_in_call(call, job, call.on_stage, known.rounds)
@@ -98,7 +98,7 @@ async def _stored(call: ToolCall, run: str) -> Solution | None:
     if RUN_ID.fullmatch(run) is None:
         return None
     try:
-        return await tasks_of(call.app).runs.solution(run)
+        return await call.app.tasks.runs.solution(run)
     except ToolNotFound:
         return None
 
@@ -112,7 +112,7 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     if known is not None:
         return known
     ask = None if person is None else asking(person)
-    job = tasks_of(call.app).begin(
+    job = call.app.tasks.begin(
         request,
         client=name_of_client(call.ctx),
         person=person,

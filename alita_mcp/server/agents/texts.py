@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.server.agents.flow import uri_of
+from alita_mcp.server.agents.requests import uri_of
 from alita_mcp.server.answers import as_json, clipped, printable
 
 if TYPE_CHECKING:

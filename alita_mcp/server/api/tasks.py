@@ -15,7 +15,7 @@ from starlette.responses import Response
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.sandbox.host_patterns import read_pattern
-from alita_mcp.server.agents.flow import budget_within, checked_id, tasks_of
+from alita_mcp.server.agents.requests import budget_within, checked_id
 from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
 from alita_mcp.server.api.events import MAX_STREAMS, EventStream
 from alita_mcp.server.api.files import removed, staged
@@ -52,7 +52,7 @@ class TaskEndpoints:
         wait_s = parameter(Wait, request.query_params.get("wait"), "wait", 0.0)
         asked = await read_new_task(request)
         app = await self._shared.get()
-        if not tasks_of(app).has_model:
+        if not app.tasks.has_model:
             raise Refusal(503, "no_model", "Tasks need a model.", "Set ALITA_MODEL, as in ollama/qwen3.")
         job = await self._begun(app, asked)
         with anyio.move_on_after(wait_s) as waiting:
@@ -65,7 +65,7 @@ class TaskEndpoints:
         folder = await staged(asked.files)
         try:
             request = _request_of(asked, folder, app.settings)
-            job = tasks_of(app).begin(request, client=CLIENT, shown=partial(shown, app))
+            job = app.tasks.begin(request, client=CLIENT, shown=partial(shown, app))
         except BaseException:
             await removed(folder)
             raise
@@ -77,7 +77,7 @@ class TaskEndpoints:
         """The latest tasks, newest first."""
         limit = parameter(Limit, request.query_params.get("limit"), "limit", LISTED)
         app = await self._shared.get()
-        rows = await tasks_of(app).runs.list(limit)
+        rows = await app.tasks.runs.list(limit)
         told = tuple(
             TaskRow(
                 id=row.run,
@@ -104,7 +104,7 @@ class TaskEndpoints:
         if job is None or job.finished is not None:
             await _events(app, run)
             raise ToolUnavailable("This task is not under way here.", hint="It has ended; see its solution.")
-        if not await tasks_of(app).stop(run):
+        if not await app.tasks.stop(run):
             await app.jobs.cancel(job)
         await job.done.wait()
         return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -122,7 +122,7 @@ class TaskEndpoints:
             return Response(status_code=HTTPStatus.NO_CONTENT)
         if self._following.available_tokens < 1:
             raise TooMany(f"{MAX_STREAMS} callers follow tasks already.", hint="Ask for the task itself.")
-        return EventStream(tasks_of(app).runs.follow(run, after), self._following)
+        return EventStream(app.tasks.runs.follow(run, after), self._following)
 
 
 def _request_of(asked: NewTask, folder: Path | None, settings: Settings) -> TaskRequest:
@@ -159,15 +159,17 @@ async def _events(app: App, run: str) -> Sequence[TaskEvent]:
     Raises:
         ToolNotFound: there is no such run.
     """
-    runs = tasks_of(app).runs
+    runs = app.tasks.runs
     with anyio.move_on_after(STORED_WITHIN_S):
         while True:
             try:
                 return await runs.events(run)
             except ToolNotFound:
                 job = _job(app, run)
-                if job is None or job.finished is not None:
+                if job is None:
                     raise
+                if job.finished is not None:
+                    raise job.failure or ToolNotFound(f"There is no task {run!r}.") from None
             await anyio.sleep(0.02)
     return ()
 
@@ -181,7 +183,7 @@ def _job(app: App, run: str) -> Job[Solution] | None:
 
 async def _view(app: App, run: str) -> TaskView:
     events = await _events(app, run)
-    runs = tasks_of(app).runs
+    runs = app.tasks.runs
     solution = await runs.solution(run)
     told, last = await runs.summary(run), events[-1] if events else None
     return TaskView(
