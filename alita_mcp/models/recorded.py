@@ -164,20 +164,6 @@ class Replayer:
         return "\n".join([f"The nearest is {place.name}; what differs:", *cut, *more])
 
 
-class Layered:
-    """Two of them, one around the other: a run's own record of what a whole process replays."""
-
-    def __init__(self, outer: Exchanges, inner: Exchanges | None) -> None:
-        self._outer = outer
-        self._inner = inner
-        self.needs_model = inner.needs_model if inner is not None else outer.needs_model
-
-    def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
-        """The model that the outer one stands before; the inner one stands before the model."""
-        inside = self._inner.between(role, model) if self._inner is not None else model
-        return self._outer.between(role, inside)
-
-
 class _RecordingModel:
     def __init__(self, role: str, model: LanguageModel, recorder: Recorder) -> None:
         self.name = model.name

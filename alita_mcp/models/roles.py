@@ -91,13 +91,19 @@ class ModelRoom:
             return True
         return self._source is not None or choose(self._settings) is not None
 
-    def open(self, *, fresh: bool = False) -> Models:
-        """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
+    def open(self, *, fresh: bool = False, exchanges: Exchanges | None = None) -> Models:
+        """The models for one synthesis.
+
+        Args:
+            fresh: Neither use nor keep answers of the cache.
+            exchanges: Records what is answered for this one, besides what the room's own record or replay.
 
         Raises:
             UsageError: no model is configured.
         """
         models = {role: self._between(role, self._answering(role, fresh=fresh)) for role in ROLES}
+        if exchanges is not None:
+            models = {role: exchanges.between(role, model) for role, model in models.items()}
         own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
         return Models(models, Meter(budget_of(self._settings)), self._at_once, own=own)
 
