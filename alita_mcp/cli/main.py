@@ -29,11 +29,11 @@ from alita_mcp.cli import (
     reviewing,
     running,
     serving,
-    solving,
     suggesting,
 )
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
+from alita_mcp.cli.tasks import commands as task_commands
 from alita_mcp.errors import AlitaError, Cancelled
 from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
 
@@ -91,7 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, solving, suggesting, learning_from, calibrating, benching,
+        reviewing, caching, environments, task_commands, suggesting, learning_from, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)
