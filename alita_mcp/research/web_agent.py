@@ -119,7 +119,10 @@ class _Reading:
         self.on_stage = on_stage
         self._fetcher = fetcher
         self._caps = caps
-        self._tried: set[str] = set()
+        self._named: set[str] = set()
+        self._waiting: deque[str] = deque()
+        self._readers = 0
+        self._tried = 0
         self._read: set[str] = set()
         self._under_way: set[str] = set()
         self._finished = anyio.Event()
@@ -140,31 +143,41 @@ class _Reading:
         self.unread += [f"{url[:MAX_REASON]}: not read within {self._caps.seconds:g} s" for url in under_way]
 
     async def read(self, urls: Sequence[str]) -> None:
-        """Reads pages side by side, as many as the caps allow."""
-        waiting = deque(url for url in dict.fromkeys(urls) if url not in self._tried)
+        """Reads pages side by side, as many as the caps allow; those that were named before come first."""
+        fresh = [url for url in dict.fromkeys(urls) if url not in self._named]
+        self._named.update(fresh)
+        self._waiting.extend(fresh)
         async with anyio.create_task_group() as tasks:
-            for _ in range(min(AT_ONCE, len(waiting))):
-                tasks.start_soon(self._read_one_by_one, waiting)
+            for _ in range(min(AT_ONCE - self._readers, len(fresh))):
+                self._readers += 1
+                tasks.start_soon(self._read_one_by_one)
 
-    async def _read_one_by_one(self, waiting: deque[str]) -> None:
-        while waiting:
-            cap = self._cap()
-            if cap == "pages" and self._under_way:  # one of them may turn out to be unreadable
-                await self._finished.wait()
-                continue
-            if cap:
-                self.stop(cap)
-                return
-            url = waiting.popleft()
-            self._tried.add(url)
-            self._under_way.add(url)
-            try:
-                await self._fetch(url)
-            except AlitaError as failure:
-                self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
-            self._under_way.discard(url)
-            self._finished.set()
-            self._finished = anyio.Event()
+    async def _read_one_by_one(self) -> None:
+        try:
+            while self._waiting:
+                await self._read_next()
+        finally:
+            self._readers -= 1
+
+    async def _read_next(self) -> None:
+        cap = self._cap()
+        if cap == "pages" and self._under_way:  # one of them may turn out to be unreadable
+            await self._finished.wait()
+            return
+        if cap:
+            self.stop(cap)
+            self._waiting.clear()
+            return
+        url = self._waiting.popleft()
+        self._tried += 1
+        self._under_way.add(url)
+        try:
+            await self._fetch(url)
+        except AlitaError as failure:
+            self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
+        self._under_way.discard(url)
+        self._finished.set()
+        self._finished = anyio.Event()
 
     def late(self) -> tuple[str, ...]:
         """Addresses whose reading was not finished."""
@@ -172,7 +185,7 @@ class _Reading:
 
     def _cap(self) -> str:
         """The cap that forbids another page; empty where none does."""
-        if not self.room or len(self._tried) >= 2 * self._caps.pages + SPARE_TRIES:
+        if not self.room or self._tried >= 2 * self._caps.pages + SPARE_TRIES:
             return "pages"
         return "bytes" if self._bytes >= self._caps.bytes else ""
 
