@@ -77,9 +77,11 @@ class SearchingAgent:
         found = Found()
         with anyio.move_on_after(caps.seconds) as deadline:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(reading.read, tuple(dict.fromkeys(urls)))
+                reading.name(urls)
+                tasks.start_soon(reading.read)
                 found = await self._found(question, reading)
-                await reading.read(_to_read(found, urls, may_fetch, reading))
+                reading.name(_to_read(found, urls, may_fetch, reading))
+                await reading.read()
         if deadline.cancelled_caught:
             reading.stop("seconds", reading.late())
         snippets = [_snippet(hit) for hit in found.hits if hit.snippet and not reading.is_read(hit.url)]
@@ -142,13 +144,16 @@ class _Reading:
         self.stopped = self.stopped or cap
         self.unread += [f"{url[:MAX_REASON]}: not read within {self._caps.seconds:g} s" for url in under_way]
 
-    async def read(self, urls: Sequence[str]) -> None:
-        """Reads pages side by side, as many as the caps allow; those that were named before come first."""
+    def name(self, urls: Sequence[str]) -> None:
+        """Lets pages be read, behind those that were named before."""
         fresh = [url for url in dict.fromkeys(urls) if url not in self._named]
         self._named.update(fresh)
         self._waiting.extend(fresh)
+
+    async def read(self) -> None:
+        """Reads the named pages side by side, as many as the caps allow."""
         async with anyio.create_task_group() as tasks:
-            for _ in range(min(AT_ONCE - self._readers, len(fresh))):
+            for _ in range(min(AT_ONCE - self._readers, len(self._waiting))):
                 self._readers += 1
                 tasks.start_soon(self._read_one_by_one)
 
