@@ -55,9 +55,9 @@ class LazyWebAgent:
         """One document; raises as `Fetcher.fetch`."""
         return await (await self._agent()).fetch(url)
 
-    async def package(self, name: str) -> PackageFacts:
+    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """What the package index says of a package; raises UsageError where the index does not answer."""
-        return await (await self._agent()).package(name)
+        return await (await self._agent()).package(name, python_tag)
 
     def close(self) -> None:
         """Lets what was opened close."""

@@ -38,8 +38,8 @@ NOT_ALLOWED = "its address may not be read here"
 class Packages(Protocol):
     """What a package index says."""
 
-    async def facts(self, name: str) -> PackageFacts:
-        """Of a package; raises UsageError where the index does not answer."""
+    async def facts(self, name: str, python_tag: str) -> PackageFacts:
+        """Of a package, its wheels for the Python of that tag; raises UsageError where the index does not answer."""
         ...
 
 
@@ -106,9 +106,9 @@ class SearchingAgent:
         """One document; raises as `Fetcher.fetch`."""
         return await self._fetcher.fetch(url)
 
-    async def package(self, name: str) -> PackageFacts:
+    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """What the package index says of a package; raises UsageError where the index does not answer."""
-        return await self._packages.facts(name)
+        return await self._packages.facts(name, python_tag)
 
 
 class _Reading:
