@@ -35,7 +35,7 @@ class Hands:
 
     async def read_page(self, url: str) -> Any:
         """A page of the public web as text."""
-        from alita_mcp.research.pages import open_page_reader
+        from alita_mcp.research.fetching.fetcher import open_fetcher
 
-        async with open_page_reader() as reader:
-            return (await reader.read(url)).model_dump(mode="json")
+        async with open_fetcher(self._app.settings) as fetcher:
+            return (await fetcher.fetch(url)).model_dump(mode="json")
