@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.background import background
+from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedding import Embedder
 from alita_mcp.research.interface import OnStage, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
+from alita_mcp.research.web_agent import SearchingAgent
+from alita_mcp.settings import Settings
+
+if TYPE_CHECKING:
+    from alita_mcp.research.packages import PackageIndex
 
 CLOSING_S = 5.0
 """How long the end of a process waits for connections to close."""
@@ -24,10 +33,10 @@ Opening = Callable[[], AbstractAsyncContextManager[WebAgent]]
 class LazyWebAgent:
     """A web agent that is opened when it is first needed; fills the `WebAgent` protocol."""
 
-    def __init__(self, tasks: TaskGroup, opening: Opening, backends: Sequence[str]) -> None:
+    def __init__(self, tasks: TaskGroup, opening: Opening, backends: Callable[[], Sequence[str]]) -> None:
         self._tasks = tasks
         self._opening = opening
-        self._backends = tuple(backends)
+        self._backends = backends
         self._opened: WebAgent | None = None
         self._failure: AlitaError | None = None
         self._settled: anyio.Event | None = None
@@ -35,8 +44,8 @@ class LazyWebAgent:
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """Names of the configured search back ends; known before anything is opened."""
-        return self._backends
+        """Names of the configured search back ends, before anything is opened; raises UsageError as `open_search`."""
+        return tuple(self._backends())
 
     async def research(
         self,
@@ -91,8 +100,61 @@ class LazyWebAgent:
             settled.set()
 
 
+def open_web_agent(
+    settings: Settings, *, has_model: bool, embedder: Embedder | None = None
+) -> AbstractAsyncContextManager[WebAgent]:
+    """The web agent that the settings describe; nothing is imported or opened before it is asked.
+
+    `has_model` says whether search back ends that need neither key nor address are wanted. Passages are ranked by
+    words, and by meaning where there is an embedder: `embedder`, else the one that the settings name.
+    """
+
+    def names() -> Sequence[str]:
+        from alita_mcp.research.search.choosing import chosen_names
+
+        return chosen_names(settings, has_model=has_model)
+
+    return open_lazily(partial(_opened, settings, embedder, has_model=has_model), names)
+
+
 @asynccontextmanager
-async def open_lazily(opening: Opening, backends: Sequence[str]) -> AsyncIterator[LazyWebAgent]:
+async def _opened(
+    settings: Settings, embedder: Embedder | None, *, has_model: bool
+) -> AsyncIterator[WebAgent]:
+    from alita_mcp.research.fetching.fetcher import open_fetcher
+    from alita_mcp.research.packages import open_package_index
+    from alita_mcp.research.search.choosing import open_search
+
+    if embedder is None and settings.embedder is not None:
+        embedder = choose_embedder(settings.embedder, settings.embedder_base_url)
+    async with (
+        open_search(settings, has_model=has_model) as search,
+        open_fetcher(settings) as fetcher,
+        open_package_index(settings) as packages,
+    ):
+        yield SearchingAgent(search, fetcher, _Packages(packages), embedder)
+
+
+class _Packages:
+    """A package index, asked by the tag of a sandbox's Python."""
+
+    def __init__(self, index: PackageIndex) -> None:
+        self._index = index
+
+    async def facts(self, name: str, python_tag: str) -> PackageFacts:
+        from alita_mcp.research.index.wheels import tags_of
+
+        try:
+            python, tags = tags_of(python_tag)
+        except ValueError:
+            return await self._index.facts(name)
+        return await self._index.facts(name, python, tags)
+
+
+@asynccontextmanager
+async def open_lazily(
+    opening: Opening, backends: Callable[[], Sequence[str]] = tuple
+) -> AsyncIterator[LazyWebAgent]:
     """A web agent that `opening` opens at the first question; leaving it closes it."""
     async with background() as tasks:
         agent = LazyWebAgent(tasks, opening, backends)

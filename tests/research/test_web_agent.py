@@ -199,7 +199,7 @@ class Opened:
 async def test_an_agent_is_opened_at_the_first_question_once_and_closed_by_the_task_that_opened_it() -> None:
     opening = Opened()
     with anyio.fail_after(WAIT_S):
-        async with open_lazily(opening, ("table",)) as web:
+        async with open_lazily(opening, lambda: ("table",)) as web:
             assert (web.backends, opening.opened) == (("table",), 0)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(web.fetch, "https://a/")
@@ -212,7 +212,7 @@ async def test_an_agent_is_opened_at_the_first_question_once_and_closed_by_the_t
 async def test_an_agent_that_cannot_be_opened_says_so_each_time_and_is_tried_again() -> None:
     opening = Opened(UsageError("ALITA_TAVILY_KEY is not set.", hint="Set it."), UsageError("again"))
     with anyio.fail_after(WAIT_S):
-        async with open_lazily(opening, ()) as web:
+        async with open_lazily(opening) as web:
             with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
                 await web.research(QUESTION)
             with pytest.raises(UsageError, match="again"):
@@ -223,6 +223,6 @@ async def test_an_agent_that_cannot_be_opened_says_so_each_time_and_is_tried_aga
 async def test_an_agent_that_nobody_asks_is_never_opened_and_an_error_comes_out_as_itself() -> None:
     opening = Opened()
     with pytest.raises(UsageError, match="of the body"):
-        async with open_lazily(opening, ()):
+        async with open_lazily(opening):
             raise UsageError("of the body")
     assert opening.opened == 0
