@@ -31,6 +31,7 @@ from alita_mcp.library.starter import FOUND_BY_SEARCH
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import LanguageModel
+from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
@@ -299,10 +300,13 @@ async def open_app(
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
-        jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
+        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
+        jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         author = model or _plain_model(room)
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+        advice = Advice(
+            LessonsFile(settings.home / "lessons.jsonl"), web if room.is_configured else None, runs
+        )
         toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:

@@ -7,13 +7,13 @@ every prompt. Where nothing can be looked up, the writers go on without, and the
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.reading.fencing import seen
 from alita_mcp.research.values import Passage, Researched, ResearchLimits
 from alita_mcp.synthesis.package_check import PackageCheck, problem_of
 from alita_mcp.synthesis.prompts import MAX_NOTES, Brief
@@ -29,7 +29,6 @@ MAX_URLS = 2
 MAX_SOURCES = 20
 MAX_NOTE = 300
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
-_WHITE = "\n\t"
 
 
 class Answered(Value):
@@ -126,7 +125,7 @@ def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
         if not answered.passages:
             lines.append("Nothing was found.")
         said.append("\n".join(lines)[: max(0, room - 1)])
-    return _visible("\n".join(said))
+    return seen("\n".join(said))
 
 
 def _of_package(facts: PackageFacts) -> str:
@@ -142,8 +141,8 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
     found: dict[str, Source] = {}
     for passage in (passage for answered in answers for passage in answered.passages):
         source = Source(
-            url=_visible(passage.url)[:500],
-            title=_visible(passage.title)[:200],
+            url=seen(passage.url)[:500],
+            title=seen(passage.title)[:200],
             retrieved_at=passage.retrieved_at,
         )
         found.setdefault(passage.url, source)
@@ -151,7 +150,7 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
 
 
 def _problem(answered: Answered) -> str:
-    return _visible(f"{answered.question[:MAX_NOTE]} - {answered.problem}")
+    return seen(f"{answered.question[:MAX_NOTE]} - {answered.problem}")
 
 
 def _nothing(found: Researched) -> str:
@@ -163,12 +162,3 @@ def _nothing(found: Researched) -> str:
 
 def _late() -> str:
     return f"not answered within {CAPS.seconds:g} s"
-
-
-def _visible(text: str) -> str:
-    """The text without characters that change how others are read, or that nobody sees."""
-    return "".join(
-        letter
-        for letter in text
-        if letter in _WHITE or unicodedata.category(letter) not in ("Cc", "Cf", "Cs")
-    )
