@@ -294,9 +294,11 @@ async def open_app(
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
+        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         author = model or _plain_model(room)
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+        lessons = LessonsFile(settings.home / "lessons.jsonl")
+        advice = Advice(lessons, web if room.is_configured else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
@@ -308,7 +310,6 @@ async def open_app(
         noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
         running = open_code_runner(settings, library, calls, granting, noticing)
         code = await stack.enter_async_context(running)
-        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         flows = Flows(library, calls, code, granting, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, room))
         if serves and isinstance(chosen, LazySandbox):
