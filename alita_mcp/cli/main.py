@@ -26,6 +26,7 @@ from alita_mcp.cli import (
     learning_from,
     making,
     preparing,
+    remembering,
     reviewing,
     running,
     serving,
@@ -91,7 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, solving, suggesting, learning_from, calibrating, benching,
+        reviewing, caching, environments, solving, remembering, suggesting, learning_from, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - tables of patterns read best a line each
 """Recognises a text that gives the agent orders where it should state something: a text in, whether it does out.
 
+To the patterns for descriptions of tools (`verification.orders`, some twenty languages) it adds what pages say to agents.
 A filter, not the defence: what is recalled is shown to models as data between tags, whatever it says.
 """
 
@@ -39,6 +40,8 @@ _ORDERS = tuple(
     )
 )  # fmt: skip
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
+"""May stand in a lesson of our own."""
 READ_CHARACTERS = 4_000
 
 
@@ -46,9 +49,10 @@ def speaks_to_the_agent(text: str) -> bool:
     """Whether it orders about tools, keys, people or earlier instructions; as lessons of our own may not."""
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower()
     plain = " ".join(plain.split())
-    return any(pattern.search(plain) for pattern in _ORDERS)
+    nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
+    return any(pattern.search(plain) for pattern in _ORDERS) or next(orders_in(nameless), None) is not None
 
 
 def gives_orders(text: str) -> bool:
-    """The same for a stranger's text, which names no tool of ours either, in some twenty languages."""
+    """The same for a stranger's text, which has no reason to name a tool of ours either."""
     return speaks_to_the_agent(text) or next(orders_in(text[:READ_CHARACTERS]), None) is not None

@@ -13,8 +13,8 @@ CANDIDATES = 60
 """Of each kind, by words; those that are near by meaning come besides."""
 ALIKE_FROM = 0.35
 """Less alike runs and recipes are not told of; `recipes.ALIKE_FROM` says from where on a recipe is worth a try."""
-ABOUT_FROM = 0.5
-"""So much of a fact's subject the task must speak of, or so near it must be by meaning."""
+ABOUT_FROM = 0.6
+"""So much of a fact's subject the task must speak of, unless it is near by meaning."""
 MOST_RECIPES, MOST_FACTS, MOST_EPISODES = 3, 8, 3
 
 ByKind = Mapping[MemoryKind, Mapping[str, float]]
@@ -34,8 +34,7 @@ def found_in(
         names = dict.fromkeys((*words.get(kind, ()), *near))
         chosen = ((name, values[kind][name]) for name in names if name in values[kind])
         found = [(_score(task, value, near.get(name, 0.0)), name, value) for name, value in chosen]
-        least = ABOUT_FROM if kind == "semantic" else ALIKE_FROM
-        return sorted((each for each in found if each[0] >= least), key=_rank)
+        return sorted((each for each in found if each[0] >= ALIKE_FROM), key=_rank)
 
     recipes = [
         (name, value.recipe, score)
@@ -59,7 +58,8 @@ def _score(task: str, value: Memorable, meaning: float) -> float:
         return match(task, value, meaning)
     if isinstance(value, Episode):
         return likeness(task, value.task, meaning)
-    return round(max(covers(value.subject, task), meaning), 4)
+    about = covers(value.subject, task)
+    return round(max(about if about >= ABOUT_FROM else 0.0, meaning), 4)
 
 
 def _rank(found: tuple[float, str, Memorable]) -> tuple[float, float, str]:

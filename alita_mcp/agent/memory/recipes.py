@@ -20,8 +20,8 @@ __all__ = ["ALIKE_FROM", "KeptRecipe", "bind", "fill", "learn", "make", "match",
 
 ALIKE_FROM = 0.5
 """Tasks so alike are of one kind: a recipe for the one is worth a try for the other."""
-SAME_FROM = 0.6
-"""Runs with the same steps whose tasks are so alike make one recipe."""
+SAME_FROM = 0.5
+"""Runs with the same tools and arguments whose tasks are so alike make one recipe."""
 MOST_WORDINGS = 6
 
 

@@ -7,19 +7,19 @@ the name that stands before them. Long texts are cut and encoded bytes left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from alita_mcp.agent.interface import Episode, Fact
+from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.library.private_text import KEYS, NAMED_SECRET
 from alita_mcp.models.redaction import without_keys
 from alita_mcp.sandbox.broker.redaction import REDACTED, SHORTEST, redact
 from alita_mcp.settings import keys_in_the_environment
 
 TASK_CHARACTERS, ANSWER_CHARACTERS, ARGUMENT_CHARACTERS, NEED_CHARACTERS = 4_000, 2_000, 2_000, 300
-STEP_CHARACTERS = 8_000
-"""Of the arguments of one step together."""
+RUN_CHARACTERS = 30_000
+"""Of the arguments of a run's steps together."""
 MOST_STEPS, MOST_ITEMS, DEEPEST = 40, 50, 8
 READ_CHARACTERS = 100_000
 """A longer text is data, not words; it is left out whole."""
@@ -34,7 +34,7 @@ _PATTERNS = (
     ),
     re.compile(r"(?<=://)[^/\s@:\"']{1,200}:[^/\s@\"']{1,200}(?=@)"),
     *KEYS.values(),
-    re.compile(r"(?i)(?:(?<=bearer )|(?<=basic ))[\w+/=.~-]{8,}"),
+    re.compile(r"(?i)(?:(?<=bearer )|(?<=basic ))[^\s\"',;]{8,}"),
     re.compile(rf"{_NAME}\s{{0,3}}[:=]\s{{0,3}}[rbuf]{{0,2}}([\"'])(?P<value>[^\"'\n]{{3,500}})\1"),
     re.compile(rf"{_NAME}\s{{0,3}}[:=]\s{{0,3}}[\"']?(?P<value>[^\s\"',;&)\]}}]{{3,500}})"),
     re.compile(
@@ -67,13 +67,18 @@ class Redactor:
         text = _CONTROL.sub(" ", _ENCODED.sub(_counted, text))
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
-    def value(self, value: Any, most: int = STEP_CHARACTERS) -> Any:
+    def value(self, value: Any, most: int = RUN_CHARACTERS) -> Any:
         """A JSON value without secrets, of about so many characters in all; a text behind a telling name is one."""
+        return self._values([value], most)[0]
+
+    def _values(self, values: Iterable[Any], most: int) -> list[Any]:
+        """The first ones of them take the room of the others."""
         room = [most]
 
         def clean(value: Any, depth: int, name: str = "") -> Any:
             if depth > DEEPEST or room[0] <= 0:
                 return "[left out]"
+            room[0] -= 1
             if isinstance(value, dict):
                 some = islice(value.items(), MOST_ITEMS)
                 return {self.text(str(key), 100): clean(part, depth + 1, str(key)) for key, part in some}
@@ -88,34 +93,31 @@ class Redactor:
             room[0] -= len(kept)
             return value if isinstance(value, int | float) and kept == str(value) else kept
 
-        return clean(value, 0)
+        return [clean(value, 0) for value in values]
 
     def episode(self, episode: Episode) -> Episode:
         """The episode without secrets, bounded."""
-        names: Callable[[Iterable[str]], tuple[str, ...]] = lambda some: tuple(  # noqa: E731
-            self.text(each, 100) for each in islice(some, MOST_ITEMS)
-        )
+        steps = episode.steps[:MOST_STEPS]
+        arguments = self._values((step.arguments for step in steps), RUN_CHARACTERS)
         return episode.model_copy(
             update={
                 "run": self.text(episode.run, 100),
                 "task": self.text(episode.task, TASK_CHARACTERS),
                 "answer": self.text(episode.answer, ANSWER_CHARACTERS),
                 "at": self.text(episode.at, 40),
-                "tools_used": names(episode.tools_used),
-                "tools_made": names(episode.tools_made),
-                "failed": names(episode.failed),
-                "steps": tuple(
-                    step.model_copy(
-                        update={
-                            "tool": self.text(step.tool, 100),
-                            "need": self.text(step.need, NEED_CHARACTERS),
-                            "arguments": self.value(step.arguments),
-                        }
-                    )
-                    for step in episode.steps[:MOST_STEPS]
-                ),
+                "tools_used": self._names(episode.tools_used),
+                "tools_made": self._names(episode.tools_made),
+                "failed": self._names(episode.failed),
+                "steps": tuple(map(self._step, steps, arguments)),
             }
         )
+
+    def _step(self, step: RecipeStep, arguments: Any) -> RecipeStep:
+        said = {"tool": self.text(step.tool, 100), "need": self.text(step.need, NEED_CHARACTERS)}
+        return step.model_copy(update={**said, "arguments": arguments if isinstance(arguments, dict) else {}})
+
+    def _names(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(self.text(name, 100) for name in islice(names, MOST_ITEMS))
 
     def fact(self, fact: Fact) -> Fact | None:
         """The fact, or None where it holds a secret: with a hole in it, it would say something else."""

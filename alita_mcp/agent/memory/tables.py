@@ -106,7 +106,9 @@ class MemoryTable:
     async def purge(self) -> None:
         """Removes from the disk what was deleted before."""
         with self._table.translated():
-            await self._table.rows.optimize(cleanup_older_than=timedelta(microseconds=1), delete_unverified=True)
+            await self._table.rows.optimize(
+                cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True
+            )
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:

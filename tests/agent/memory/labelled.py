@@ -47,7 +47,11 @@ SEEN = (
     Kind(
         "Convert 25 miles to kilometres.",
         {"value": 25, "unit": "miles", "to": "kilometres"},
-        ("How many kilometres are 13 miles?", "What is 7.5 miles in kilometres?", "Turn 120 miles into kilometres."),
+        (
+            "How many kilometres are 13 miles?",
+            "What is 7.5 miles in kilometres?",
+            "Turn 120 miles into kilometres.",
+        ),
     ),
     Kind(
         "Read the invoice number from invoice.pdf.",
@@ -95,12 +99,12 @@ SEEN = (
         ),
     ),
     Kind(
-        "Translate the sentence \"Good morning\" into French.",
+        'Translate the sentence "Good morning" into French.',
         {"text": "Good morning", "language": "French"},
         (
-            "What is \"See you tomorrow\" in French?",
-            "Give the French translation of \"Where is the station?\"",
-            "Translate \"I am hungry\" to Spanish.",
+            'What is "See you tomorrow" in French?',
+            'Give the French translation of "Where is the station?"',
+            'Translate "I am hungry" to Spanish.',
         ),
     ),
     Kind(
@@ -134,7 +138,7 @@ UNLIKE_SEEN = (
     "Is the page https://example.org/docs reachable?",
     "Count the lines of names.txt.",
     "What weekday was 2024-01-05?",
-    "How many letters has the sentence \"Good morning\"?",
+    'How many letters has the sentence "Good morning"?',
     "Which river flows through Lyon?",
     "What is the correlation of sales and rain in sales.xlsx?",
     "Write a poem about the sea.",

@@ -9,12 +9,18 @@ from typing import NamedTuple
 from alita_mcp.agent.interface import Recipe
 from alita_mcp.agent.memory.wording.likeness import credit, meant
 from alita_mcp.agent.memory.wording.literals import Found, literals
-from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
+from alita_mcp.agent.memory.wording.parameters import MOST_PARAMETERS, PARAMETER, kind_of
 from alita_mcp.library.everyday_words import everyday
 from alita_mcp.library.stems import stems
 
+NEAR = 120
+"""So many characters on either side are looked at."""
 BESIDE = 3
 """So many words on either side of a value say which one it is."""
+MOST_VALUES = 60
+"""Of a task; the first ones."""
+ADJACENT = 1.5
+"""What the very next word counts besides."""
 LONGEST_VALUE = 80
 _FITS = {
     "file": ("file",),
@@ -44,7 +50,7 @@ def bind_text(template: str, task: str) -> dict[str, str]:
     bound = _framed(template, task)
     said = literals(task)
     for is_text in (False, True):  # what can only be a date is not free for a text any more
-        free = [each for each in said if each.text not in bound.values()]
+        free = [each for each in said if each.text not in bound.values()][:MOST_VALUES]
         pairs = [
             (_beside(place, each, task), -abs(at_place - at_value), place.name, each)
             for at_place, place in enumerate(_places(template))
@@ -83,13 +89,16 @@ def _framed(template: str, task: str) -> dict[str, str]:
     text = _plain(task)
     if not names or not all(words[1:-1]):
         return {}  # nothing stands between two of them
+    if any(len(part.casefold()) != len(part) for part in (text, *words)):
+        return {}
     first, *others = words
-    if not text.casefold().startswith(first.casefold()) or len(text.casefold()) != len(text):
+    if not text.casefold().startswith(first.casefold()):
         return {}
     bound: dict[str, str] = {}
     at = len(first)
+    folded = text.casefold()
     for place, (name, part) in enumerate(zip(names, others, strict=True), 1):
-        end = _next(text, part, at, is_last=place == len(others))
+        end = _next(folded, part.casefold(), at, is_last=place == len(others))
         value = text[at:end].strip()
         if end < 0 or not value or len(value) > LONGEST_VALUE or bound.setdefault(name, value) != value:
             return {}
@@ -101,8 +110,8 @@ def _next(text: str, part: str, at: int, *, is_last: bool) -> int:
     """Where the words behind a value begin; those behind the last one are the end of the text. -1: nowhere."""
     if is_last:
         place = len(text) - len(part)
-        return place if place > at and text[place:].casefold() == part.casefold() else -1
-    return text.casefold().find(part.casefold(), at + 1)
+        return place if place > at and text[place:] == part else -1
+    return text.find(part, at + 1)
 
 
 def _plain(text: str) -> str:
@@ -113,19 +122,26 @@ def _plain(text: str) -> str:
 def _places(template: str) -> list[_Place]:
     places: dict[str, _Place] = {}
     for found in PARAMETER.finditer(template):
-        before, after = (
-            PARAMETER.sub(" ", part) for part in (template[: found.start()], template[found.end() :])
-        )
-        places.setdefault(found[1], _Place(found[1], before, after))
+        if found[1] not in places and len(places) < MOST_PARAMETERS:
+            before = template[max(0, found.start() - NEAR) : found.start()]
+            after = template[found.end() : found.end() + NEAR]
+            places[found[1]] = _Place(found[1], PARAMETER.sub(" ", before), PARAMETER.sub(" ", after))
     return list(places.values())
 
 
 def _beside(place: _Place, found: Found, task: str) -> float:
     """How many of the words beside a parameter stand beside a value; its own name counts as one of them."""
-    score = _shared(stems(place.before)[-BESIDE:], stems(task[: found.start])[-BESIDE:])
-    score += _shared(stems(place.after)[:BESIDE], stems(task[found.end :])[:BESIDE])
+    before, after = task[max(0, found.start - NEAR) : found.start], task[found.end : found.end + NEAR]
+    score = _shared(stems(place.before)[-BESIDE:], stems(before)[-BESIDE:])
+    score += _shared(stems(place.after)[:BESIDE], stems(after)[:BESIDE])
+    score += ADJACENT * _shared(_words(place.before)[-1:], _words(before)[-1:])  # `from`, `to` are no stems
+    score += ADJACENT * _shared(_words(place.after)[:1], _words(after)[:1])
     near = stems(task[max(0, found.start - 40) : found.end + 40])
     return score + 0.5 * _shared(stems(place.name.replace("_", " ")), near)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def _shared(some: Iterable[str], others: Iterable[str]) -> float:
