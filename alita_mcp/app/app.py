@@ -20,7 +20,7 @@ from alita_mcp.app.tasks.opening import open_task_runner
 from alita_mcp.app.tasks.runner import TaskRunner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.code_runs import open_code_runs
+from alita_mcp.library.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -297,8 +297,7 @@ async def open_app(
         web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         author = model or _plain_model(room)
-        lessons = LessonsFile(settings.home / "lessons.jsonl")
-        advice = Advice(lessons, web if room.is_configured else None, runs)
+        advice = _advice(settings, web if room.is_configured else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
@@ -315,6 +314,10 @@ async def open_app(
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
+
+
+def _advice(settings: Settings, web: WebAgent | None, runs: CodeRuns) -> Advice:
+    return Advice(LessonsFile(settings.home / "lessons.jsonl"), web, runs)
 
 
 def _without_request(report: VerificationReport) -> VerificationReport:
