@@ -55,13 +55,13 @@ class PackageIndex:
             UsageError: the index did not answer, refused, or answered something else.
         """
         filed, shown = project_name(name), one_line(name, 100)
-        alike = look_alike_of(name)
+        own = _standard_library(filed)
+        alike = "" if own else look_alike_of(name)
         meant = f" {alike!r} may be meant." if alike else ""
         if not filed:
             why = f"{shown!r} is no name of a package.{meant}"
             return PackageFacts(name=shown, exists=False, looks_like=alike, problems=(why,))
         project = await self._reader.read(filed)
-        own = _standard_library(filed)
         if project is None:
             problems = (*own, f"The index has no package {filed!r}.{meant}")
             return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)

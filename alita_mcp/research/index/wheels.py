@@ -62,7 +62,8 @@ def fits(filename: str, requires_python: str, python: tuple[int, int], tags: fro
 
 def in_words(filenames: Iterable[str]) -> str:
     """What wheels a release has, for a reader."""
-    wheels = [name.removesuffix(".whl").rsplit("-", 3)[1:] for name in filenames if name.endswith(".whl")]
+    split = [name.removesuffix(".whl").rsplit("-", 3) for name in filenames if name.endswith(".whl")]
+    wheels = [parts[1:] for parts in split if len(parts) == 4]
     if any(parts[1:] == ["none", "any"] for parts in wheels):
         return "pure-Python wheel"
     systems = {"manylinux": "Linux", "musllinux": "musl Linux", "macosx": "macOS", "win": "Windows"}

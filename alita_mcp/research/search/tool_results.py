@@ -76,7 +76,7 @@ def _blocks(lines: list[str]) -> Iterator[Row]:
     """Blocks of `Name: value` lines, each begun by a name that the block before has already."""
     said: dict[str, Any] = {}
     last = ""
-    for line in [*lines, "url: "]:
+    for line in lines:
         field = _FIELD.match(line)
         name = field[1].strip().lower().replace(" ", "_") if field else ""
         known = name in _URL_NAMES + _TITLE_NAMES + _SNIPPET_NAMES + _DATE_NAMES
