@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 
+from anyio import to_thread
 from packaging.tags import Tag
 from packaging.version import Version
 
@@ -66,7 +67,7 @@ class PackageIndex:
             problems = (*own, f"The index has no package {filed!r}.{meant}")
             return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)
         wanted = linux_tags(python) if tags is None else tags
-        return self._judged(project, python, wanted, alike, own)
+        return await to_thread.run_sync(self._judged, project, python, wanted, alike, own)
 
     def _judged(
         self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: Sequence[str]

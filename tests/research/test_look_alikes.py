@@ -141,6 +141,14 @@ def test_musl_takes_other_wheels_than_glibc() -> None:
     assert not fits("a-1.tar.gz", "", (3, 13), glibc)
 
 
+@pytest.mark.timeout(30)
+def test_a_name_that_stands_for_a_million_tags_is_no_wheel() -> None:
+    many = "-".join(
+        ".".join(f"{part}{number}" for number in range(100)) for part in ("py3.a", "none.b", "any.c")
+    )
+    assert not any(fits(f"a-1-{many}.whl", "", (3, 13), pure_tags((3, 13))) for _ in range(1_000))
+
+
 @pytest.mark.parametrize(
     ("filenames", "words"),
     [

@@ -274,6 +274,17 @@ async def test_an_index_with_the_simple_interface_alone_is_read() -> None:
     assert facts.problems == ("The index calls it archived.",)
 
 
+async def test_files_that_the_own_json_leaves_out_are_read_by_the_simple_interface() -> None:
+    newest = {**told({}, license_expression="MIT"), "urls": [source("1.2")]}
+    newest["info"]["version"] = "1.2"
+    async with opened(index({"owlery": newest}, {"owlery": SIMPLE})) as packages:
+        facts = await packages.facts("owlery")
+    assert (facts.version, facts.licence, facts.has_wheel) == ("1.0", "MIT", True)
+    for simple in ({}, {"owlery": Reply(b"", 500)}, {"owlery": {"files": []}}):
+        async with opened(index({"owlery": newest}, simple)) as packages:
+            assert (await packages.facts("owlery")).version == "1.2"
+
+
 async def test_an_index_whose_own_json_is_a_page_is_read_by_the_simple_interface() -> None:
     page = Reply(b"<html>log in</html>", headers={"content-type": "text/html"})
     async with opened(index({"owlery": page}, {"owlery": SIMPLE})) as packages:

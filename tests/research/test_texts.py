@@ -76,7 +76,7 @@ def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
 
 
 @given(
-    st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
+    st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5),
     st.text(min_size=8),
 )
 def test_no_reply_holds_the_secret(reply: object, secret: str) -> None:

@@ -208,8 +208,17 @@ def test_any_text_gives_hits_or_none(text: str) -> None:
     hits_of("mcp", rows_in_text(text), 5)
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 200_000, "[a](" * 100_000, "Title: \n" * 50_000, "https://" * 200_000]
-)
+HOSTILE = [
+    "[" * 2_000_000,
+    "[a](" * 500_000,
+    "[a](http://x" * 150_000,
+    "Title: \n" * 250_000,
+    "https://" * 250_000,
+]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_text_is_read_to_its_end(text: str) -> None:
     hits_of("mcp", rows_in_text(text), 5)
+    hits_of("mcp", rows_in_value({"a": [text, {"b": text}]}), 5)

@@ -52,6 +52,13 @@ async def test_what_several_back_ends_found_comes_first() -> None:
     assert one.asked == [("owls", 3)]
 
 
+async def test_back_ends_of_one_name_are_both_heard() -> None:
+    found = await MergedSearch(
+        [Scripted("one", "https://a.org/1"), Scripted("one", "https://a.org/2")]
+    ).search("owls")
+    assert [each.url for each in found.hits] == ["https://a.org/1", "https://a.org/2"]
+
+
 async def test_failures_are_told_and_the_rest_is_answered() -> None:
     search = MergedSearch(
         [
