@@ -309,7 +309,8 @@ def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[M
     wanted = (
         "For each case, the letters stand for outcomes of one call with these arguments. Decide from the "
         f"{known} alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the "
-        'specification does not say. Answer {"reasoning": "case by case, in short", "verdicts": [{"case": 1, "right": "A"}, …]}.'
+        'specification does not say. Answer {"reasoning": "case by case, in short", "verdicts": '
+        '[{"case": 1, "right": "A"}, …]}.'
     )
     return [_JUDGE, _user(f"Decide between outcomes.\n{told}{shown}{wanted}")]
 
