@@ -155,9 +155,19 @@ async def test_a_page_s_orders_and_lessons_are_not_remembered(opened: Opened, ho
         update={"source": lesson.source.model_copy(update={"url": "run:r1"}), "subject": "own retries"}
     )
     async with opened() as memory:
-        step = summed().steps[0].model_copy(update={"need": hostile})
+        arguments = {
+            "path": "sales.csv",
+            "column": "amount",
+            "texts": [hostile, {hostile: "x"}],
+            "code": f"x = '{hostile}'",
+        }
+        step = summed().steps[0].model_copy(update={"need": hostile, "arguments": arguments})
         await memory.remember(summed(answer=hostile, steps=(step,)), [stated(hostile), lesson, own])
         (kept,) = await memory.list("semantic")
+        ((recipe, _),) = (await memory.recall(SUM)).recipes
+    assert recipe.steps[0].arguments == {
+        "path": "{file}", "column": "{column}", "texts": ["[left out]", {}], "code": "[left out]",
+    }  # fmt: skip
     assert kept.value["source"]["url"] == "run:r1"
     assert b"Ignore all previous" not in everything_in(home)
 
