@@ -98,6 +98,24 @@ async def test_without_a_model_the_connected_agent_gets_the_plan(settings: Setti
     assert "search_capabilities" in {tool["name"] for tool in told["tools"]}
 
 
+async def test_a_cancelled_request_stops_the_run_and_its_record_says_so(settings: Settings, era: str) -> None:
+    model = Silent([])
+    server = real(settings, model)
+    async with connected(server, era) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.call_tool("solve_task", {"task": "t"}))
+            await until(lambda: model.asked)
+            tasks.cancel_scope.cancel()
+        app = await server.shared.get()
+        (row,) = await app.tasks.runs.list()
+        with anyio.fail_after(PATIENCE_S):
+            told = [event.kind async for event in app.tasks.runs.follow(row.run)]
+        solution = await app.tasks.runs.solution(row.run)
+    assert (told[0], told[-1]) == ("started", "finished")
+    assert solution is not None
+    assert solution.stopped == "cancelled"
+
+
 async def test_a_task_whose_model_never_answers_is_stopped_within_a_second(settings: Settings) -> None:
     model = Silent([])
     server = real(settings, model)

@@ -7,7 +7,9 @@ import re
 import pytest
 
 from alita_mcp.research.values import Researched
+from alita_mcp.server.build import build_server
 from alita_mcp.settings import Settings
+from tests.research.local_site import Reply, local_site
 from tests.server.agents.scripted import AT, ScriptedWeb, serving
 from tests.server.in_memory import called, connected, refused, succeeded, text_of
 
@@ -94,3 +96,20 @@ async def test_urls_may_come_as_json_text(settings: Settings) -> None:
     async with connected(made.server(), "modern") as client:
         await succeeded(client, "research_web", query="q", urls='["https://a.example/"]')
     assert made.web.asked[0][2] == ("https://a.example/",)
+
+
+async def test_the_real_web_agent_reads_a_page_that_a_person_allowed_and_no_other(settings: Settings) -> None:
+    words = "<p>Owls hear with ears at different heights, which tells them where a mouse is.</p>" * 3
+    article = f"<html><body><article><h1>Owls</h1>{words}</article></body></html>".encode()
+    with local_site({"/owls": Reply(article)}) as site:
+        chosen = settings.model_copy(update={"web_allow": site.place, "sandbox": "wasm"})
+        async with connected(build_server(chosen), "modern") as client:
+            told = await succeeded(client, "research_web", query="how do owls hear", urls=[site.url("/owls")])
+        async with connected(build_server(settings), "modern") as client:
+            closed = await succeeded(
+                client, "research_web", query="how do owls hear", urls=[site.url("/owls")]
+            )
+    assert "different heights" in told["passages"][0]["text"]
+    assert told["passages"][0]["url"] == site.url("/owls")
+    assert closed["passages"] == []
+    assert site.place in closed["unread"][0]

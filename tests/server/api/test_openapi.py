@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,6 +18,7 @@ from pydantic import SecretStr
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from alita_mcp.server.api.openapi import description
+from alita_mcp.server.api.values import NewTask, Problems
 from alita_mcp.settings import Settings
 from tests.server.agents.scripted import serving
 from tests.server.api.calling import api
@@ -41,6 +44,19 @@ async def test_the_server_serves_it(settings: Settings) -> None:
         answer = await client.get("/api/openapi.json")
     assert answer.headers["content-type"] == "application/json"
     assert answer.content == description(needs_token=False)
+
+
+def test_the_documentation_names_the_paths_statuses_and_bodies_of_the_description() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
+    told = json.loads(description(needs_token=True))
+    operations = [each for path in told["paths"].values() for each in path.values() if "responses" in each]
+    statuses = {status for each in operations for status in each["responses"]}
+    assert not [status for status in statuses if status not in text]
+    assert not [path for path in told["paths"] if path not in text]
+    assert not [field for field in NewTask.model_fields if f"`{field}`" not in text]
+    task, problem = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert NewTask.model_validate_json(task).files[0].name == "stations.csv"
+    assert Problems.model_validate_json(problem).error.code == "invalid"
 
 
 @contextmanager
