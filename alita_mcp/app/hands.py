@@ -38,4 +38,5 @@ class Hands:
         from alita_mcp.research.fetching.fetcher import open_fetcher
 
         async with open_fetcher(self._app.settings) as fetcher:
-            return (await fetcher.fetch(url)).model_dump(mode="json")
+            page = await fetcher.fetch(url)
+        return {"url": page.url, "title": page.title, "text": page.text[:20_000]}
