@@ -66,18 +66,23 @@ class Granting:
             raise self._library.permits.not_granted(manifest)
         return self.broker_of(granted, manifest.limits, (*chain, manifest.name))
 
-    def broker_of(self, granted: Grants, limits: Limits, chain: tuple[str, ...]) -> GrantedBroker:
-        """The broker of one call with these rights; `chain` ends with what runs in it."""
-        return GrantedBroker(granted, limits, self._doors(granted, chain))
+    def broker_of(
+        self, granted: Grants, limits: Limits, chain: tuple[str, ...], workspace: Path | None = None
+    ) -> GrantedBroker:
+        """The broker of one call with these rights; `chain` ends with what runs in it.
 
-    def _doors(self, granted: Grants, chain: tuple[str, ...]) -> Doors:
+        `workspace` is the folder of this call alone, in place of the one that the settings name.
+        """
+        return GrantedBroker(granted, limits, self._doors(granted, chain, workspace or self._workspace))
+
+    def _doors(self, granted: Grants, chain: tuple[str, ...], workspace: Path | None) -> Doors:
         """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""
         values = {name: self._secrets.value(name) for name in granted.secrets}
         return Doors(
             complete=self._complete if self._model else None,
             call_tool=self._called,
             secrets={name: value for name, value in values.items() if value is not None},
-            workspace=self._workspace,
+            workspace=workspace,
             chain=chain,
         )
 

@@ -18,9 +18,15 @@ def add_commands(family: Family) -> None:
 
 async def solve(options: argparse.Namespace, output: Output) -> int:
     """Prints the answer; a task that was not solved is exit status 1."""
+    from alita_mcp.agent.values import TaskEvent, TaskRequest
+
     async with opened_app() as app:
         with output.progress("solve") as on_step:
+
+            async def on_event(event: TaskEvent) -> None:
+                await on_step(event.text)
+
             async with app.told_of_preparation(on_step):
-                solution = await app.solve(options.task, on_step)
+                solution = await app.tasks.solve(TaskRequest(task=options.task), on_event)
     output.result(solution, solution.answer)
     return 0 if solution.solved else AlitaError.exit_status

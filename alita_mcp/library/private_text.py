@@ -31,6 +31,9 @@ KEYS = {
         r"\b[a-z][a-z0-9+]{1,15}://[^\s:/@\"'{]+:[^\s:/@\"'{]{6,}@[\w.-]+"
     ),
 }
+_KEY_BLOCK = re.compile(
+    r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[A-Za-z0-9+/=\s]*+(?:-----END [A-Z0-9 ]{0,40}-----)?"
+)
 NAMED_SECRET = re.compile(
     r"(api_?key|secret|token|passw(or)?d|credential|auth_?key|access_?key|private_?key)", re.IGNORECASE
 )
@@ -53,3 +56,11 @@ def holds_key(text: str) -> bool:
 def holds_secret(text: str) -> bool:
     """Whether code or JSON holds a key, or gives a text to a name like `password`."""
     return holds_key(text) or _GIVEN_SECRET.search(text) is not None
+
+
+def without_secrets(text: str) -> str:
+    """The text with every key of well-known shape taken out."""
+    text = _KEY_BLOCK.sub("[secret]", text) if "PRIVATE KEY-----" in text else text
+    for pattern in KEYS.values():
+        text = pattern.sub("[secret]", text)
+    return text

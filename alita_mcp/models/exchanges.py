@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from alita_mcp.models.seam import Completion, Message, ToolCall
 from alita_mcp.values import Value
 
 FORMAT = 1
+Clean = Callable[[str], str]
 MAX_FILE_BYTES = 16 << 20
 
 
@@ -51,6 +52,19 @@ class Question(Value):
         text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    def in_other_words(self, clean: Clean) -> Question:
+        """The question with its texts changed, for its digest."""
+        turns = (
+            turn.model_copy(
+                update={
+                    "content": _lines("\n".join(turn.content), clean),
+                    "calls": _calls(turn.calls, clean),
+                }
+            )
+            for turn in self.messages
+        )
+        return self.model_copy(update={"messages": tuple(turns)})
+
     @property
     def lines(self) -> list[str]:
         """The question as text, to be compared with another."""
@@ -70,12 +84,16 @@ class Reply(Value):
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     truncated: bool = False
+    refused_tools: bool = Field(default=False, exclude_if=_is_empty)
+    """The model takes no tools; there is no text."""
 
     @property
     def completion(self) -> Completion:
         """The reply as the seam hands it out."""
         return Completion(
-            text="\n".join(self.text), calls=self.calls, **self.model_dump(exclude={"text", "calls"})
+            text="\n".join(self.text),
+            calls=self.calls,
+            **self.model_dump(exclude={"text", "calls", "refused_tools"}),
         )
 
 
@@ -87,10 +105,17 @@ class Exchange(Value):
     answered: Reply
 
 
-def question(role: str, messages: Sequence[Message], options: dict[str, Any]) -> Question:
+def question(
+    role: str, messages: Sequence[Message], options: dict[str, Any], clean: Clean = without_keys
+) -> Question:
     """A question as it is written down; keys that a text happens to hold are left out."""
     turns = tuple(
-        Turn(role=one.role, content=_lines(one.content), calls=_calls(one.calls), call_id=one.call_id)
+        Turn(
+            role=one.role,
+            content=_lines(one.content, clean),
+            calls=_calls(one.calls, clean),
+            call_id=one.call_id,
+        )
         for one in messages
     )
     return Question(role=role, messages=turns, answer_schema=options["schema"], **{
@@ -98,10 +123,10 @@ def question(role: str, messages: Sequence[Message], options: dict[str, Any]) ->
     })  # fmt: skip
 
 
-def reply(answer: Completion) -> Reply:
+def reply(answer: Completion, clean: Clean = without_keys) -> Reply:
     """An answer as it is written down."""
     said = answer.model_dump(exclude={"text", "cached", "calls"})
-    return Reply(text=_lines(answer.text), calls=_calls(answer.calls), **said)
+    return Reply(text=_lines(answer.text, clean), calls=_calls(answer.calls, clean), **said)
 
 
 def write_exchange(folder: Path, exchange: Exchange) -> Path:
@@ -147,9 +172,26 @@ def _read(place: Path) -> Exchange:
         raise UsageError(f"{place} is no recorded exchange: {where}: {first['msg']}.") from invalid
 
 
-def _calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    return tuple(ToolCall.model_validate_json(without_keys(call.model_dump_json())) for call in calls)
+def _calls(calls: Sequence[ToolCall], clean: Clean) -> tuple[ToolCall, ...]:
+    return tuple(
+        call.model_copy(
+            update={"arguments": _cleaned(call.arguments, clean), "unreadable": clean(call.unreadable)}
+        )
+        for call in calls
+    )
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(without_keys(text).split("\n"))
+def _cleaned(value: Any, clean: Clean) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(each, clean) for each in value]
+        case dict():
+            return {clean(name): _cleaned(each, clean) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _lines(text: str, clean: Clean) -> tuple[str, ...]:
+    return tuple(clean(text).split("\n"))

@@ -16,6 +16,8 @@ UNAUTHORIZED = 401
 TIMED_OUT = 408
 TOO_MANY = 429
 REFUSED = (400, 422)
+TOOLS_REFUSED = (404, 500, 501)
+"""Besides: what routers say of a model without tools (404), and llama.cpp (500)."""
 MAX_CHAIN = 20
 ECHO_CHARACTERS = 16
 """So many of a text's first characters in a reply are no coincidence."""
@@ -24,6 +26,7 @@ _OPTION_WORDS = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
+_TOOL_WORDS = re.compile(r"\btools?\b|\btool[_-]|\bfunctions?\b|\bfunction[_-]call")
 """How servers name the options that they may do without."""
 _STAYS = ("insufficient_quota", "exceeded your current quota", "billing", "credit balance")
 """Said with 429, though waiting does not help."""
@@ -73,15 +76,27 @@ def may_pass(failure: Exception) -> bool:
 
 def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     """Which options to leave out before a request that was refused is sent again; empty: none, it stays refused."""
-    if status_of(failure) not in REFUSED:
-        return set()
-    said = str(failure).lower()
+    status, said = status_of(failure), str(failure).lower()
+    tools = {"tools"} & options.keys()
+    if status not in REFUSED:
+        return tools if status in TOOLS_REFUSED and _TOOL_WORDS.search(said) else set()
     named = {
         option
         for option, words in _OPTION_WORDS.items()
         if option in options and any(word in said for word in words)
     }
-    return named or {"response_format"} & options.keys()
+    return (
+        named
+        or (tools if _TOOL_WORDS.search(said) else set())
+        or {"response_format"} & options.keys()
+        or tools
+    )
+
+
+def names_tools(failure: Exception) -> bool:
+    """Whether a refusal is about tools as such: not about something else, and not about the schema of one of them."""
+    said = str(failure).lower()
+    return bool(_TOOL_WORDS.search(said)) and "schema" not in said
 
 
 def translated(failure: Exception, chosen: Chosen, texts: Sequence[str] = ()) -> ModelError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 MAX_CHARACTERS = 400_000
 """Of an answer that is longer only so much is read."""
@@ -16,9 +17,7 @@ def json_objects(text: str) -> Iterator[object]:
 
     What a reasoning model thought aloud before its answer, in `<think>` tags, is passed over: it holds drafts.
     """
-    text = text[:MAX_CHARACTERS]
-    if text.lstrip().startswith("<think>"):
-        text = text.rpartition("</think>")[2]
+    text = _answered(text)
     decoder = json.JSONDecoder(parse_constant=_refuse)
     start, failures = text.find("{"), 0
     while start != -1 and failures < MAX_FAILURES:
@@ -32,6 +31,25 @@ def json_objects(text: str) -> Iterator[object]:
         start = text.find("{", end)
 
 
+def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
+    """The object that the first brace of an answer begins, and the text behind it; line breaks in strings may be bare.
+
+    An object further inside is never taken for it: where a model quotes what it read, that may be a stranger's.
+
+    Raises:
+        ValueError: there is no brace, or it begins no JSON object.
+    """
+    text = _answered(text)
+    start = text.find("{")
+    if start == -1:
+        raise ValueError("there is no JSON object in the answer")
+    try:
+        found, end = json.JSONDecoder(parse_constant=_refuse, strict=False).raw_decode(text, start)
+    except (ValueError, RecursionError) as broken:
+        raise ValueError(f"the JSON object cannot be read: {str(broken)[:200]}") from broken
+    return found, text[end:]
+
+
 def first_json_object(text: str) -> object:
     """The first JSON object in `text`.
 
@@ -41,6 +59,12 @@ def first_json_object(text: str) -> object:
     for found in json_objects(text):
         return found
     raise ValueError("there is no JSON object in the answer")
+
+
+def _answered(text: str) -> str:
+    """The answer without what was thought aloud before it."""
+    text = text[:MAX_CHARACTERS]
+    return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
 
 
 def _refuse(constant: str) -> object:

@@ -20,7 +20,7 @@ import anyio
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec, tools_refused
 
 NAME = "the client's model"
 QUIET_S = 0.1
@@ -280,9 +280,10 @@ def _again(refusal: Refused) -> Refused:
 
 
 class LentModel:
-    """The client's model in one role; schema and seed are not for it, for a client passes on neither."""
+    """The client's model in one role; schema, seed and tools are not for it, for a client passes on none."""
 
     name = NAME
+    calls_tools = False
 
     def __init__(self, desk: Desk, role: Role | None) -> None:
         self._desk = desk
@@ -296,7 +297,9 @@ class LentModel:
         temperature: float | None = None,
         seed: int | None = None,  # noqa: ARG002 - as the seam says
         schema: dict[str, Any] | None = None,  # noqa: ARG002 - as the seam says
-        tools: Sequence[ToolSpec] = (),  # noqa: ARG002 - as the seam says
+        tools: Sequence[ToolSpec] = (),
     ) -> Completion:
-        """One completion, as long as it takes the client; errors as `Desk.ask`."""
+        """One completion, as long as it takes the client; errors as `Desk.ask`, and none of its tools are ours."""
+        if tools:
+            raise tools_refused(self.name)
         return await self._desk.ask(self._role, messages, max_tokens, temperature)

@@ -13,10 +13,10 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.answer_schema import is_closed
 from alita_mcp.models.backoff import Patience, asked_pause
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.failures import headers_of, may_pass, refused_options, translated
+from alita_mcp.models.failures import headers_of, may_pass, names_tools, refused_options, translated
 from alita_mcp.models.keys import key_to_send
 from alita_mcp.models.loading import load_litellm
-from alita_mcp.models.seam import Completion, Message, ToolSpec
+from alita_mcp.models.seam import Completion, Message, ToolSpec, ToolsRefused, tools_refused
 from alita_mcp.models.tool_calls import asked_calls, offered, spoken
 
 MAX_TEXT_CHARACTERS = 1_000_000
@@ -55,6 +55,8 @@ class LitellmModel:
         Rate limits, server errors, time-outs and lost connections are tried again with growing pauses.
         """
         litellm = await anyio.to_thread.run_sync(load_litellm)
+        if tools and ("tools" in self._refused or not _takes_tools(litellm, self.name)):
+            raise tools_refused(self.name)
         chosen = self._chosen
         options = {
             "max_tokens": chosen.max_tokens or max_tokens,
@@ -68,6 +70,8 @@ class LitellmModel:
         for attempt in range(self._patience.attempts):
             try:
                 return await self._accepted(litellm, said, wanted)
+            except ToolsRefused:
+                raise
             except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
                 if not may_pass(failure) or attempt == self._patience.attempts - 1:
                     raise translated(failure, chosen) from None  # the vendor's own words may hold keys
@@ -86,6 +90,9 @@ class LitellmModel:
                 refused = refused_options(failure, options)
                 if not refused:
                     raise
+                if "tools" in refused:  # an agent without its tools would make its answers up
+                    self._refused |= refused if names_tools(failure) else set()
+                    raise tools_refused(self.name) from None  # the vendor's own words may hold keys
                 left_out |= refused
             else:
                 self._refused |= left_out
@@ -152,6 +159,16 @@ def _takes_schemas(litellm: Any, name: str) -> bool:
         )
     except Exception:  # noqa: BLE001 - litellm raises bare exceptions for names it does not know
         return False
+
+
+def _takes_tools(litellm: Any, name: str) -> bool:
+    """Whether litellm would hand tools on: it drops them silently for providers that have none."""
+    try:
+        options = litellm.get_supported_openai_params(model=name)
+    except Exception:  # noqa: BLE001 - litellm raises bare exceptions for names it does not know
+        return True
+    listed = litellm.model_cost.get(name, {}).get("supports_function_calling")
+    return listed is not False and (options is None or "tools" in options)
 
 
 def _count(usage: Any, name: str, characters: int) -> int:

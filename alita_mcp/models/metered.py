@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec, ToolsRefused
 
 
 class MeteredModel:
@@ -39,6 +39,7 @@ class MeteredModel:
 
         Raises:
             BudgetSpent: the work may not ask any more, or ran out of time while it waited.
+            ToolsRefused: the model takes no tools; it counts as no call.
             ModelError: the model did not answer.
         """
         with anyio.move_on_after(self._meter.seconds_left):
@@ -54,6 +55,9 @@ class MeteredModel:
                         schema=schema,
                         tools=tools,
                     )
+                except ToolsRefused:
+                    self._meter.refused(self._role)
+                    raise
                 finally:
                     self._meter.waited(self._role, time.monotonic() - started)
             self._meter.note(self._role, answer)

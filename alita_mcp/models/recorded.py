@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +12,27 @@ from typing import Any, Protocol
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.exchanges import Exchange, Question, question, read_exchanges, reply, write_exchange
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.exchanges import (
+    Clean,
+    Exchange,
+    Question,
+    Reply,
+    question,
+    read_exchanges,
+    reply,
+    write_exchange,
+)
+from alita_mcp.models.redaction import without_keys
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolsRefused, tools_refused
 
 ANY_ROLE = "any"
 """For questions that no role of a synthesis asks: the agent's, a tool's."""
 SHOWN_LINES = 16
 SHOWN_CHARACTERS = 160
 """Of one line of a difference."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class Exchanges(Protocol):
@@ -36,23 +50,54 @@ class Recorder:
 
     needs_model = True
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, clean: Clean = without_keys, must: bool = True) -> None:
         """Makes the folder.
+
+        Args:
+            folder: Where the files go.
+            clean: Takes out of texts what may not be written.
+            must: Whether an answer that cannot be written fails the question, as it must where the files are the aim.
 
         Raises:
             UsageError: it cannot be made.
         """
         self._folder = folder
+        self._clean = clean
+        self._must = must
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as failure:
+            if not must:
+                return
             raise UsageError(f"Nothing can be recorded in {str(folder)!r}: {failure}.") from failure
 
     def between(self, role: str, model: LanguageModel | None) -> LanguageModel:
         """The model, with its answers written down."""
         if model is None:
             raise UsageError("Recording needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
-        return _RecordingModel(role, model, self._folder)
+        return _RecordingModel(role, model, self)
+
+    async def keep(self, exchange: Exchange) -> None:
+        """Writes one exchange.
+
+        Raises:
+            ModelError: it cannot be written, and must be.
+        """
+        try:
+            await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
+        except OSError as failure:
+            if self._must:
+                raise ModelError(
+                    f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
+                ) from failure
+            _log.info("An answer of a model is not recorded: %s", failure)
+
+    def exchange(
+        self, role: str, messages: Sequence[Message], options: dict[str, Any], answered: Completion | None
+    ) -> Exchange:
+        """A question and its answer as they are written; None: the model takes no tools."""
+        said = reply(answered, self._clean) if answered else Reply(text=(), model="", refused_tools=True)
+        return Exchange(asked=question(role, messages, _complete(options), self._clean), answered=said)
 
 
 class Replayer:
@@ -60,17 +105,22 @@ class Replayer:
 
     needs_model = False
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, alike: Clean | None = None) -> None:
         """Reads the folder.
+
+        Args:
+            folder: Where the files are.
+            alike: Takes out of questions what may differ from the recorded ones.
 
         Raises:
             UsageError: it holds no exchanges, or one that cannot be read.
         """
         self._folder = folder
+        self._alike = alike
         self._all = read_exchanges(folder)
         self._left: dict[str, deque[Exchange]] = defaultdict(deque)
         for _, exchange in self._all:
-            self._left[exchange.asked.digest].append(exchange)
+            self._left[self._digest(exchange.asked)].append(exchange)
 
     def between(self, role: str, model: LanguageModel | None) -> LanguageModel:  # noqa: ARG002 - none is asked
         """A model that has its answers from the folder."""
@@ -80,19 +130,27 @@ class Replayer:
         """The next answer recorded for a question.
 
         Raises:
+            ToolsRefused: so it was then.
             ModelError: there is none; shows the nearest question that was recorded, and what differs.
         """
-        left = self._left.get(asked.digest)
+        left = self._left.get(self._digest(asked))
         if left:
-            return left.popleft().answered.completion
+            answered = left.popleft().answered
+            if answered.refused_tools:
+                raise tools_refused(answered.model)
+            return answered.completion
         raise ModelError(
             f"No answer to this question of the {asked.role} is recorded in {str(self._folder)!r}. "
             f"{self._difference(asked)}",
             hint="Record again with --record DIR.",
         )
 
+    def _digest(self, asked: Question) -> str:
+        return (asked.in_other_words(self._alike) if self._alike else asked).digest
+
     def _difference(self, asked: Question) -> str:
-        again = sum(exchange.asked.digest == asked.digest for _, exchange in self._all)
+        digest = self._digest(asked)
+        again = sum(self._digest(exchange.asked) == digest for _, exchange in self._all)
         if again:
             return f"It was asked more often than it was recorded: {again} times."
         of_role = [(place, one.asked) for place, one in self._all if one.asked.role == asked.role]
@@ -107,21 +165,19 @@ class Replayer:
 
 
 class _RecordingModel:
-    def __init__(self, role: str, model: LanguageModel, folder: Path) -> None:
+    def __init__(self, role: str, model: LanguageModel, recorder: Recorder) -> None:
         self.name = model.name
         self._role = role
         self._model = model
-        self._folder = folder
+        self._recorder = recorder
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        answer = await self._model.complete(messages, **options)
-        exchange = Exchange(asked=question(self._role, messages, _complete(options)), answered=reply(answer))
         try:
-            await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
-        except OSError as failure:
-            raise ModelError(
-                f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
-            ) from failure
+            answer = await self._model.complete(messages, **options)
+        except ToolsRefused:
+            await self._recorder.keep(self._recorder.exchange(self._role, messages, options, None))
+            raise
+        await self._recorder.keep(self._recorder.exchange(self._role, messages, options, answer))
         return answer
 
 

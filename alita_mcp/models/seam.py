@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from alita_mcp.errors import ModelError
 from alita_mcp.values import Value
 
 
@@ -57,6 +58,18 @@ class Completion(Value):
     """The answer ends where the room for it ended, not where the model did."""
 
 
+class ToolsRefused(ModelError):
+    """The model cannot be offered tools; the same question without them may be answered. Nothing was spent."""
+
+
+def tools_refused(name: str) -> ToolsRefused:
+    """The error of a model that takes no tools."""
+    return ToolsRefused(
+        f"The model {name!r} cannot call tools by itself.",
+        hint="Set ALITA_TOOL_CALLING=auto, and it is asked for them in JSON.",
+    )
+
+
 class LanguageModel(Protocol):
     """A model that completes conversations.
 
@@ -91,6 +104,7 @@ class LanguageModel(Protocol):
             tools: What the model may ask for instead of an answer.
 
         Raises:
+            ToolsRefused: `tools` were given, and this model or its server takes none.
             ModelError: no answer could be had; the hint says what to set.
         """
         ...

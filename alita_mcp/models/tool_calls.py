@@ -29,13 +29,15 @@ def spoken(message: Message) -> dict[str, Any]:
 
 
 def asked_calls(message: Any) -> tuple[ToolCall, ...]:
-    """The calls that a model's answer asks for."""
+    """The calls that a model's answer asks for, each with an id of its own."""
     found = getattr(message, "tool_calls", None) or ()
-    return tuple(
-        call
-        for number, one in enumerate(found[:MAX_CALLS], 1)
-        if (call := _read(number, getattr(one, "id", None), getattr(one, "function", None)))
-    )
+    calls: dict[str, ToolCall] = {}
+    for number, one in enumerate(found[:MAX_CALLS], 1):
+        call = _read(number, getattr(one, "id", None), getattr(one, "function", None))
+        if call is not None:
+            own = call.id if call.id not in calls else f"{call.id}_{number}"
+            calls[own] = call.model_copy(update={"id": own})
+    return tuple(calls.values())
 
 
 def _called(call: ToolCall) -> dict[str, Any]:

@@ -86,6 +86,12 @@ class Toolsmith:
         other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
         return other
 
+    def using(self, models: ModelRoom) -> Toolsmith:
+        """The same toolsmith with its models on another account."""
+        other = copy(self)
+        other._models = models  # noqa: SLF001 - its own
+        return other
+
     async def make(
         self, request: SynthesisRequest, on_stage: OnStage, lent: ModelRoom | None = None
     ) -> Outcome:

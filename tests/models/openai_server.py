@@ -16,6 +16,7 @@ A row of one function is that function for ever; a row that is used up answers 5
 
     "text"                       a right answer with that text, 7 prompt and 5 completion tokens
     Says(text, finish_reason, …) the same with a choice of finish reason, token counts and model name
+    Calls(("add", {…}), …)       a right answer that asks for tools; arguments that are a text are sent as they are
     {"any": "json"}              a right answer whose text is that JSON
     Sends(b"…", status, headers) these bytes, whatever they are: no JSON, no choices, gigantic
     Fails(status, retry_after)   an error as OpenAI words it; a bare number is the same
@@ -85,6 +86,11 @@ class Request:
         return self.body.get("seed")
 
     @property
+    def tools(self) -> list[str]:
+        """Names of the tools that were offered."""
+        return [tool["function"]["name"] for tool in self.body.get("tools") or ()]
+
+    @property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema that the answer should follow, if one was sent."""
         wanted = self.body.get("response_format") or {}
@@ -98,6 +104,39 @@ class Says:
     prompt_tokens: int = 7
     completion_tokens: int = 5
     model: str = "scripted"
+
+
+class Calls:
+    """An answer that asks for tools, each with an id of its own unless `ids` says else."""
+
+    def __init__(
+        self,
+        *calls: tuple[str, dict[str, Any] | str],
+        text: str = "",
+        ids: Sequence[str | None] | None = None,
+    ) -> None:
+        self.text = text
+        self.calls = calls
+        self.ids = ids if ids is not None else [f"call-{number}" for number in range(len(calls))]
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The assistant's message."""
+        return {
+            "role": "assistant",
+            "content": self.text or None,
+            "tool_calls": [
+                {
+                    **({} if id_ is None else {"id": id_}),
+                    "type": "function",
+                    "function": {
+                        "name": name,
+                        "arguments": said if isinstance(said, str) else json.dumps(said),
+                    },
+                }
+                for id_, (name, said) in zip(self.ids, self.calls, strict=True)
+            ],
+        }
 
 
 @dataclass(frozen=True)
@@ -139,7 +178,7 @@ class Embeds:
     tokens: int | None = 9
 
 
-Reply = Embeds | str | int | dict[str, Any] | Says | Sends | Fails | Redirects | Drips | Resets | None
+Reply = Embeds | str | int | dict[str, Any] | Says | Calls | Sends | Fails | Redirects | Drips | Resets | None
 Answer = Callable[[Request], Reply]
 
 
@@ -210,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._fail(Fails(reply))
             case dict():
                 self._send(200, _completion(Says(json.dumps(reply))))
-            case Says():
+            case Says() | Calls():
                 self._send(200, _completion(reply))
             case Embeds():
                 self._send(200, _embeddings(reply, self.path))
@@ -256,19 +295,22 @@ class _Handler(BaseHTTPRequestHandler):
         return
 
 
-def _completion(said: Says) -> bytes:
-    message = {"role": "assistant", "content": said.text}
+def _completion(said: Says | Calls) -> bytes:
+    if isinstance(said, Calls):
+        message, counts = said.message, Says("", finish_reason="tool_calls")
+    else:
+        message, counts = {"role": "assistant", "content": said.text}, said
     return json.dumps(
         {
             "id": "1",
             "object": "chat.completion",
             "created": 1,
-            "model": said.model,
-            "choices": [{"index": 0, "message": message, "finish_reason": said.finish_reason}],
+            "model": counts.model,
+            "choices": [{"index": 0, "message": message, "finish_reason": counts.finish_reason}],
             "usage": {
-                "prompt_tokens": said.prompt_tokens,
-                "completion_tokens": said.completion_tokens,
-                "total_tokens": said.prompt_tokens + said.completion_tokens,
+                "prompt_tokens": counts.prompt_tokens,
+                "completion_tokens": counts.completion_tokens,
+                "total_tokens": counts.prompt_tokens + counts.completion_tokens,
             },
         }
     ).encode()

@@ -1,0 +1,65 @@
+"""What a task is likely to take: the task and the runs that are kept in, medians and the upper end out; pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from statistics import median
+
+from alita_mcp.agent.runs.values import RunSummary
+from alita_mcp.agent.values import Estimate
+
+Likeness = Callable[[str, str], float]
+"""How alike two tasks are, 0 to 1."""
+
+FEWEST = 3
+"""An estimate from fewer runs would be a guess."""
+ALIKE = 0.5
+MOST = 0.9
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+def estimate(task: str, past: Sequence[RunSummary], like: Likeness | None = None) -> Estimate | None:
+    """What like tasks took, or, where too few of them are known, what all tasks took; None for fewer than three.
+
+    Runs that were broken off from outside say nothing about what a task takes; those that used up their budget do.
+
+    Args:
+        task: In plain words.
+        past: Runs that are kept.
+        like: How alike two tasks are; None: by the words that they share.
+    """
+    alike = like or shared_words
+    whole = [
+        run
+        for run in past
+        if run.status in ("finished", "stopped") and run.stopped not in ("cancelled", "model")
+    ]
+    nearest = [run for run in whole if alike(task, run.task) >= ALIKE]
+    taken = nearest if len(nearest) >= FEWEST else whole
+    if len(taken) < FEWEST:
+        return None
+    costs = [run.cost for run in taken if run.cost is not None]
+    known = len(costs) == len(taken)
+    return Estimate(
+        runs=len(taken),
+        calls=median(run.calls for run in taken),
+        tokens=median(run.tokens for run in taken),
+        usd=median(costs) if known else None,
+        seconds=median(run.seconds for run in taken),
+        most_usd=upper_end(costs) if known else None,
+        most_seconds=upper_end([run.seconds for run in taken]),
+    )
+
+
+def upper_end(numbers: Sequence[float], share: float = MOST) -> float:
+    """The smallest of the numbers that is at least as large as `share` of them."""
+    ordered = sorted(numbers)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def shared_words(one: str, other: str) -> float:
+    """Words that both have, over words that either has; numbers and short words do not count."""
+    first, second = ({*_WORD.findall(text.casefold())} for text in (one, other))
+    return len(first & second) / len(first | second) if first | second else 0.0

@@ -1,0 +1,199 @@
+"""One run on the disk: a private folder of its request, its events, its values and what models answered it.
+
+What is read may be damaged, cut off or somebody else's: lines that are no events are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from alita_mcp.agent.runs.values import RunStatus, RunSummary
+from alita_mcp.agent.values import Solution, TaskEvent
+from alita_mcp.errors import LibraryError
+from alita_mcp.library.disk import read_plain_file, unreadable
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+EVENTS, REQUEST, SUMMARY, LOCK, VALUES, EXCHANGES = (
+    "events.jsonl", "request.json", "summary.json", "running.lock", "values", "exchanges",
+)  # fmt: skip
+MAX_EVENTS_BYTES = 64 << 20
+"""Of one run; more is not read, and not written."""
+MAX_LINE_BYTES = 16 << 20
+"""An event that is longer is kept without its data."""
+MAX_VALUE_BYTES = 64 << 20
+SHOWN_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The folder of one run; nothing here waits for anything but the disk."""
+
+    path: Path
+
+    def create(self, request: dict[str, Any]) -> FileLock:
+        """Makes the folder, and says that this process works on it until the lock is released.
+
+        Raises:
+            LibraryError: it exists, or cannot be made.
+        """
+        try:
+            self.path.mkdir(mode=0o700)
+            (self.path / VALUES).mkdir(mode=0o700)
+            lock = _lock(self.path / LOCK)
+            lock.acquire(timeout=5)
+            _write(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
+        except OSError as failure:
+            raise unreadable(self.path, failure) from failure
+        return lock
+
+    def append(self, event: TaskEvent) -> None:
+        """Writes an event behind the others; the last one is on the disk itself when this returns.
+
+        Raises:
+            LibraryError: it cannot be written.
+        """
+        line = event.model_dump_json().encode()
+        if len(line) > MAX_LINE_BYTES:
+            line = _shortened(event).model_dump_json().encode()
+        try:
+            handle = os.open(self.path / EVENTS, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(handle, "ab") as file:
+                if file.tell() + len(line) > MAX_EVENTS_BYTES and event.kind != "finished":
+                    return
+                file.write(line + b"\n")
+                if event.kind == "finished":
+                    file.flush()
+                    os.fsync(handle)
+        except OSError as failure:
+            raise unreadable(self.path, failure) from failure
+
+    def read(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
+        """Events of whole lines from an offset in bytes, and the offset behind them."""
+        try:
+            with (self.path / EVENTS).open("rb") as file:
+                file.seek(offset)
+                said = file.read(MAX_EVENTS_BYTES + MAX_LINE_BYTES)
+        except OSError:
+            return [], offset
+        end = said.rfind(b"\n") + 1
+        return list(_events(said[:end])), offset + end
+
+    def keep_value(self, reference: str, value: bytes) -> None:
+        """Writes a value whole or not at all; raises OSError."""
+        _write(self.path / VALUES / f"{reference}.json", value)
+
+    def read_value(self, reference: str) -> bytes:
+        """A value; raises LibraryError or OSError."""
+        return read_plain_file(self.path / VALUES / f"{reference}.json", MAX_VALUE_BYTES)
+
+    def solution(self) -> Solution | None:
+        """How the run ended, as far as that can be read."""
+        for event in reversed(self.read()[0]):
+            if event.kind == "finished":
+                with suppress(ValidationError):
+                    return Solution.model_validate(event.data)
+        return None
+
+    def write_end(self, finished: TaskEvent) -> None:
+        """Keeps a line of the end, so that listings need not read all events."""
+        with suppress(ValidationError, OSError):
+            solution = Solution.model_validate(finished.data)
+            summary = self._summary("stopped" if solution.stopped else "finished", solution)
+            _write(self.path / SUMMARY, summary.model_dump_json().encode())
+
+    def summary(self) -> RunSummary:
+        """The run in a line."""
+        with suppress(LibraryError, OSError, ValidationError):
+            return RunSummary.model_validate_json(read_plain_file(self.path / SUMMARY, MAX_LINE_BYTES))
+        solution = self.solution()
+        if solution is None:
+            return self._summary("running" if self.is_under_way() else "died", None)
+        return self._summary("stopped" if solution.stopped else "finished", solution)
+
+    def _summary(self, status: RunStatus, solution: Solution | None) -> RunSummary:
+        request = self.request()
+        known: dict[str, Any] = {
+            "run": self.path.name,
+            "task": str(request.get("task", "")),
+            "at": str(request.get("at", "")),
+            "status": status,
+        }
+        if solution is None:
+            events, _ = self.read()
+            return RunSummary(**known, steps=sum(event.kind == "step" for event in events))
+        shared = ("solved", "stopped", "tools_made", "tools_used", "calls", "tokens", "cost", "seconds")
+        ended = {name: getattr(solution, name) for name in shared}
+        answer = solution.answer[:SHOWN_CHARACTERS]
+        return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps))
+
+    def request(self) -> dict[str, Any]:
+        """What was asked for; empty where it cannot be read."""
+        with suppress(LibraryError, OSError, ValueError, RecursionError):
+            read = json.loads(read_plain_file(self.path / REQUEST))
+            return read if isinstance(read, dict) else {}
+        return {}
+
+    def is_under_way(self) -> bool:
+        """Whether the process that began it still works on it."""
+        from filelock import Timeout
+
+        if not (self.path / LOCK).exists():
+            return False
+        try:
+            with _lock(self.path / LOCK).acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
+        except OSError:
+            return False
+
+    def began_at(self) -> float:
+        """Seconds since 1970; 0 where that cannot be told."""
+        with suppress(OSError):
+            return (self.path / REQUEST).lstat().st_mtime
+        return 0.0
+
+    def size(self) -> int:
+        """Bytes of all its files."""
+        total = 0
+        for place, _, names in os.walk(self.path):
+            for name in names:
+                with suppress(OSError):
+                    total += (Path(place) / name).lstat().st_size
+        return total
+
+
+def _events(said: bytes) -> Iterator[TaskEvent]:
+    for line in said.splitlines():
+        with suppress(ValidationError):
+            yield TaskEvent.model_validate_json(line)
+
+
+def _shortened(event: TaskEvent) -> TaskEvent:
+    """The event without what makes it long: the end of a run without its steps, all else without data."""
+    data = {**event.data, "steps": []} if event.kind == "finished" else {}
+    return event.model_copy(update={"data": data, "text": event.text[:SHOWN_CHARACTERS]})
+
+
+def _write(place: Path, content: bytes) -> None:
+    aside = place.with_suffix(".new")
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    aside.replace(place)
+
+
+def _lock(path: Path) -> FileLock:
+    from filelock import FileLock
+
+    return FileLock(path, thread_local=False, mode=0o600)

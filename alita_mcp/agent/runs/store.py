@@ -1,0 +1,267 @@
+"""The store of runs: one private folder for each, bounded together; whoever follows one is told what happens in it.
+
+Several processes share it: each writes its own runs and reads all. Nothing that looks like a key is written.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+
+from alita_mcp.agent.runs.exchanges import recorder, replayer
+from alita_mcp.agent.runs.folder import EXCHANGES, MAX_VALUE_BYTES, RunFolder
+from alita_mcp.agent.runs.private import clean_json, clean_text, clean_value
+from alita_mcp.agent.runs.values import RunSummary
+from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
+from alita_mcp.library.disk import unreadable
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+    from alita_mcp.models.recorded import Exchanges
+
+MAX_RUNS = 200
+MAX_BYTES = 256 << 20
+POLL_S = 0.2
+"""How often the file of a run of another process is looked at."""
+_RUN = re.compile(r"[0-9a-f]{32}")
+_REFERENCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_GONE = ".gone-"
+
+T = TypeVar("T")
+
+
+class StoredRuns:
+    """Fills `TaskRuns`."""
+
+    def __init__(self, folder: Path, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
+        """The folder is made when the first run begins."""
+        self._folder = folder
+        self._max_runs = max_runs
+        self._max_bytes = max_bytes
+        self._under_way: dict[str, FileLock] = {}
+        self._turns: dict[str, anyio.Lock] = {}
+        self._changed: dict[str, anyio.Event] = {}
+        self._used = 0
+        self._room = threading.Lock()
+
+    async def begin(self, run: str, request: TaskRequest) -> None:
+        """Notes that a run of this process begins; the oldest runs that have ended make room.
+
+        Raises:
+            UsageError: it is no id of a run.
+            LibraryError: the disk does not let us.
+        """
+        if not _RUN.fullmatch(run):
+            raise UsageError(f"{run[:40]!r} is no id of a run: 32 hexadecimal digits.")
+        self._under_way[run] = await _in_thread(partial(self._begin, run, request))
+        self._turns[run] = anyio.Lock()
+
+    async def append(self, event: TaskEvent) -> None:
+        """Stores an event and wakes all that follow the run; `finished` ends the run.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+            LibraryError: the disk does not let us.
+        """
+        place = self._place(event.run)
+        try:
+            async with self._turns.get(event.run, anyio.Lock()):
+                await _in_thread(partial(_append, place, event))
+        finally:
+            if event.kind == "finished":
+                self._end(event.run)
+            self._wake(event.run)
+
+    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
+        """Stores an observation's whole value.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+            UsageError: it is no reference, or the value is larger than the store takes.
+            LibraryError: the disk does not let us.
+        """
+        place = self._place(run)
+        if not _REFERENCE.fullmatch(reference):
+            raise UsageError(f"{reference[:40]!r} is no reference of a value.")
+        await _in_thread(partial(self._keep, place, reference, value))
+
+    async def read_value(self, run: str, reference: str) -> bytes:
+        """A stored value; raises ToolNotFound."""
+        place = self._place(run)
+        try:
+            if _REFERENCE.fullmatch(reference):
+                return await _in_thread(partial(place.read_value, reference))
+        except (LibraryError, OSError):
+            pass
+        raise ToolNotFound(f"The run {run!r} has no value {reference[:40]!r}.")
+
+    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
+        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
+        found, _ = await _in_thread(self._place(run).read)
+        return sorted((event for event in found if event.number > after), key=lambda event: event.number)
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
+        """Stored events, then those to come, until `finished` or until the run's process is found dead.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+        """
+        place, offset = self._place(run), 0
+        while True:
+            changed = self._changed.setdefault(run, anyio.Event())
+            goes_on = run in self._under_way or await _in_thread(place.is_under_way)
+            found, offset = await _in_thread(partial(place.read, offset))
+            for event in found:
+                if event.number > after:
+                    yield event
+                if event.kind == "finished":
+                    return
+            if not goes_on:
+                return
+            if not found:
+                with anyio.move_on_after(POLL_S):
+                    await changed.wait()
+
+    async def solution(self, run: str) -> Solution | None:
+        """How a run ended; None while it is under way or where its process died; raises ToolNotFound."""
+        return await _in_thread(self._place(run).solution)
+
+    async def summary(self, run: str) -> RunSummary:
+        """One run in a line; raises ToolNotFound."""
+        return await _in_thread(self._place(run).summary)
+
+    async def list(self, limit: int = 20) -> Sequence[RunSummary]:
+        """The newest runs of all processes, the newest first."""
+        return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
+
+    def recorder(self, run: str) -> Exchanges:
+        """What writes all that models answer in a run into its folder, so that it can be replayed."""
+        return recorder(self._place(run).path / EXCHANGES)
+
+    def replayer(self, run: str) -> Exchanges:
+        """What answers a run's questions as they were answered in this one.
+
+        Raises:
+            ToolNotFound: no such run is kept.
+            UsageError: nothing was recorded.
+        """
+        return replayer(self._place(run).path / EXCHANGES)
+
+    async def request(self, run: str) -> TaskRequest:
+        """What a run was asked to do.
+
+        Raises:
+            ToolNotFound: no such run is kept, or its request cannot be read.
+        """
+        said = await _in_thread(self._place(run).request)
+        try:
+            return TaskRequest.model_validate({name: value for name, value in said.items() if name != "at"})
+        except ValidationError as invalid:
+            raise ToolNotFound(f"The request of run {run!r} cannot be read.") from invalid
+
+    def _place(self, run: str) -> RunFolder:
+        path = self._folder / run
+        if not _RUN.fullmatch(run) or path.is_symlink() or not path.is_dir():
+            raise ToolNotFound(
+                f"There is no run {run[:40]!r}.", hint="`alita runs` lists those that are kept."
+            )
+        return RunFolder(path)
+
+    def _begin(self, run: str, request: TaskRequest) -> FileLock:
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as failure:
+            raise unreadable(self._folder, failure) from failure
+        with self._room:
+            self._make_room(self._max_runs - 1)
+        said = clean_json(request.model_dump(mode="json"))
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return RunFolder(self._folder / run).create({**said, "at": at})
+
+    def _keep(self, place: RunFolder, reference: str, value: bytes) -> None:
+        if len(value) > MAX_VALUE_BYTES:
+            raise UsageError(
+                f"A value of {len(value) >> 20} MB is not kept: at most {MAX_VALUE_BYTES >> 20} MB."
+            )
+        cleaned = clean_value(value)
+        with self._room:
+            if self._used + len(cleaned) > self._max_bytes:
+                self._make_room(self._max_runs, len(cleaned))
+            if self._used + len(cleaned) > self._max_bytes:
+                raise UsageError(
+                    f"The store of runs is full: {self._max_bytes >> 20} MB, all of it under way."
+                )
+            self._used += len(cleaned)
+        try:
+            place.keep_value(reference, cleaned)
+        except OSError as failure:
+            raise unreadable(place.path, failure) from failure
+
+    def _make_room(self, most: int, more_bytes: int = 0) -> None:
+        """Removes the oldest runs that are not under way until the rest and `more_bytes` fit."""
+        for left in self._folder.glob(f"{_GONE}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        places = self._newest()
+        sizes = {place: place.size() for place in places}
+        self._used = sum(sizes.values())
+        kept = len(places)
+        for place in reversed(places):
+            if kept <= most and self._used + more_bytes <= self._max_bytes:
+                return
+            if place.path.name not in self._under_way and not place.is_under_way():
+                _remove(place.path)
+                kept -= 1
+                self._used -= sizes[place]
+
+    def _newest(self) -> Sequence[RunFolder]:
+        """All runs, the newest first."""
+        paths = self._folder.iterdir() if self._folder.is_dir() else ()
+        runs = (
+            path for path in paths if _RUN.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+        )
+        found = [RunFolder(path) for path in runs]
+        return sorted(found, key=lambda place: (place.began_at(), place.path.name), reverse=True)
+
+    def _end(self, run: str) -> None:
+        self._turns.pop(run, None)
+        if lock := self._under_way.pop(run, None):
+            lock.release()
+
+    def _wake(self, run: str) -> None:
+        if changed := self._changed.pop(run, None):
+            changed.set()
+
+
+def _append(place: RunFolder, event: TaskEvent) -> None:
+    data = clean_json(event.model_dump(mode="json", include={"data"}))["data"]
+    cleaned = event.model_copy(update={"text": clean_text(event.text), "data": data})
+    place.append(cleaned)
+    if event.kind == "finished":
+        place.write_end(cleaned)
+
+
+def _remove(path: Path) -> None:
+    """Takes the folder out of the way at once, so that nobody meets half a run."""
+    aside = path.with_name(f"{_GONE}{secrets.token_hex(8)}")
+    try:
+        path.rename(aside)
+    except OSError:  # another process was first, or Windows has a file of it open
+        return
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(work)

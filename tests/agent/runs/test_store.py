@@ -1,0 +1,351 @@
+"""The store of runs: what is written, what is not, what is read when files are damaged or processes die."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.agent.interface import TaskRuns
+from alita_mcp.agent.runs.store import StoredRuns
+from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
+from alita_mcp.errors import LibraryError, ModelError, ToolNotFound, UsageError
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Message
+from alita_mcp.settings import Settings
+
+KEY = "sk-proj-" + "a1B2" * 8
+
+
+def run_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+RUN = run_id(7)
+TASK = TaskRequest(task="6 times 7?")
+
+
+def event(number: int, kind: str = "step", run: str = RUN, **said: Any) -> TaskEvent:
+    known = {
+        "run": run,
+        "number": number,
+        "at": "2026-01-01T00:00:00Z",
+        "kind": kind,
+        "text": f"event {number}",
+    }
+    return TaskEvent.model_validate({**known, **said})
+
+
+def finished(number: int, run: str = RUN, **said: Any) -> TaskEvent:
+    step = Step(number=1, tool="run_code", observation="42")
+    solution = Solution.model_validate(
+        {"run": run, "task": "t", "answer": "42", "solved": True, "steps": (step,), **said}
+    )
+    return event(number, "finished", run, data=solution.model_dump(mode="json"))
+
+
+def places_in(folder: Path) -> list[Path]:
+    return [folder, *folder.rglob("*")]
+
+
+def texts_in(folder: Path) -> list[str]:
+    return [place.read_text() for place in places_in(folder) if place.is_file()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "tasks"
+
+
+@pytest.fixture
+def runs(folder: Path) -> StoredRuns:
+    return StoredRuns(folder)
+
+
+async def a_run(runs: StoredRuns, run: str = RUN, request: TaskRequest = TASK, **said: Any) -> None:
+    await runs.begin(run, request)
+    await runs.append(event(1, run=run))
+    await runs.append(finished(2, run, **said))
+
+
+async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
+    runs: StoredRuns, folder: Path
+) -> None:
+    contract: TaskRuns = runs
+    await contract.begin(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
+    assert await contract.solution(RUN) is None
+    assert (await runs.summary(RUN)).status == "running"
+    await contract.append(event(1))
+    await contract.keep_value(RUN, "o1", b'{"rows": [1, 2]}')
+    await contract.append(finished(2))
+    for store in (runs, StoredRuns(folder)):
+        assert [one.number for one in await store.events(RUN)] == [1, 2]
+        assert [one.number for one in await store.events(RUN, after=1)] == [2]
+        assert await store.read_value(RUN, "o1") == b'{"rows": [1, 2]}'
+        solution = await store.solution(RUN)
+        assert solution is not None
+        assert (solution.answer, len(solution.steps)) == ("42", 1)
+        (summary,) = await store.list()
+        assert (summary.task, summary.status, summary.answer, summary.steps) == (
+            "6 times 7?",
+            "finished",
+            "42",
+            1,
+        )
+        assert await store.request(RUN) == TaskRequest(task="6 times 7?", hosts=("example.org",))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX modes")
+async def test_nobody_else_may_read_a_run(runs: StoredRuns, folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        await a_run(runs)
+        await runs.keep_value(RUN, "o1", b"1")
+    finally:
+        os.umask(before)
+    for place in places_in(folder):
+        assert not stat.S_IMODE(place.stat().st_mode) & 0o077, place
+
+
+@pytest.mark.parametrize(
+    "bad", ["", "x", "../" + RUN, RUN.upper().replace("7", "A"), RUN + "\n", "0" * 31, "/" + RUN[1:]]
+)
+async def test_an_id_is_never_a_path(runs: StoredRuns, bad: str) -> None:
+    await a_run(runs)
+    for read in (runs.events(bad), runs.solution(bad), runs.summary(bad), runs.read_value(bad, "o1")):
+        with pytest.raises(ToolNotFound):
+            await read
+    with pytest.raises(UsageError):
+        await runs.begin(bad, TASK)
+
+
+@pytest.mark.parametrize("bad", ["", "../request", "o1/../../request", "O1", "o1.json", "o1\n", "a" * 41])
+async def test_a_reference_is_never_a_path(runs: StoredRuns, bad: str) -> None:
+    await a_run(runs)
+    with pytest.raises(ToolNotFound):
+        await runs.read_value(RUN, bad)
+    with pytest.raises(UsageError):
+        await runs.keep_value(RUN, bad, b"1")
+
+
+async def test_links_are_not_followed(runs: StoredRuns, folder: Path, tmp_path: Path) -> None:
+    await a_run(runs)
+    (tmp_path / "secret.json").write_text('"secret"')
+    (folder / RUN / "values" / "o9.json").symlink_to(tmp_path / "secret.json")
+    (folder / run_id(8)).symlink_to(folder / RUN)
+    with pytest.raises(ToolNotFound):
+        await runs.read_value(RUN, "o9")
+    with pytest.raises(ToolNotFound):
+        await runs.events(run_id(8))
+    assert [one.run for one in await runs.list()] == [RUN]
+
+
+async def test_what_looks_like_a_key_is_never_written(
+    runs: StoredRuns, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTHER_API_KEY", "my-very-own-word")
+    said = (
+        f"use {KEY} and my-very-own-word\n-----BEGIN PRIVATE KEY-----\nMIIabc+/=\n-----END PRIVATE KEY-----"
+    )
+    step = Step(number=1, tool="t", arguments={"password": "hunter2", "api_key": "a1b2c3d4e5", "x": [said]})
+    await runs.begin(RUN, TaskRequest(task=said))
+    await runs.append(event(1, text=said, data={"step": step.model_dump(mode="json"), said: 1}))
+    await runs.keep_value(
+        RUN, "o1", json.dumps({"page_token": "a1b2c3d4e5f6", "said": [said], "n": 1.10}).encode()
+    )
+    await runs.keep_value(RUN, "o2", f"no json {KEY}".encode())
+    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel([f"I say {said}"]))
+    await (
+        room.open(exchanges=runs.recorder(RUN)).role("planner").complete([Message(role="user", content=said)])
+    )
+    await runs.append(finished(2, answer=said))
+    written = texts_in(folder)
+    assert len(written) >= 5
+    for word in (KEY, "my-very-own-word", "MIIabc", "hunter2", 'a1b2c3d4e5"'):
+        assert not any(word in text for text in written), word
+    assert json.loads(await runs.read_value(RUN, "o1"))["page_token"] == "a1b2c3d4e5f6"
+
+
+async def test_a_value_without_keys_is_kept_byte_by_byte(runs: StoredRuns) -> None:
+    await runs.begin(RUN, TASK)
+    value = b'{"b": 1.10,\n "a": "\\u00e9", "big": 123456789012345678901234567890}'
+    await runs.keep_value(RUN, "o1", value)
+    assert await runs.read_value(RUN, "o1") == value
+    with pytest.raises(UsageError, match="MB"):
+        await runs.keep_value(RUN, "o2", b"1" * (65 << 20))
+
+
+async def test_damaged_lines_are_passed_over(runs: StoredRuns, folder: Path) -> None:
+    await runs.begin(RUN, TASK)
+    await runs.append(event(1))
+    with (folder / RUN / "events.jsonl").open("ab") as file:
+        file.write(b'{"run": 1}\nnot json\n\xff\xfe\n[' + b"[" * 100_000 + b"\n\n")
+    await runs.append(event(2))
+    with (folder / RUN / "events.jsonl").open("ab") as file:
+        file.write(event(3).model_dump_json().encode()[:-5])
+    assert [one.number for one in await runs.events(RUN)] == [1, 2]
+    (folder / RUN / "request.json").write_bytes(b"\xff")
+    assert (await runs.summary(RUN)).task == ""
+    with pytest.raises(ToolNotFound, match="request"):
+        await runs.request(RUN)
+
+
+async def test_a_summary_that_is_damaged_is_made_again_of_the_events(runs: StoredRuns, folder: Path) -> None:
+    await a_run(runs, solved=False, stopped="money", stopped_why="spent")
+    (folder / RUN / "summary.json").write_text("{}")
+    summary = await runs.summary(RUN)
+    assert (summary.status, summary.stopped) == ("stopped", "money")
+    (folder / RUN / "summary.json").unlink()
+    (folder / RUN / "events.jsonl").write_text(event(1, "finished").model_dump_json() + "\n")
+    assert (await runs.summary(RUN)).status == "died"
+
+
+async def test_followers_are_told_what_was_and_what_comes_until_the_end(
+    runs: StoredRuns, folder: Path
+) -> None:
+    heard: dict[str, list[int]] = {"here": [], "late": [], "elsewhere": []}
+    other = StoredRuns(folder)
+
+    async def listen(name: str, store: StoredRuns, after: int = 0) -> None:
+        heard[name] += [one.number async for one in store.follow(RUN, after)]
+
+    await runs.begin(RUN, TASK)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for name, store, after in (("here", runs, 0), ("late", runs, 2), ("elsewhere", other, 0)):
+                tasks.start_soon(listen, name, store, after)
+            for number in range(1, 5):
+                await runs.append(event(number))
+                await anyio.lowlevel.checkpoint()
+            await runs.append(finished(5))
+        assert heard == {"here": [1, 2, 3, 4, 5], "late": [3, 4, 5], "elsewhere": [1, 2, 3, 4, 5]}
+        assert [one.number async for one in runs.follow(RUN, 4)] == [5]
+        with pytest.raises(ToolNotFound):
+            _ = [one async for one in runs.follow(run_id(99))]
+
+
+LEAVES_A_RUN = """
+import sys, anyio
+from pathlib import Path
+from alita_mcp.agent.runs.store import StoredRuns
+from alita_mcp.agent.values import TaskEvent, TaskRequest
+async def work():
+    runs = StoredRuns(Path(sys.argv[1]))
+    await runs.begin(sys.argv[2], TaskRequest(task="t"))
+    await runs.append(TaskEvent(run=sys.argv[2], number=1, at="", kind="started", text="begun"))
+    print("begun", flush=True)
+    sys.stdin.read()
+anyio.run(work)
+"""
+
+
+@pytest.mark.process
+async def test_a_run_whose_process_was_killed_has_died_and_its_followers_are_let_go(folder: Path) -> None:
+    words = [sys.executable, "-c", LEAVES_A_RUN, str(folder), RUN]
+    runs = StoredRuns(folder)
+    heard: list[int] = []
+    async with await anyio.open_process(words) as process:
+        assert process.stdout is not None
+        assert await process.stdout.receive()
+        assert (await runs.summary(RUN)).status == "running"
+        with anyio.fail_after(60):
+            async for one in runs.follow(RUN):
+                heard.append(one.number)
+                process.kill()
+                await process.wait()
+    assert heard == [1]
+    assert (await runs.summary(RUN)).status == "died"
+    assert await runs.solution(RUN) is None
+
+
+async def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
+    runs = StoredRuns(folder, max_runs=3, max_bytes=50_000)
+    await runs.begin(run_id(0), TASK)  # under way, and the oldest
+    for number in range(1, 6):
+        await a_run(runs, run_id(number))
+        os.utime(folder / run_id(number) / "request.json", (1e9 + number, 1e9 + number))
+    assert {one.run for one in await runs.list()} == {run_id(number) for number in (0, 4, 5)}
+    await runs.begin(run_id(9), TASK)
+    await runs.keep_value(run_id(9), "o1", b"1" * 48_800)
+    assert {one.run for one in await runs.list()} == {run_id(0), run_id(9)}
+    with pytest.raises(UsageError, match="full"):
+        await runs.keep_value(run_id(9), "o2", b"1" * 45_000)
+    assert not [place for place in places_in(folder) if place.name.startswith(".gone")]
+
+
+async def test_many_events_at_once_are_each_a_whole_line(runs: StoredRuns) -> None:
+    await runs.begin(RUN, TASK)
+    async with anyio.create_task_group() as tasks:
+        for number in range(1, 41):
+            tasks.start_soon(runs.append, event(number, text="x" * 5_000))
+    assert [one.number for one in await runs.events(RUN)] == list(range(1, 41))
+
+
+async def test_an_event_that_is_far_too_long_is_kept_without_its_data_and_the_end_without_its_steps(
+    runs: StoredRuns,
+) -> None:
+    await runs.begin(RUN, TASK)
+    long = "x" * (17 << 20)
+    await runs.append(event(1, data={"long": long}))
+    await runs.append(finished(2, steps=(Step(number=1, tool="t", observation=long),)))
+    first, last = await runs.events(RUN)
+    assert (first.data, last.data["answer"], last.data["steps"]) == ({}, "42", [])
+
+
+async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LibraryError):
+        await StoredRuns(tmp_path / "file" / "tasks").begin(RUN, TASK)
+    runs = StoredRuns(tmp_path / "tasks")
+    await runs.begin(RUN, TASK)
+    with pytest.raises(LibraryError):
+        await runs.begin(RUN, TASK)
+    (tmp_path / "tasks" / RUN / "events.jsonl").mkdir()
+    with pytest.raises(LibraryError):
+        await runs.append(event(1))
+    (tmp_path / "tasks" / RUN / "values").rmdir()
+    with pytest.raises(LibraryError):
+        await runs.keep_value(RUN, "o1", b"1")
+    assert await runs.events(RUN) == []
+
+
+async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]:
+    models = ModelRoom(Settings(), exchanges=runs.replayer(replay)).open()
+    return [
+        (await models.role("planner").complete([Message(role="user", content=question)])).text
+        for question in questions
+    ]
+
+
+async def test_what_models_answered_is_replayed_though_ids_and_the_day_differ(runs: StoredRuns) -> None:
+    await runs.begin(RUN, TASK)
+    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first", "second"]))
+    model = room.open(exchanges=runs.recorder(RUN)).role("planner")
+    question = f"It is {{}}; the value is alita://tasks/{{}}/o1 of {KEY}"
+    for _ in range(2):
+        await model.complete([Message(role="user", content=question.format("2026-01-01T10:00:00.5Z", RUN))])
+    now = question.format("2027-03-04", run_id(8))
+    assert await asked(runs, RUN, now, now) == ["first", "second"]
+    with pytest.raises(ModelError, match="No answer to this question"):
+        await asked(runs, RUN, "another question")
+    await runs.begin(run_id(8), TASK)
+    with pytest.raises(UsageError, match="no recorded exchanges"):
+        runs.replayer(run_id(8))
+
+
+async def test_a_folder_that_cannot_be_written_ends_the_recording_and_not_the_run(
+    runs: StoredRuns, folder: Path
+) -> None:
+    await runs.begin(RUN, TASK)
+    (folder / RUN / "exchanges").write_text("in the way")
+    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first"]))
+    model = room.open(exchanges=runs.recorder(RUN)).role("planner")
+    assert (await model.complete([Message(role="user", content="x")])).text == "first"
