@@ -58,6 +58,15 @@ def served_folder(folder: Path) -> Iterator[Served]:
 
 
 @contextmanager
+def served_redirect(target: str) -> Iterator[Served]:
+    """Serves nothing but redirects to one address, on a free port."""
+    site = Served("")
+    with _listening(type("Redirects", (_Redirects,), {"site": site, "target": target})) as port:
+        site.host = f"127.0.0.1:{port}"
+        yield site
+
+
+@contextmanager
 def _listening(handler: object) -> Iterator[int]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)  # type: ignore[arg-type]
     server.daemon_threads = True
@@ -92,6 +101,21 @@ class _Pages(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def log_message(self, *_arguments: object) -> None:
+        return
+
+
+class _Redirects(BaseHTTPRequestHandler):
+    site: Served
+    target: str
+
+    def do_GET(self) -> None:
+        self.site.asked.append(self.path)
+        self.send_response(404 if self.path == "/robots.txt" else 302)
+        self.send_header("location", self.target)
+        self.send_header("content-length", "0")
+        self.end_headers()
 
     def log_message(self, *_arguments: object) -> None:
         return
