@@ -20,7 +20,7 @@ from alita_mcp.app.tasks.opening import open_task_runner
 from alita_mcp.app.tasks.runner import TaskRunner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.code_runs import open_code_runs
+from alita_mcp.library.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -294,9 +294,10 @@ async def open_app(
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
+        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         author = model or _plain_model(room)
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+        advice = _advice(settings, web if room.is_configured else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
@@ -308,12 +309,15 @@ async def open_app(
         noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
         running = open_code_runner(settings, library, calls, granting, noticing)
         code = await stack.enter_async_context(running)
-        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         flows = Flows(library, calls, code, granting, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, room))
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
+
+
+def _advice(settings: Settings, web: WebAgent | None, runs: CodeRuns) -> Advice:
+    return Advice(LessonsFile(settings.home / "lessons.jsonl"), web, runs)
 
 
 def _without_request(report: VerificationReport) -> VerificationReport:

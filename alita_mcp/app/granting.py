@@ -44,6 +44,10 @@ class Granting:
         self._secrets = SecretsFile(settings.secrets_file)
         self._workspace = _workspace_of(settings)
 
+    def secret_values(self) -> tuple[str, ...]:
+        """All secrets of the person, so that they can be kept out of what is stored."""
+        return self._secrets.values()
+
     def lacks(self, grants: Grants) -> list[str]:
         """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
         lacks = ["needs a model: set ALITA_MODEL"] if grants.model and self._model is None else []

@@ -26,14 +26,15 @@ from alita_mcp.cli import (
     learning_from,
     making,
     preparing,
+    remembering,
     reviewing,
     running,
     serving,
-    solving,
     suggesting,
 )
 from alita_mcp.cli.commands import Family, innermost, json_option
 from alita_mcp.cli.output import Output
+from alita_mcp.cli.tasks import commands as task_commands
 from alita_mcp.errors import AlitaError, Cancelled
 from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
 
@@ -90,8 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
-        demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, solving, suggesting, learning_from, calibrating, benching,
+        demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
+        caching, environments, task_commands, remembering, suggesting, learning_from, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

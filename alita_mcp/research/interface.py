@@ -90,6 +90,9 @@ class WebAgent(Protocol):
         """One document; raises as `Fetcher.fetch`."""
         ...
 
-    async def package(self, name: str) -> PackageFacts:
-        """What the package index says of a package; raises UsageError where the index does not answer."""
+    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
+        """What the package index says of a package; raises UsageError where the index does not answer.
+
+        `python_tag` is the sandbox's, as in a `Lock`: what wheels have to fit; empty: an ordinary Linux.
+        """
         ...

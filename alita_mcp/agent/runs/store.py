@@ -147,6 +147,15 @@ class StoredRuns:
         """The newest runs of all processes, the newest first."""
         return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
 
+    async def named(self, prefix: str) -> str:
+        """The id of the one run that begins so; raises ToolNotFound."""
+        places = await _in_thread(self._newest)
+        found = [place.path.name for place in places if place.path.name.startswith(prefix)]
+        if len(found) != 1 or not prefix:
+            which = "Several runs begin with" if len(found) > 1 and prefix else "There is no run"
+            raise ToolNotFound(f"{which} {prefix[:40]!r}.", hint="`alita runs` lists those that are kept.")
+        return found[0]
+
     def recorder(self, run: str) -> Exchanges:
         """What writes all that models answer in a run into its folder, so that it can be replayed."""
         return recorder(self._place(run).path / EXCHANGES)

@@ -177,4 +177,6 @@ class RunAbilities:
 
     async def read_file(self, name: str) -> Document:
         """The text of a file."""
-        return Document(url=f"file:{name}", text=await anyio.to_thread.run_sync(self._workspace.text, name))
+        from alita_mcp.research.reading.files import read_file
+
+        return await read_file(self._workspace.path(name), name)

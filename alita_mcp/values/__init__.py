@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
+
+from alita_mcp.values.looked_up import LookedUp as LookedUp
+from alita_mcp.values.looked_up import PackageFacts as PackageFacts
+from alita_mcp.values.looked_up import Source as Source
+from alita_mcp.values.scores import Agreement as Agreement
+from alita_mcp.values.scores import DroppedTest as DroppedTest
+from alita_mcp.values.scores import MutationScore as MutationScore
+from alita_mcp.values.scores import Survivor as Survivor
+from alita_mcp.values.value import Value as Value
 
 TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
 """Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
@@ -19,12 +28,6 @@ Stage = Literal[
 Varying = Literal["clock", "random"]  # what results of a tool may differ by from call to call
 ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
 Schema = dict[str, Any]
-
-
-class Value(BaseModel):
-    """A frozen value; unknown fields are refused. What models read of one is a field's description: quick to load."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Example(Value):
@@ -192,65 +195,6 @@ class Usage(Value):
     """The same for each role that was asked: planner, tester, coder, judge, implementer."""
 
 
-class DroppedTest(Value):
-    """A written test that contradicts the majority of the candidates."""
-
-    test: dict[str, Any]
-    """As its author wrote it."""
-    got: Any = None
-    """What the chosen candidate gives instead."""
-
-
-class Agreement(Value):
-    """What independent candidates and suites said about a tool that models wrote."""
-
-    candidates: int
-    suites: int
-    share: float
-    """Of the candidates, those that behave as the chosen one."""
-    passed: float
-    """Of all tests of the suites, those that the chosen one passes."""
-    alike: int
-    """Candidates whose text is the chosen one's."""
-    kept: tuple[int, ...] = ()
-    """Numbers of the tests that the chosen one passes; they are examples of the version."""
-    dropped: tuple[int, ...] = ()
-    """Numbers of the tests that contradict the majority and were left out."""
-    contradicting: tuple[DroppedTest, ...] = ()
-    """The first of the dropped ones."""
-    repairs: int = 0
-    """How often the chosen one was mended after a failure."""
-    attempts: int = 1
-    """How many times candidates and tests were drawn."""
-    blind: tuple[str, ...] = ()
-    """Marks of those examples of the version that models wrote; the others are the caller's own."""
-    probability: float | None = None
-    """That the chosen one is right, by agreement and by what is known of the models; None in older reports."""
-    on_record: bool = False
-    """Whether what is known of these models was measured, not presumed."""
-
-
-class Survivor(Value):
-    """A mutant of a tool's code that no example noticed."""
-
-    line: int
-    was: str
-    now: str
-    shown_by: dict[str, Any] | None = None
-    """Arguments with which it gives another result: an example that would notice it."""
-
-
-class MutationScore(Value):
-    """How many small mistakes in a tool's code its examples notice."""
-
-    killed: int
-    total: int
-    survivors: tuple[Survivor, ...] = ()
-    equivalent: int = 0
-    """Mutants that gave no other result on any of so many inputs; they do not count."""
-    inputs: int = 0
-
-
 class WrittenFrom(Value):
     """What the writers of a version were told: the planner's specification of a request."""
 
@@ -293,6 +237,8 @@ class VerificationReport(Value):
     """For a tool that models wrote: what they were told to write."""
     recorded: Recorded | None = None
     """For a tool that was made of runs of code: which, and what nobody has confirmed."""
+    looked_up: LookedUp | None = None
+    """For a tool that models wrote: what was looked up before they did."""
 
     @property
     def failure(self) -> Check | None:

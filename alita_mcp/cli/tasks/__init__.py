@@ -1,0 +1,1 @@
+"""Tasks at the command line: `alita solve`, `alita runs`, `alita run-log`."""

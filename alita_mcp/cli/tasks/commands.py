@@ -1,0 +1,80 @@
+"""Declares `alita solve`, `alita runs` and `alita run-log` on the parser."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop
+from alita_mcp.cli.tasks.listing import list_runs, show_log
+from alita_mcp.cli.tasks.solving import solve
+
+
+def add_commands(family: Family) -> None:
+    """Declares the three commands."""
+    work = family.add("solve", in_event_loop(solve), "let the configured model work on a task")
+    work.add_argument("task", nargs="?", metavar="TASK", help="in plain words")
+    work.add_argument(
+        "--file",
+        action="append",
+        type=Path,
+        metavar="PATH",
+        dest="files",
+        help="a file or folder that it is about; repeatable",
+    )
+    work.add_argument(
+        "--host", action="append", metavar="HOST", dest="hosts", help="a host that it may read; repeatable"
+    )
+    _budget_options(work)
+    work.add_argument("--plans", type=whole, metavar="K", help="how many plans to choose from; 0: none")
+    work.add_argument(
+        "--no-memory", action="store_true", help="neither recall earlier tasks nor remember this one"
+    )
+    asks = work.add_mutually_exclusive_group()
+    asks.add_argument("--yes", action="store_true", help="ask nothing, whatever it is likely to cost")
+    asks.add_argument("--confirm", action="store_true", help="ask before work begins")
+    kept = work.add_mutually_exclusive_group()
+    kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
+    kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
+    kept.add_argument("--replay-run", metavar="ID", help="do a run again with what models answered in it")
+    runs = family.add("runs", in_event_loop(list_runs), "list the tasks that were worked on")
+    runs.add_argument(
+        "--limit", type=count_above_zero, default=20, metavar="N", help="the newest N; default 20"
+    )
+    log = family.add("run-log", in_event_loop(show_log), "show what happened in a run")
+    log.add_argument("run", metavar="ID", help="of a run, or its beginning")
+    log.add_argument("--follow", action="store_true", help="go on until the run ends")
+
+
+def _budget_options(work: argparse.ArgumentParser) -> None:
+    work.add_argument("--max-steps", type=count_above_zero, metavar="N", help="stop after so many steps")
+    work.add_argument(
+        "--max-tokens", type=whole, metavar="N", help="stop after so many tokens; 0: any number"
+    )
+    work.add_argument(
+        "--max-usd", type=amount, metavar="X", help="stop when models cost so much; 0: anything"
+    )
+    work.add_argument(
+        "--max-seconds", type=amount, metavar="S", help="stop after so many seconds; 0: any number"
+    )
+
+
+def _number(read: Callable[[str], float], text: str) -> float:
+    try:
+        number = read(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1e12:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return number
+
+
+def whole(text: str) -> int:
+    """Reads `0` or `500000`."""
+    return int(_number(int, text))
+
+
+def amount(text: str) -> float:
+    """Reads `0` or `0.5`."""
+    return _number(float, text)

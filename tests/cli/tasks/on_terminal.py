@@ -1,0 +1,42 @@
+"""`alita solve` over a scripted flow, as a process: `python -m tests.cli.tasks.on_terminal SCRIPT WORD…`."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+
+import anyio
+
+from alita_mcp.agent.values import Estimate
+from tests.cli.tasks.scripted_flow import PLAN, ScriptedFlow, solved, step
+
+LONG = "a very long text with \x1b[31mred and [bold]markup[/bold] " * 9
+PLANNED = ("plan", LONG, PLAN)
+DEAR = Estimate(runs=4, calls=9, tokens=10, usd=99, seconds=5, most_usd=120, most_seconds=9)
+
+
+def flow_of(script: str) -> ScriptedFlow:
+    """One of the scripts that the tests name."""
+    run = secrets.token_hex(16)
+    match script:
+        case "steps":
+            many = [said for number in range(1, 41) for said in step(number, ok=number != 40)]
+            return ScriptedFlow([PLANNED, *many, ("check", LONG, {})], run=run)
+        case "asks":
+            return ScriptedFlow(run=run, question=f"Which year? {LONG}")
+        case "dear":
+            return ScriptedFlow(run=run, estimated=DEAR)
+        case _:
+            return ScriptedFlow(step(1), run=run, before_the_end=anyio.sleep_forever)
+
+
+async def work() -> int:
+    """The exit status; what the person answered is told before."""
+    flow = flow_of(sys.argv[1])
+    status = await solved(flow, *sys.argv[2:])
+    print(f"answers: {flow.answers}, requests: {len(flow.requests)}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(work))

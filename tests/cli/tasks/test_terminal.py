@@ -1,0 +1,226 @@
+"""The live view, questions and Ctrl-C on a real terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from alita_mcp.agent.values import TaskEvent
+from alita_mcp.cli.tasks.progress import Progress
+from alita_mcp.cli.tasks.views import drawn
+from tests.cli.conftest import PATIENCE_S
+from tests.cli.tasks.on_terminal import LONG
+from tests.cli.tasks.scripted_flow import PLAN, RUN, Said, step
+
+termios = pytest.importorskip("termios", reason="POSIX terminals")
+pytestmark = pytest.mark.process
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOURS = re.compile(r"\x1b\[[0-9;]*3[0-9][0-9;]*m")
+
+
+@dataclass
+class Terminal:
+    """A process on a terminal of its own."""
+
+    handle: int
+    process: subprocess.Popen[bytes]
+    said: bytearray = field(default_factory=bytearray)
+
+    def until(self, words: bytes) -> None:
+        """Reads until these words stand there."""
+        while words not in self.said:
+            self.said += os.read(self.handle, 65_536)
+
+    def type(self, text: str) -> None:
+        os.write(self.handle, text.encode())
+
+    def end(self) -> tuple[int, str]:
+        """The exit status, and all that was shown."""
+        try:
+            while piece := os.read(self.handle, 65_536):
+                self.said += piece
+        except OSError:
+            pass  # the other end is closed
+        return self.process.wait(PATIENCE_S), self.said.decode("utf-8", "replace")
+
+
+Started = Callable[..., Terminal]
+
+
+@pytest.fixture
+def start(home: Path) -> Iterator[Started]:
+    with terminals(home) as begin:
+        yield begin
+
+
+@contextmanager
+def terminals(home: Path) -> Iterator[Started]:
+    opened: list[Terminal] = []
+
+    def begin(*words: str, rows: int = 24, columns: int = 80, **variables: str) -> Terminal:
+        import fcntl
+        import pty
+
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        kept = {
+            name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")
+        }
+        environment = {**kept, "ALITA_HOME": str(home), "TERM": "xterm-256color", **variables}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.cli.tasks.on_terminal", *words],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
+        )  # fmt: skip
+        os.close(theirs)
+        opened.append(Terminal(ours, process))
+        return opened[-1]
+
+    yield begin
+    for one in opened:
+        one.process.kill()
+        one.process.wait()
+        os.close(one.handle)
+
+
+def rows_of(shown: str) -> list[str]:
+    return [ESCAPES.sub("", row) for row in re.split(r"[\r\n]+", shown)]
+
+
+def test_the_live_view_shows_plan_steps_and_spending_and_leaves_the_answer_last(start: Started) -> None:
+    status, shown = start("steps", "x", rows=20, columns=60).end()
+    rows = [row.strip() for row in rows_of(shown)]
+    assert status == 0
+    assert "1. read the sales (reuse read_csv)" in rows
+    assert "✗ 40. run_code failed  1.5 s" in rows
+    assert "✓ 39. run_code  1.5 s" in rows
+    assert any(row.startswith("40 steps, ") and "0.4000 USD" in row for row in rows)
+    assert max(map(len, rows)) <= 60 or all(len(row) <= 60 for row in rows if not row.startswith("solved: "))
+    assert COLOURS.search(shown)
+    assert "\x1b[31mred" not in shown
+    assert "\\u001b[31mred and [bold]" in shown
+    assert rows.index("42") > max(place for place, row in enumerate(rows) if "run_code" in row)
+
+
+def test_without_colour_there_is_none_and_on_a_dumb_terminal_there_are_plain_lines(start: Started) -> None:
+    _, shown = start("steps", "x", NO_COLOR="1").end()
+    assert not COLOURS.search(shown)
+    assert "✓ 39. run_code" in shown
+    _, shown = start("asks", "x", "--yes", TERM="dumb").end()
+    assert "\x1b[" not in shown
+    assert "solve: started: Sum the sales." in shown
+
+
+def test_a_question_stops_the_view_and_takes_the_line_that_is_typed_after_it(start: Started) -> None:
+    terminal = start("asks", "x")
+    terminal.until(b"answer (empty: none): ")
+    terminal.type("2024\n")
+    status, shown = terminal.end()
+    assert status == 0
+    assert "The agent asks:" in shown
+    assert "  | Which year? a very long text with \\u001b[31mred" in shown
+    assert "answers: ['2024']" in shown
+
+
+def test_an_empty_line_is_no_answer_and_with_yes_nothing_is_asked(start: Started) -> None:
+    terminal = start("asks", "x")
+    terminal.until(b"answer (empty: none): ")
+    terminal.type("\n")
+    assert "answers: [None]" in terminal.end()[1]
+    assert "answers: [None]" in start("asks", "x", "--yes").end()[1]
+
+
+@pytest.mark.parametrize(("typed", "done"), [("y\n", 1), ("\n", 0), ("n\n", 0)])
+def test_what_is_likely_to_cost_more_than_the_budget_is_asked_about(
+    start: Started, typed: str, done: int
+) -> None:
+    terminal = start("dear", "x")
+    terminal.until(b"Go on? [y/N] ")
+    terminal.type(typed)
+    status, shown = terminal.end()
+    assert f"requests: {done}" in shown
+    assert status == 1 - done
+    assert "99.0000 USD" in shown
+    assert "more than its budget: 2 USD" in shown
+
+
+def test_with_room_in_the_budget_the_estimate_is_told_and_confirm_asks_all_the_same(start: Started) -> None:
+    status, shown = start("dear", "x", "--max-usd", "0").end()
+    assert (status, "Likely, from 4 earlier runs" in shown) == (0, True)
+    terminal = start("other", "x", "--confirm")
+    terminal.until(b"Go on? [y/N] ")
+    terminal.type("no\n")
+    assert "too few earlier runs" in terminal.end()[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_the_work_and_prints_the_best_answer_so_far(start: Started, number: int) -> None:
+    terminal = start("for ever", "x")
+    terminal.until(b"1. run_code")
+    terminal.process.send_signal(number)
+    status, shown = terminal.end()
+    assert status == 130
+    assert "42" in rows_of(shown)
+    assert "stopped (cancelled)" in shown
+    assert "Traceback" not in shown
+
+
+def test_ctrl_c_while_a_question_waits_ends_at_once(start: Started) -> None:
+    terminal = start("asks", "x")
+    terminal.until(b"answer (empty: none): ")
+    terminal.process.send_signal(signal.SIGINT)
+    status, shown = terminal.end()
+    assert status == 130
+    assert "Fatal" not in shown
+
+
+def shown_at(width: int, height: int, *events: Said, encoding: str = "utf-8") -> list[str]:
+    progress = Progress()
+    for number, (kind, text, data) in enumerate(events, 1):
+        event = TaskEvent(run=RUN, number=number, at="", kind=kind, text=text, data=data)
+        progress = progress.after(event)
+    console = Console(width=width, height=height, markup=False, emoji=False, highlight=False)
+    if encoding != "utf-8":
+        console._encoding = encoding
+    with console.capture() as captured:
+        console.print(drawn(progress, console, 3.0))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 8), (7, 3), (200, 60)])
+def test_the_view_is_never_wider_or_higher_than_the_terminal(width: int, height: int) -> None:
+    many = [said for number in range(1, 80) for said in step(number)]
+    rows = shown_at(width, height, ("started", LONG, {}), ("plan", LONG, PLAN), *many, ("question", LONG, {}))
+    assert all(len(row) <= width for row in rows)
+    assert len(rows) <= max(height, 8)
+    if height > 6:
+        assert any(" 79." in row for row in rows)
+
+
+def test_events_that_are_odd_are_shown_as_far_as_they_go() -> None:
+    rows = shown_at(
+        80, 24,
+        ("plan", "odd", {"chosen": {"steps": [1, {"need": 7}]}}),
+        ("step", "9. unannounced", {"number": 9, "seconds": "x", "cost_usd": -1}),
+        ("step_started", "10. open", {}),
+        ("stopped", "spent", {}),
+    )  # fmt: skip
+    assert [row.strip() for row in rows] == [
+        "plan: odd",
+        "1. 7 ()",
+        "✓ 9. unannounced",
+        "· 10. open",
+        "stopped: spent",
+        "1 steps, 3 s; Ctrl-C stops with the best answer so far",
+    ]
