@@ -60,11 +60,13 @@ def _turn(messages: Sequence[Message], offered: frozenset[str], solver: Solver) 
     """The next turn of the script whose task the conversation begins with."""
     begin = next((place for place, each in enumerate(messages) if each["role"] == "user"), 0)
     opening = str(messages[begin]["content"])
-    script = solver.script_for(opening)
+    told_task = re.search(r"<task>\n(.*?)\n</task>", opening, re.DOTALL)
+    task = told_task[1] if told_task else opening
+    script = solver.script_for(task)
     if script is None:
         return _said((talk.give_up(),), 0)
     memory = re.search(r"<memory>\n(.*?)\n</memory>", opening, re.DOTALL)
-    turns = script(talk.Opened(opening, offered, memory[1] if memory else ""))
+    turns = script(talk.Opened(task, offered, memory[1] if memory else ""))
     told = _told(messages[begin + 1 :])
     if offered == {"finish"}:
         return _said((_best(told),), len(told))

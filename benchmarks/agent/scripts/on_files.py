@@ -48,7 +48,7 @@ HARVEST = (
     "    words = re.findall(r'[\\w.]+', line)\n"
     "    if words[:1] == ['District'] and len(words) > 3:\n"
     "        years = [int(word) for word in words[1:]]\n"
-    "    elif len(words) == 6 and re.fullmatch(r'[\\d.]+', words[1]):\n"
+    "    elif len(words) == 6 and all(re.fullmatch(r'\\d+\\.\\d', word) for word in words[1:]):\n"
     "        found.setdefault(words[0], {}).update(zip(years, map(float, words[1:])))\n"
 )
 _COUNT_RETURNED = ORDERS + (
