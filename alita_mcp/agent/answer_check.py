@@ -15,6 +15,7 @@ from alita_mcp.agent.grounding import MAX_SHORT, is_observed, is_quoted, numbers
 from alita_mcp.agent.observations import Observation
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.event_loop import off_loop
 from alita_mcp.models.asking import ask
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.values import Value
@@ -22,6 +23,8 @@ from alita_mcp.values import Value
 EXCERPT = 1_500
 MAX_EXCERPTS = 24_000
 MAX_CLAIMS = 40
+IN_THREADS_FROM = 200_000
+"""Characters of all observations together."""
 
 
 class Claims(Value):
@@ -38,12 +41,14 @@ async def checked(
     A model is asked only where neither the claims' own quotations nor the observations say it plainly.
     """
     data = [each for each in observations if each.is_data and each.reference != "o0"]
-    upheld = tuple(_upheld(claim, observations) for claim in claims[:MAX_CLAIMS])
+    large = sum(len(each.text) for each in observations) > IN_THREADS_FROM
+    upheld = await off_loop(lambda: _all_upheld(claims[:MAX_CLAIMS], observations), large=large)
     if upheld and all(claim.reference for claim in upheld) and _covers(upheld, answer):
         return upheld
-    short = len(words_in(answer)) <= MAX_SHORT
-    if short and (found := _plainly(answer, data)) is not None:
-        return (found,)
+    if len(words_in(answer)) <= MAX_SHORT:
+        found = await off_loop(lambda: _plainly(answer, data), large=large)
+        if found is not None:
+            return (found,)
     if not data:
         return upheld if upheld and not all(claim.reference for claim in upheld) else (Claim(claim=answer),)
     try:
@@ -53,8 +58,12 @@ async def checked(
         raise
     except ModelError:
         return upheld or (Claim(claim=answer),)
-    said = tuple(_upheld(claim, observations) for claim in judged)
+    said = await off_loop(lambda: _all_upheld(judged, observations), large=large)
     return said if said and _covers(said, answer) else (*said, Claim(claim=answer))
+
+
+def _all_upheld(claims: Sequence[Claim], observations: Sequence[Observation]) -> tuple[Claim, ...]:
+    return tuple(_upheld(claim, observations) for claim in claims)
 
 
 def _upheld(claim: Claim, observations: Sequence[Observation]) -> Claim:

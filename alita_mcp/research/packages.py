@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
 
+from anyio import to_thread
 from packaging.tags import Tag
 from packaging.version import Version
 
@@ -55,18 +56,18 @@ class PackageIndex:
             UsageError: the index did not answer, refused, or answered something else.
         """
         filed, shown = project_name(name), one_line(name, 100)
-        alike = look_alike_of(name)
+        own = _standard_library(filed)
+        alike = "" if own else look_alike_of(name)
         meant = f" {alike!r} may be meant." if alike else ""
         if not filed:
             why = f"{shown!r} is no name of a package.{meant}"
             return PackageFacts(name=shown, exists=False, looks_like=alike, problems=(why,))
         project = await self._reader.read(filed)
-        own = _standard_library(filed)
         if project is None:
             problems = (*own, f"The index has no package {filed!r}.{meant}")
             return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)
         wanted = linux_tags(python) if tags is None else tags
-        return self._judged(project, python, wanted, alike, own)
+        return await to_thread.run_sync(self._judged, project, python, wanted, alike, own)
 
     def _judged(
         self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: Sequence[str]

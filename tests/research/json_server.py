@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -58,7 +59,7 @@ class _Handler(BaseHTTPRequestHandler):
             target=self.path,
         )
         self.asked.append(request)
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, ssl.SSLError):
             self.reply(type(self).answer(request))
 
     do_POST = do_DELETE = do_GET  # noqa: N815 - as http.server calls them
@@ -86,17 +87,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def json_server(answer: Answer) -> Iterator[tuple[str, list[Request]]]:
+def json_server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[tuple[str, list[Request]]]:
     """Serves on a free port of loopback; gives the base URL and what was asked."""
     asked: list[Request] = []
     closing = threading.Event()
     parts = {"answer": staticmethod(answer), "asked": asked, "closing": closing}
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), parts))
     server.daemon_threads = True
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}", asked
     finally:
         closing.set()
         server.shutdown()

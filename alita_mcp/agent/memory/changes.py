@@ -9,7 +9,7 @@ from typing import NamedTuple
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory import facts as kept
 from alita_mcp.agent.memory.instructions import gives_orders
-from alita_mcp.agent.memory.recipes import KeptRecipe, learn
+from alita_mcp.agent.memory.recipes import KeptRecipe, learn, make
 from alita_mcp.agent.memory.records import (
     Memorable,
     MemoryKind,
@@ -42,6 +42,8 @@ class Known(NamedTuple):
     values: Mapping[str, Memorable]
     used: Mapping[str, float]
     """When memories were recalled that the rows do not say yet."""
+    near: Collection[str]
+    """Those that fit the run's task by words."""
 
 
 def cleaned(redactor: Redactor, episode: Episode, facts: Sequence[Fact], now: datetime) -> Clean:
@@ -82,10 +84,14 @@ def _episode(run: Clean, known: Known, now: float) -> tuple[list[Row], frozenset
 
 
 def _facts(run: Clean, known: Known, now: float) -> tuple[list[Row], frozenset[str]]:
+    if not run.facts:
+        return [], frozenset()
+    names = {id_of(each.fact) for each in run.facts}
+    said = {kept.normal_text(each.fact) for each in run.facts}
     there = {
         kept.key_of(value): dated_fact(value, known.rows[name])
         for name, value in known.values.items()
-        if isinstance(value, Fact)
+        if isinstance(value, Fact) and (name in names or kept.normal_text(value) in said)
     }
     change = kept.choose(run.facts, there)
     rows = [row_of(each.fact, each.at, now) for each in change.stored.values()]
@@ -93,7 +99,10 @@ def _facts(run: Clean, known: Known, now: float) -> tuple[list[Row], frozenset[s
 
 
 def _recipe(run: Clean, known: Known, now: float) -> tuple[list[Row], frozenset[str]]:
-    there = {name: value for name, value in known.values.items() if isinstance(value, KeptRecipe)}
+    new = make(run.episode)
+    names = dict.fromkeys((*known.near, *([new.recipe.id] if new else [])))
+    found = {name: known.values.get(name) for name in names}
+    there = {name: value for name, value in found.items() if isinstance(value, KeptRecipe)}
     learnt = learn(run.episode, there)
     return ([row_of(learnt, run.at, now)] if learnt else []), frozenset()
 

@@ -72,17 +72,9 @@ def id_of(value: Memorable) -> str:
 
 def is_again(one: Episode, other: Episode) -> bool:
     """Whether two runs tell the same: the same task, answer and tools; the newer one is enough."""
-    told = [
-        (
-            " ".join(each.task.casefold().split()),
-            each.solved,
-            each.answer.strip(),
-            each.tools_used,
-            each.failed,
-        )
-        for each in (one, other)
-    ]
-    return told[0] == told[1]
+    if (one.solved, one.answer) != (other.solved, other.answer) or one.tools_used != other.tools_used:
+        return False
+    return one.task.casefold().split() == other.task.casefold().split() and one.failed == other.failed
 
 
 def document_of(value: Memorable) -> Document:

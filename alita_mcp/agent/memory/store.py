@@ -239,9 +239,10 @@ class StoredMemory:
             await self._load_all()
             async with self._tables[KINDS[0]].locked():
                 await self._load_all()  # what another process wrote meanwhile
+                near = await anyio.to_thread.run_sync(self._by_words, clean.episode.task)
                 for kind, table in self._tables.items():
                     await table.touch(self._used)
-                    known = changes.Known(table.rows, table.values, self._used)
+                    known = changes.Known(table.rows, table.values, self._used, near[kind])
                     put, gone = await anyio.to_thread.run_sync(
                         changes.of_a_run, kind, clean, known, now, self._most
                     )

@@ -20,6 +20,7 @@ from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, Row, do
 from alita_mcp.agent.memory.word_index import WordIndex
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.lance_table import LanceTable, TableBusy, quoted
+from alita_mcp.library.search_text import Document
 
 FOLDER, DAMAGED = "memory.lance", "memory.damaged"
 MOST_SET_ASIDE = 3
@@ -75,15 +76,19 @@ class MemoryTable:
         self._version = version
 
     def _take(self, found: Any) -> None:
-        rows = {row["name"]: Row(**row) for row in found.to_pylist()}
-        old = self.rows
+        columns = (found[column].to_pylist() for column in COLUMNS)
+        rows = {each[0]: Row(*each) for each in zip(*columns, strict=True)}
         values: dict[str, Memorable] = {}
+        changed: dict[str, Document] = {}
         for name, row in rows.items():
-            same = name in old and old[name].body == row.body and name in self.values
-            value = self.values[name] if same else read(self.kind, row.body)
-            if value is not None:
+            known = self.rows.get(name)
+            if known is not None and known.body == row.body:
+                if name in self.values:
+                    values[name] = self.values[name]
+            elif (value := read(self.kind, row.body)) is not None:
                 values[name] = value
-        self.words.update({name: document_of(value) for name, value in values.items()})
+                changed[name] = document_of(value)
+        self.words.change(changed, self.values.keys() - values.keys())
         self.rows, self.values = rows, values
 
     async def write(self, rows: Sequence[Row], removed: Collection[str]) -> None:
@@ -119,7 +124,7 @@ class MemoryTable:
     def empty(self) -> None:
         """Forgets what was read, as after all was removed from the disk."""
         self.close()
-        self.words.update({})
+        self.words.change({}, self.values.keys())
         self.rows, self.values = {}, {}
 
     def close(self) -> None:
@@ -158,7 +163,7 @@ def make_private(home: Path) -> None:
     """Makes the folder of the memory one that only its owner can read, where the system knows owners."""
     folder = home / FOLDER
     if not folder.exists():
-        folder.mkdir(parents=True, mode=0o700)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
 
 
 def all_tables(home: Path) -> dict[MemoryKind, MemoryTable]:

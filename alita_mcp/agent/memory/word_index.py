@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from alita_mcp.library.corpus import Corpus
 from alita_mcp.library.search_rows import SearchRows
@@ -26,29 +26,21 @@ class WordIndex:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(self._db)
-        self._known: dict[str, str] = {}
         self._corpus = Corpus(SearchRows(self._db), stems)
 
-    def update(self, documents: Mapping[str, Document]) -> None:
-        """Makes the index one of these documents."""
+    def change(self, documents: Mapping[str, Document], gone: Collection[str]) -> None:
+        """Takes in documents, in place of those that have their names, and drops the names that are gone."""
+        if not documents and not gone:
+            return
         with self._lock:
-            changed = {
-                name: document
-                for name, document in documents.items()
-                if self._known.get(name) != document.hash
-            }
-            gone = self._known.keys() - documents.keys()
-            if not changed and not gone:
-                return
             self._db.execute("BEGIN")
             writer = SearchWriter(self._db)
             for name in gone:
                 writer.put(name, None)
-            for name, document in changed.items():
+            for name, document in documents.items():
                 writer.put(name, document)
             writer.write()
             self._db.execute("COMMIT")
-            self._known = {name: document.hash for name, document in documents.items()}
             self._corpus = Corpus(SearchRows(self._db), stems)
 
     def search(self, task: str, limit: int) -> list[str]:

@@ -94,7 +94,7 @@ def _by_shape() -> dict[str, str]:
 
 @cache
 def _by_stem() -> dict[str, str]:
-    return {_stem(known): known for known in sorted(WELL_KNOWN, reverse=True)}
+    return {stem: known for known in sorted(WELL_KNOWN, reverse=True) if (stem := _stem(known))}
 
 
 def _slips(one: str, other: str, most: int) -> int:

@@ -8,13 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpx
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
+from anyio import to_thread
+from packaging.utils import InvalidSdistFilename, canonicalize_name, parse_sdist_filename
 from packaging.version import InvalidVersion, Version
 
 from alita_mcp.errors import UsageError
@@ -123,14 +118,31 @@ class ProjectReader:
             except UsageError as failed:
                 reply, refused = None, failed
             if reply is not None:
-                return _of_json(name, self._page(name), reply)
+                project = await to_thread.run_sync(_of_json, name, self._page(name), reply)
+                return project if reply.get("releases") else await self._with_all_files(project)
             if self._has_pages and refused is None:
                 return None
         try:
-            reply = await self._api.find(f"{self._path}/{name}/", accept=_SIMPLE)
+            return await self._simple(name)
         except UsageError as failed:
             raise refused or failed from failed
-        return None if reply is None else _of_simple(name, self._page(name), reply)
+
+    async def _simple(self, name: str) -> Project | None:
+        reply = await self._api.find(f"{self._path}/{name}/", accept=_SIMPLE)
+        if reply is None:
+            return None
+        return await to_thread.run_sync(_of_simple, name, self._page(name), reply)
+
+    async def _with_all_files(self, project: Project) -> Project:
+        """The files of all releases, which the own JSON may leave out; those of the newest where nobody says."""
+        try:
+            simple = await self._simple(project.name)
+        except UsageError:
+            simple = None
+        if simple is None or not simple.files:
+            return project
+        warnings = (*project.warnings, *simple.warnings)
+        return project.model_copy(update={"files": simple.files, "warnings": warnings})
 
     def _page(self, name: str) -> str:
         return self._api.base_url + (f"/project/{name}/" if self._has_pages else f"{self._path}/{name}/")
@@ -202,11 +214,11 @@ def _is_version(text: Any) -> bool:
 
 def _version_in(filename: Any) -> str:
     """The version in the name of a wheel or a source archive; empty for other files."""
+    if str(filename).endswith(".whl"):
+        return str(filename).partition("-")[2].partition("-")[0]
     try:
-        if str(filename).endswith(".whl"):
-            return str(parse_wheel_filename(str(filename))[1])
         return str(parse_sdist_filename(str(filename))[1])
-    except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion):
+    except (InvalidSdistFilename, InvalidVersion):
         return ""
 
 

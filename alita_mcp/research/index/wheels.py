@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterable
+from math import prod
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags
@@ -14,6 +15,8 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 _GLIBC = 36
 """Minor version that is assumed: that of Debian 12; hardly any wheel wants a newer one."""
 _OLD_NAMES = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
+_MOST_TAGS = 200
+"""Of one wheel: `a.b-c.d-e.f` stands for eight, and a hostile name for a hundred thousand."""
 _PYTHON_TAG = re.compile(r"cp3(\d{1,2})-(?:linux_(\w+?)(_musl)?|wasi_wasm32)")
 
 
@@ -52,6 +55,8 @@ def tags_of(python_tag: str) -> tuple[tuple[int, int], frozenset[Tag]]:
 
 def fits(filename: str, requires_python: str, python: tuple[int, int], tags: frozenset[Tag]) -> bool:
     """Whether a file is a wheel that a Python with those tags takes."""
+    if prod(part.count(".") + 1 for part in filename.split("-")[-3:]) > _MOST_TAGS:
+        return False
     try:
         _, _, _, its_tags = parse_wheel_filename(filename)
         wanted = SpecifierSet(requires_python)
@@ -62,7 +67,8 @@ def fits(filename: str, requires_python: str, python: tuple[int, int], tags: fro
 
 def in_words(filenames: Iterable[str]) -> str:
     """What wheels a release has, for a reader."""
-    wheels = [name.removesuffix(".whl").rsplit("-", 3)[1:] for name in filenames if name.endswith(".whl")]
+    split = [name.removesuffix(".whl").rsplit("-", 3) for name in filenames if name.endswith(".whl")]
+    wheels = [parts[1:] for parts in split if len(parts) == 4]
     if any(parts[1:] == ["none", "any"] for parts in wheels):
         return "pure-Python wheel"
     systems = {"manylinux": "Linux", "musllinux": "musl Linux", "macosx": "macOS", "win": "Windows"}

@@ -30,6 +30,8 @@ _READ_AS = {
 """As browsers do: pages that name the smaller set use the larger one."""
 _SAMPLE = 32_768
 _HEAD = 4_096
+_FEW = 16
+"""Letters beyond ASCII that are too few to guess from."""
 
 
 def decoded(body: bytes, content_type: str = "") -> str:
@@ -84,7 +86,10 @@ def _is_mostly_utf8(body: bytes) -> bool:
 def _guessed(body: bytes) -> str:
     import charset_normalizer
 
-    found = charset_normalizer.from_bytes(_around_letters(body)).best()
+    sample = _around_letters(body)
+    if sum(byte > 0x7F for byte in sample) < _FEW:
+        return "windows-1252"
+    found = charset_normalizer.from_bytes(sample).best()
     return found.encoding if found is not None else "windows-1252"
 
 

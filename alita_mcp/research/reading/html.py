@@ -32,6 +32,10 @@ _TURNS = re.compile(
 )
 _NO_MARKUP = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no tree of elements can hold."""
+_NAMES = re.compile(r"author|byline", re.IGNORECASE)
+"""Classes by which trafilatura drops the names of those who wrote: of posts in a thread, of an article."""
+_LONGEST_NAME = 80
+_MOST_HEADINGS = 100
 _TITLE = 300
 _FAILURES = (ValueError, TypeError, AttributeError, LookupError, RecursionError, AssertionError)
 """What trafilatura was seen to raise, or may, over pages that are no pages."""
@@ -52,6 +56,7 @@ def html_document(text: str, url: str) -> Document:
     """
     tree = _parsed(text)
     _drop_unread(tree)
+    _keep_names(tree)
     title = " ".join((tree.findtext(".//title") or "").split())[:_TITLE]
     links = number_links(tree, url)
     lifted = _lifted(tree, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12])
@@ -90,6 +95,14 @@ def _drop_unread(tree: Any) -> None:
             element.drop_tree()
 
 
+def _keep_names(tree: Any) -> None:
+    """Lets the names of writers count as text like any other."""
+    for element in tree.xpath("//body//*[@class or @id or @rel or @itemprop]"):
+        for name in ("class", "id", "rel", "itemprop"):
+            if _NAMES.search(element.get(name) or "") and len(element.text_content()) <= _LONGEST_NAME:
+                del element.attrib[name]
+
+
 def _lifted(tree: Any, mark: str) -> _Lifted:
     from lxml import etree
 
@@ -125,10 +138,22 @@ def _found(tree: Any, url: str) -> str:
 
 
 def _main(tree: Any, url: str) -> str:
+    """The main text; found with more patience where the page has headings that are not in it."""
+    text = _extracted(tree, url, patient=False)
+    headings = _headings(tree)
+    if text and len(headings) > 1 and _headed(text, headings) * 2 < len(headings):
+        more = _extracted(tree, url, patient=True)
+        return more if _headed(more, headings) > _headed(text, headings) else text
+    return text
+
+
+def _extracted(tree: Any, url: str, *, patient: bool) -> str:
     import trafilatura
 
     try:
-        found: Any = trafilatura.bare_extraction(tree, url=url, include_tables=True, include_comments=True)
+        found: Any = trafilatura.bare_extraction(
+            tree, url=url, include_tables=True, include_comments=True, favor_recall=patient
+        )
     except _FAILURES:
         return ""
     if found is None or found.body is None:
@@ -136,6 +161,22 @@ def _main(tree: Any, url: str) -> str:
     text = main_text(found.body)
     comments = main_text(found.commentsbody) if found.commentsbody is not None else ""
     return "\n\n".join(filter(None, [text, f"## Comments\n\n{comments}" if comments else ""]))
+
+
+def _headings(tree: Any) -> list[str]:
+    """The words of the headings that are not part of a menu, a side bar, a head or a foot."""
+    found = [
+        " ".join(heading.text_content().split())
+        for heading in tree.iter("h1", "h2", "h3")
+        if next(heading.iterancestors("nav", "aside", "header", "footer", "form"), None) is None
+    ]
+    return [words for words in found if words][:_MOST_HEADINGS]
+
+
+def _headed(text: str, headings: list[str]) -> int:
+    """How many of the headings a text has."""
+    lines = {line.lstrip("# ") for line in text.split("\n") if line.startswith("#")}
+    return sum(words in lines for words in headings)
 
 
 def _put_back(text: str, lifted: _Lifted) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ SECONDS = 12.0
 """Pages that come later are left out, and the text says so."""
 _TITLE = 300
 _BROKEN = (
-    ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RecursionError, AssertionError, OSError,
+    ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, AssertionError, OSError,
     MemoryError,
 )  # fmt: skip
 """What pypdf was seen to raise over damaged files besides its own errors."""

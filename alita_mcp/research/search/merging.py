@@ -41,8 +41,11 @@ class MergedSearch:
         async with anyio.create_task_group() as together:
             for place in range(len(self._backends)):
                 together.start_soon(self._ask, place, plain, most, answers, reasons)
+        by_name: dict[str, list[SearchHit]] = {}
+        for place in sorted(answers):
+            by_name.setdefault(self._backends[place].name, []).extend(answers[place])
         return Found(
-            hits=merged({self._backends[place].name: answers[place] for place in sorted(answers)})[:most],
+            hits=merged(by_name)[:most],
             failed=tuple(
                 FailedBackend(backend=self._backends[place].name, reason=reasons[place])
                 for place in sorted(reasons)

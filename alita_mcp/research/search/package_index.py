@@ -60,8 +60,11 @@ class PackageIndexSearch:
                     together.start_soon(look_up, name)
         if not found and (failed or limited.cancelled_caught):
             raise failed[0] if failed else UsageError(f"{self.name} did not answer within {_TIMEOUT_S:g} s.")
-        ordered = _fitting(query, [found[name] for name in names if name in found])
-        return hits_of(self.name, map(_row, ordered), limit, self._allowed)
+        in_order = [found[name] for name in names if name in found]
+        return await anyio.to_thread.run_sync(self._hits, query, in_order, limit)
+
+    def _hits(self, query: str, projects: Sequence[Project], limit: int) -> Sequence[SearchHit]:
+        return hits_of(self.name, map(_row, _fitting(query, projects)), limit, self._allowed)
 
 
 def candidate_names(query: str) -> list[str]:

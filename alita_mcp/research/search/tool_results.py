@@ -16,9 +16,10 @@ _TITLE_NAMES = ("title", "name", "heading")
 _SNIPPET_NAMES = ("snippet", "description", "content", "summary", "text", "abstract", "body", "highlights")
 _DATE_NAMES = ("published", "publishedDate", "published_date", "date", "page_age", "updated_at")
 _MOST_VISITED, _MOST_ROWS, _MOST_LINES = 10_000, 200, 20_000
+_LONGEST_LINE, _LONGEST_JSON = 5_000, 2_000_000
 _FIELD = re.compile(r"[-*#>\s\d.)]{0,12}[*_]{0,2}([A-Za-z ]{3,16}?)[*_]{0,2}:[*_]{0,2}[ \t]*(\S.{0,3000})")
 _MARKDOWN = re.compile(
-    r"\[([^\]\[\n]{1,300})\]\((https?://[^\s()<>]{1,2000}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,500})?)\)"
+    r"\[([^\]\[\n]{1,300}+)\]\((https?://[^\s()<>]{1,2000}+(?:\([^\s()<>]{0,200}+\)[^\s()<>]{0,500}+)?+)\)"
 )
 _BARE = re.compile(r"https?://[^\s<>\"'`)\]]{4,2000}")
 
@@ -38,7 +39,7 @@ def rows_in_value(value: Any) -> list[Row]:
             waiting.extend(here[:_MOST_ROWS])
         elif isinstance(here, dict):
             waiting.extend(list(here.values())[:_MOST_ROWS])
-        elif isinstance(here, str) and here[:1] in ("{", "["):
+        elif isinstance(here, str) and here[:1] in ("{", "[") and len(here) <= _LONGEST_JSON:
             waiting.append(_parsed(here))
     return [_row(value)] if isinstance(value, dict) and _has_url(value) else []
 
@@ -47,7 +48,7 @@ def rows_in_text(text: str) -> list[Row]:
     """Rows of a text: JSON, blocks of `Title:` and `URL:`, Markdown links, or lines with an address."""
     if text.lstrip()[:1] in ("{", "[") and (rows := rows_in_value(_parsed(text))):
         return rows
-    lines = text.splitlines()[:_MOST_LINES]
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines()[:_MOST_LINES]]
     return (list(_blocks(lines)) or list(_links(lines)) or list(_bare(lines)))[:_MOST_ROWS]
 
 
@@ -76,7 +77,7 @@ def _blocks(lines: list[str]) -> Iterator[Row]:
     """Blocks of `Name: value` lines, each begun by a name that the block before has already."""
     said: dict[str, Any] = {}
     last = ""
-    for line in [*lines, "url: "]:
+    for line in lines:
         field = _FIELD.match(line)
         name = field[1].strip().lower().replace(" ", "_") if field else ""
         known = name in _URL_NAMES + _TITLE_NAMES + _SNIPPET_NAMES + _DATE_NAMES

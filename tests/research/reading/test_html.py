@@ -184,3 +184,21 @@ def test_no_markup_breaks_it(body: str) -> None:
         return
     assert [link.number for link in document.links] == list(range(1, len(document.links) + 1))
     assert all(link.url.startswith(("http://", "https://")) for link in document.links)
+
+
+def test_a_thread_keeps_who_wrote_what() -> None:
+    posts = "".join(
+        f'<div class="post"><div class="author">{name}</div><div class="message"><p>{SENTENCES}</p></div></div>'
+        for name in ("marta", "gearhead")
+    )
+    text = read(f'<div class="posts"><h1>Owls</h1>{posts}</div>').text
+    assert "marta" in text
+    assert "gearhead" in text
+
+
+def test_headings_are_looked_for_again_where_the_main_text_lacks_them() -> None:
+    rules = "".join(f"<h2>§ {n} Rule</h2><p>({n}) Everyone may use the library. {SENTENCES}</p>" for n in range(1, 5))
+    head = '<div class="kopf"><a href="/">Home</a></div><div class="navi"><a href="/a">A</a></div>'
+    lines = read(f'{head}<div class="inhalt"><h1>Statute</h1><p>The council decided:</p>{rules}</div>').text.split("\n")
+    assert "# Statute" in lines
+    assert "## § 4 Rule" in lines

@@ -178,7 +178,7 @@ HOSTILE_TEXTS = [
 @every
 async def test_hostile_texts_become_one_short_line(api: Api, text: object) -> None:
     if api.at is None and text == HOSTILE_TEXTS[2]:
-        pytest.skip("the SDK refuses a message with half a character; that is a fault below")
+        text = "half a character makes the SDK refuse the message, which is one of the faults"
     with json_server(api.answering([Found("https://example.org/one", text, text, text), *ROWS])) as (url, _):
         async with api.opened(url) as backend:
             hits = await backend.search("georeader", 5)
