@@ -191,3 +191,32 @@ async def test_a_model_that_obeys_a_page_sends_nothing_anywhere(
     assert {"read_page", "run_code", "build_tool", "send_home", "delegate"} <= set(tools)
     for step in solution.steps:
         assert not step.ok or step.tool in ("read_page", "read_file", "research_web", "delegate"), step
+
+
+@pytest.mark.parametrize("path", ["/onward?data=" + SECRET, "/"])
+async def test_an_address_that_a_model_made_up_is_followed_to_no_other_host(
+    path: str, tmp_path: Path
+) -> None:
+    """The door redirects wherever it is asked to; this machine may read the other host, the task did not name it."""
+
+    def follows(opened: Opened) -> Turns:
+        yield (talk.read_page(f"{opened.site}{path}"),)
+        yield (talk.give_up(),)
+
+    with site.served() as evil, site.served_redirect(f"{evil.url}/collect?data={SECRET}") as door:
+        async with opened(tmp_path, only(follows), door.host, evil.host) as world:
+            solution = await world.solve(f"What does {door.url}/onward say?")
+    assert evil.asked == []
+    assert [step.ok for step in solution.steps] == [False]
+    assert "may not read" in solution.steps[0].observation
+
+
+async def test_an_address_that_the_task_gave_is_followed_to_where_it_moved(tmp_path: Path) -> None:
+    def follows(opened: Opened) -> Turns:
+        (page,) = yield (talk.read_page(f"{opened.site}/moved"),)
+        yield (talk.finish("1,377", page, "the union had 1,377 members"),)
+
+    with site.served() as harbour, site.served_redirect(f"{harbour.url}/reports/2011") as door:
+        async with opened(tmp_path, only(follows), door.host, harbour.host) as world:
+            solution = await world.solve(f"How many members, says {door.url}/moved ?")
+    assert (solution.answer, solution.solved) == ("1,377", True)

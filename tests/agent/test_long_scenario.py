@@ -23,14 +23,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 300
 FILES = ("orders.csv", "invoice.pdf")
 FIRST = (
-    "Which region ordered the most pieces in orders.csv, counting orders with the status shipped only? Take the discount "
-    "of that region, which a page of {site}/ lists, off the right total of invoice.pdf (VAT on the net sum of each rate, "
-    "rounded to the cent). How many euros are left, with two decimals?"
+    "Which region ordered the most pieces in orders.csv, counting orders with the status shipped only? Take the "
+    "discount of that region, which a page of {site}/ lists, off the right total of invoice.pdf (VAT on the net sum "
+    "of each rate, rounded to the cent). How many euros are left, with two decimals?"
 )
 AGAIN = (
-    "Please compute the right total of invoice.pdf (VAT on the net sum of each rate, rounded to the cent), and take off "
-    "it the discount that {site}/ lists for the region that ordered the most pieces in orders.csv, shipped orders only. "
-    "How many euros are left? Two decimals."
+    "Please compute the right total of invoice.pdf (VAT on the net sum of each rate, rounded to the cent), and take "
+    "off it the discount that {site}/ lists for the region that ordered the most pieces in orders.csv, shipped orders "
+    "only. How many euros are left? Two decimals."
 )
 VAT = made_tools.Written(
     specification={
