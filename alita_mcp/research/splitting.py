@@ -21,6 +21,8 @@ MAX_PARTS = 3_000
 MAX_ROW = 3_000
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""Thai, Lao, Khmer, Japanese and Chinese."""
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+")
 
 
@@ -54,8 +56,10 @@ class Part:
 
 
 def words_in(text: str) -> list[str]:
-    """The stems of a text, those inside identifiers too."""
-    return stems(split_words(text))
+    """The stems of a text, those inside identifiers too; pairs of characters where words are not set apart."""
+    runs = _UNSPACED.findall(text)
+    pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
+    return [*stems(split_words(_UNSPACED.sub(" ", text) if runs else text)), *pairs]
 
 
 def split(documents: Sequence[Document]) -> list[Part]:

@@ -50,8 +50,8 @@ class PackageCheck:
                 except AlitaError as failure:
                     self._keep(name, failure.message)
 
+        python_tag = await self._python_tag() if missing else ""
         with anyio.move_on_after(PATIENCE_S):
-            python_tag = await self._python_tag() if missing else ""
             async with anyio.create_task_group() as tasks:
                 for name in missing:
                     tasks.start_soon(ask, self._index, name, python_tag)

@@ -303,12 +303,14 @@ def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Me
 
 def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[Message]:
     """Asks which of several outcomes of a call is right; says nothing of who claims which."""
-    told = _told(brief.model_copy(update={"script": "", "notes": "", "lessons": ()}))
+    told = _told(brief.model_copy(update={"script": "", "lessons": ()}))
+    known = "specification and the notes" if brief.notes else "specification"
     shown = fenced("finding", json.dumps(cases), MAX_SCRIPT)
     wanted = (
-        "For each case, the letters stand for outcomes of one call with these arguments. Decide from the specification "
-        "alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the specification does "
-        'not say. Answer {"reasoning": "case by case, in short", "verdicts": [{"case": 1, "right": "A"}, …]}.'
+        "For each case, the letters stand for outcomes of one call with these arguments. Decide from the "
+        f"{known} alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the "
+        'specification does not say. Answer {"reasoning": "case by case, in short", "verdicts": '
+        '[{"case": 1, "right": "A"}, …]}.'
     )
     return [_JUDGE, _user(f"Decide between outcomes.\n{told}{shown}{wanted}")]
 

@@ -62,7 +62,8 @@ def rows_of(table: Any) -> list[list[str]]:
 
 def plain(text: str) -> str:
     """A cell's words without marks of Markdown."""
-    return " ".join(re.sub(r"\[\d+\]|[`*\\]|\[([^\]]*)\]\([^)]*\)", r" \1", text).split())
+    named = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return " ".join(re.sub(r"\[\d+\]|[`*\\]", "", named).split())
 
 
 def words_of(text: str) -> list[str]:

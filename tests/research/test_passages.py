@@ -119,6 +119,14 @@ async def test_words_of_a_heading_find_what_stands_under_it() -> None:
     assert "leave in autumn" in passages[0].text
 
 
+async def test_a_page_whose_script_sets_no_words_apart_is_ranked_too() -> None:
+    filling = "\u4eca\u65e5\u306f\u5929\u6c17\u304c\u3044\u3044\u3067\u3059\u3002" * 60
+    answer = "\u6e7f\u5ea6\u306e\u5358\u4f4d\u306f\u30b0\u30e9\u30e0\u3067\u3059\u3002"
+    page = Document(url="u", text=f"{filling}\n\n{answer}\n\n{filling}")
+    first, *_ = await best_passages("\u6e7f\u5ea6\u306e\u5358\u4f4d", [page], 300)
+    assert answer in first.text
+
+
 async def test_an_embedder_finds_what_is_said_in_other_words() -> None:
     asked = "What do physicians earn?"
     answer = Document(url="a", text="Doctors make 200,000 a year.")

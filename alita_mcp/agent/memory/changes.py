@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from alita_mcp.agent.interface import Episode, Fact
+from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.agent.memory import facts as kept
-from alita_mcp.agent.memory.instructions import gives_orders
+from alita_mcp.agent.memory.instructions import gives_orders, overrides_instructions
 from alita_mcp.agent.memory.recipes import KeptRecipe, learn, make
 from alita_mcp.agent.memory.records import (
     Memorable,
@@ -51,13 +51,24 @@ def cleaned(redactor: Redactor, episode: Episode, facts: Sequence[Fact], now: da
     safe = redactor.episode(episode)
     if gives_orders(safe.answer):
         safe = safe.model_copy(update={"answer": LEFT_OUT})
-    steps = tuple(
-        step.model_copy(update={"need": LEFT_OUT}) if gives_orders(step.need) else step for step in safe.steps
-    )
-    safe = safe.model_copy(update={"steps": steps})
+    safe = safe.model_copy(update={"steps": tuple(map(_without_orders, safe.steps))})
     fit = kept.kept_facts(redactor.fact(fact) for fact in facts[: kept.MOST_OF_A_RUN])
     at = kept.when((safe.at,), now)
     return Clean(safe, tuple(kept.dated(fact, at, now) for fact in fit), at)
+
+
+def _without_orders(step: RecipeStep) -> RecipeStep:
+    need = LEFT_OUT if gives_orders(step.need) else step.need
+    return step.model_copy(update={"need": need, "arguments": _stated(step.arguments)})
+
+
+def _stated(value: Any) -> Any:
+    """Arguments, which may quote a page, without texts that say to ignore what the agent was told."""
+    if isinstance(value, dict):
+        return {name: _stated(part) for name, part in value.items() if not overrides_instructions(name)}
+    if isinstance(value, list):
+        return [_stated(part) for part in value]
+    return LEFT_OUT if isinstance(value, str) and overrides_instructions(value) else value
 
 
 def of_a_run(

@@ -39,6 +39,12 @@ _ORDERS = tuple(
         r"^\s*(?:system|assistant|developer)\s*:",
     )
 )  # fmt: skip
+_OVERRIDING = (
+    _ORDERS[0],
+    re.compile(
+        r"\b(?:you are now|your new (?:task|goal|role) is|new instructions?:|<\|im_start\|>|\[inst\])"
+    ),
+)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _TOOL_NAME = re.compile(r"\b[a-z]+(?:_[a-z0-9]+)+\b")
 """May stand in a lesson of our own."""
@@ -51,6 +57,14 @@ def speaks_to_the_agent(text: str) -> bool:
     plain = " ".join(plain.split())
     nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
     return any(pattern.search(plain) for pattern in _ORDERS) or next(orders_in(nameless), None) is not None
+
+
+def overrides_instructions(text: str) -> bool:
+    """Whether it says to ignore what the agent was told, or poses as its prompt; programs and data seldom do."""
+    plain = " ".join(
+        unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower().split()
+    )
+    return any(pattern.search(plain) for pattern in _OVERRIDING)
 
 
 def gives_orders(text: str) -> bool:

@@ -5,13 +5,17 @@ An embedder's cosines have no scale of their own, so sentences about something e
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
+
+import anyio
+import anyio.to_thread
 
 from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, document_of
 from alita_mcp.agent.memory.tables import FOLDER
 from alita_mcp.library.search_text import bounded_query
-from alita_mcp.library.vectors import VectorTable, cosine, unit, vectors_of
+from alita_mcp.library.vectors import PREFIX, VectorTable, cosine, unit, vectors_of
 from alita_mcp.models.embedding import Embedder, Vector
 
 UNRELATED = (
@@ -33,6 +37,7 @@ class Meaning:
         self._embedder = embedder
         self._tables: dict[MemoryKind, VectorTable] = {}
         self._unrelated: list[Vector] = []
+        self._opening = anyio.Lock()
 
     async def likeness(
         self, task: str, names: Mapping[MemoryKind, Collection[str]]
@@ -67,6 +72,19 @@ class Meaning:
                 vectors = await vectors_of(missing, documents, self._embedder, CHARACTERS)
                 await table.put(vectors, {name: documents[name] for name in missing})
 
+    async def purge(self) -> None:
+        """Removes from the disk the vectors that were dropped, and all of other embedders."""
+        for table in self._tables.values():
+            await table.purge()
+        await anyio.to_thread.run_sync(
+            drop_vectors, self._folder, {each.name for each in self._tables.values()}
+        )
+
+    async def reset(self) -> None:
+        """Removes all vectors from the disk; they are made again."""
+        self.close()
+        await anyio.to_thread.run_sync(drop_vectors, self._folder, set())
+
     def close(self) -> None:
         """Lets go of the files."""
         for table in self._tables.values():
@@ -81,12 +99,20 @@ class Meaning:
         return first
 
     async def _table(self, kind: MemoryKind, length: int) -> VectorTable:
-        table = self._tables.get(kind)
-        if table is None or table.length != length:
-            table = VectorTable(self._folder, f"{kind} {self._embedder.name}", length)
-            await table.open()
-            self._tables[kind] = table
-        return table
+        async with self._opening:
+            table = self._tables.get(kind)
+            if table is None or table.length != length:
+                table = VectorTable(self._folder, f"{kind} {self._embedder.name}", length)
+                await table.open()
+                self._tables[kind] = table
+            return table
+
+
+def drop_vectors(folder: Path, kept: Collection[str]) -> None:
+    """Removes the tables of vectors from the disk but those of these names; in use elsewhere they are made again."""
+    for place in folder.glob(f"{PREFIX}*.lance"):
+        if place.stem not in kept:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _scaled(cosine_: float, floor: float) -> float:

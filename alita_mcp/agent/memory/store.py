@@ -20,18 +20,18 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.agent.interface import Episode, Fact, Recalled
 from alita_mcp.agent.memory import changes
-from alita_mcp.agent.memory.meaning import Meaning
+from alita_mcp.agent.memory.meaning import Meaning, drop_vectors
 from alita_mcp.agent.memory.recalling import CANDIDATES, found_in
 from alita_mcp.agent.memory.records import KINDS, MemoryEntry, MemoryKind, entry_of
 from alita_mcp.agent.memory.redaction import Redactor
-from alita_mcp.agent.memory.tables import MemoryTable, all_tables, exists, make_private, remove_all
-from alita_mcp.errors import AlitaError, LibraryError, ToolNotFound
+from alita_mcp.agent.memory.tables import FOLDER, MemoryTable, all_tables, exists, make_private, remove_all
+from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
 from alita_mcp.library.background import background
 from alita_mcp.models.embedding import CheckedEmbedder, Embedder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
-RECALL_WITHIN_S, FIRST_WITHIN_S = 1.0, 5.0
+RECALL_WITHIN_S, FIRST_WITHIN_S = 1.0, 10.0
 """How long a recall may take; the first one of a process imports LanceDB."""
 MEANING_SHARE = 0.7
 """Of that time, what the embedder may take; words answer without it."""
@@ -71,6 +71,7 @@ class StoredMemory:
         self._tables: Tables = all_tables(self._home)
         self._meaning = Meaning(self._home, CheckedEmbedder(embedder)) if embedder else None
         self._turn = anyio.Lock()
+        self._filling = anyio.Lock()
         self._is_loaded = False
         self._used: dict[str, float] = {}
 
@@ -153,7 +154,8 @@ class StoredMemory:
                     async with table.locked():
                         await table.write((), gone)
                         await table.purge()
-            await self._fill()
+        if chosen:
+            await self._fill(purge=True)
         return len(chosen)
 
     async def export(self, path: Path, kind: MemoryKind | None = None) -> int:
@@ -225,8 +227,9 @@ class StoredMemory:
         try:
             with anyio.fail_after(patience_s):
                 return await self._meaning.likeness(task, words)
-        except (AlitaError, TimeoutError) as failure:
+        except (ModelError, LibraryError, TimeoutError) as failure:
             _log.info("Memories are found by words alone: %s", failure or "the embedder is slow")
+            self._meaning.close()  # the next time they are opened again
             return {}
 
     async def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
@@ -248,21 +251,32 @@ class StoredMemory:
                     )
                     await table.write(put, gone)
                 self._used.clear()
-            await self._fill()
+        await self._fill()
 
     async def _load_all(self) -> None:
         for table in self._tables.values():
             await table.refresh()
         self._is_loaded = True
 
-    async def _fill(self) -> None:
-        if self._meaning is None or not exists(self._home):
+    async def _fill(self, *, purge: bool = False) -> None:
+        """Gives memories their vectors; those of forgotten ones go from the disk, whoever made them, if `purge`."""
+        if self._meaning is None:
+            if purge:
+                await anyio.to_thread.run_sync(drop_vectors, self._home / FOLDER, ())
             return
-        try:
-            with anyio.fail_after(FILL_WITHIN_S):
-                await self._meaning.fill({kind: table.values for kind, table in self._tables.items()})
-        except (AlitaError, TimeoutError) as failure:
-            _log.info("Memories get their vectors later: %s", failure or "the embedder is slow")
+        async with self._filling:
+            try:
+                with anyio.fail_after(FILL_WITHIN_S):
+                    await self._meaning.fill({kind: table.values for kind, table in self._tables.items()})
+                    if purge:
+                        await self._meaning.purge()
+            except (ModelError, TimeoutError) as failure:
+                _log.info("Memories get their vectors later: %s", failure or "the embedder is slow")
+                if purge:
+                    await self._meaning.reset()
+            except LibraryError as failure:
+                _log.info("The vectors of memories are made anew: %s", failure)
+                await self._meaning.reset()
 
     async def _forget_all(self, count: int) -> int:
         async with self._turn:

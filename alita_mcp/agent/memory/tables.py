@@ -10,7 +10,7 @@ import logging
 import shutil
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class MemoryTable:
         self.values: dict[str, Memorable] = {}
         self.words = WordIndex()
         self._home = home
-        self._table = LanceTable(home / FOLDER, kind, _columns)
+        self._table = LanceTable(home / FOLDER, kind, _columns, holds="memories")
         self._version: int | None = None
 
     async def refresh(self) -> None:
@@ -111,9 +111,7 @@ class MemoryTable:
     async def purge(self) -> None:
         """Removes from the disk what was deleted before."""
         with self._table.translated():
-            await self._table.rows.optimize(
-                cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True
-            )
+            await self._table.purge()
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import NamedTuple
 
 import anyio
-import anyio.to_thread
 import httpx
 from protego import Protego
 
 from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.research.fetching.urls import shown
 
 AGENT_NAME = "alita-mcp-server"
@@ -29,6 +30,8 @@ class _Rules(NamedTuple):
     until: float
     rules: Protego | None
     """None: the server could not say, so nothing may be read."""
+    are_many: bool = False
+    """Asking rules of a megabyte takes up to a second."""
 
 
 class Robots:
@@ -52,7 +55,8 @@ class Robots:
             raise UsageError(
                 f"robots.txt of {origin!r} cannot be read, so nothing is read there.", hint="Try again later."
             )
-        if not found.rules.can_fetch(str(url), AGENT_NAME):
+        asked = partial(found.rules.can_fetch, str(url), AGENT_NAME)
+        if not await off_loop(asked, large=found.are_many):
             raise UsageError(f"robots.txt of {origin!r} forbids {shown(url)}.", hint="Read another page.")
 
     async def _rules(self, origin: str) -> _Rules:
@@ -75,4 +79,5 @@ class Robots:
         if status >= 500:
             return _Rules(self._clock(), None)
         text = body.decode("utf-8", "replace") if status < 300 else ""
-        return _Rules(until, await anyio.to_thread.run_sync(Protego.parse, text))
+        are_many = len(text) > LARGE_BYTES
+        return _Rules(until, await off_loop(partial(Protego.parse, text), large=are_many), are_many)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.reading.blocks import all_text, main_text
+from alita_mcp.research.reading.links import MOST as MOST_LINKS
 from alita_mcp.research.reading.links import number_links
 from alita_mcp.research.reading.tables import holds_data, table_text
 from alita_mcp.research.values import Document, Link
@@ -20,6 +21,7 @@ LARGE_NODES = 60_000
 """Pages of more elements are read whole: finding the main text of one takes longer than reading it."""
 MOST_OTHER_LINKS = 200
 ELSEWHERE = "## Elsewhere on this page"
+TOO_DEEP = "(the page is nested too deeply; what comes after is not shown)"
 OTHER_LINKS = "## Other links on this page"
 _UNREAD = ("script", "style", "template", "svg", "canvas", "iframe", "object", "embed", "noscript", "math")
 _HIDING = re.compile(
@@ -54,7 +56,7 @@ def html_document(text: str, url: str) -> Document:
     Raises:
         UsageError: it has no text.
     """
-    tree = _parsed(text)
+    tree, is_cut = _parsed(text)
     _drop_unread(tree)
     _keep_names(tree)
     title = " ".join((tree.findtext(".//title") or "").split())[:_TITLE]
@@ -62,9 +64,9 @@ def html_document(text: str, url: str) -> Document:
     lifted = _lifted(tree, hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12])
     found = _found(tree, url)
     placed, left = _put_back(found, lifted)
-    parts = [placed, *([ELSEWHERE, *left] if left and placed else left)]
+    parts = [placed, *([ELSEWHERE, *left] if left and placed else left), *([TOO_DEEP] if is_cut else [])]
     whole = "\n\n".join(filter(None, parts))
-    if not whole.strip() and not links:
+    if whole in ("", TOO_DEEP) and not links:
         raise UsageError(
             "It has no readable text.", hint="The page may be drawn by scripts, which are not run."
         )
@@ -72,7 +74,8 @@ def html_document(text: str, url: str) -> Document:
     return Document(url=url, title=title, text=whole, links=tuple(links))
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> tuple[Any, bool]:
+    """The tree of a page, and whether it was too deep to be whole."""
     from lxml import etree, html
 
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
@@ -81,7 +84,7 @@ def _parsed(text: str) -> Any:
         tree = html.document_fromstring(source or b"<html></html>", parser=parser)
     except (etree.LxmlError, ValueError, AssertionError) as broken:
         raise UsageError("It is declared as HTML and cannot be read as such.") from broken
-    return tree
+    return tree, any("depth" in problem.message for problem in parser.error_log)
 
 
 def _drop_unread(tree: Any) -> None:
@@ -196,4 +199,7 @@ def _other_links(links: list[Link], text: str) -> str:
     others = [link for link in links if link.number not in named and link.text]
     others.sort(key=lambda link: (not _TURNS.fullmatch(link.text), link.number))
     lines = [f"- {link.text} [{link.number}]" for link in others[:MOST_OTHER_LINKS]]
+    left = len(others) - len(lines)
+    lines += [f"({left:,} more links are not listed here)"] if left else []
+    lines += ["(links after these have no numbers)"] if len(links) >= MOST_LINKS else []
     return "\n".join([OTHER_LINKS, "", *lines]) if lines else ""

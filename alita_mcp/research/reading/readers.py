@@ -6,11 +6,13 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 
 import anyio
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.research.reading.worker import LENGTH
 from alita_mcp.research.values import Document
 from alita_mcp.sandbox.wasm.process import ProcessTransport, worker_process
@@ -63,7 +65,7 @@ class Readers:
                     answer = await self._answered(message)
             except TimeoutError as slow:
                 raise UsageError(f"Reading it takes longer than {self._limits.seconds:g} s.") from slow
-        return _document(answer)
+        return await off_loop(partial(_document, answer), large=len(answer) > LARGE_BYTES)
 
     async def _answered(self, message: bytes) -> bytes:
         """The answer of a process that is there, or, where that one is gone, of a new one."""
@@ -114,7 +116,9 @@ async def _message(transport: ProcessTransport) -> bytes:
             return b""
         buffer += chunk
         if len(buffer) >= LENGTH.size and length == LENGTH.size:
-            length += min(LENGTH.unpack(buffer[: LENGTH.size])[0], MAX_ANSWER)
+            length += LENGTH.unpack(buffer[: LENGTH.size])[0]
+            if length > MAX_ANSWER:
+                return b""
     return bytes(buffer[LENGTH.size :])
 
 

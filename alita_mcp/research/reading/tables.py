@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-MOST_ROWS = 20_000
+MOST_CELLS = 1_000_000
 MOST_COLUMNS = 200
 MAX_CELL = 2_000
 MAX_SPAN = 200
@@ -47,12 +47,14 @@ def holds_data(table: Any) -> bool:
 def table_text(table: Any) -> str:
     """The table as Markdown rows, its caption before them."""
     _part_words(table)
-    rows = _grid(table)
+    rows, left = _grid(table)
     width = max((len(row) for row in rows), default=0)
     if not width:
         return ""
     caption = next((_words(found) for found in table.iter("caption")), "")
     lines = [_line([*row, *[""] * (width - len(row))]) for row in rows]
+    if left:
+        lines.append(f"({left:,} more rows are not shown)")
     rule = "|" + " --- |" * width
     return "\n".join([*([caption, ""] if caption else []), lines[0], rule, *lines[1:]])
 
@@ -61,24 +63,33 @@ def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _grid(table: Any) -> list[list[str]]:
+def _grid(table: Any) -> tuple[list[list[str]], int]:
+    """The rows with their spans filled, and how many were too many."""
     reaching: dict[int, tuple[int, str]] = {}
     """Cells of rows above: by column, for how many more rows, and their words."""
     grid: list[list[str]] = []
-    for row in islice(_rows(table), MOST_ROWS):
-        cells: list[str] = []
-        for cell in _cells(row):
-            _fill(cells, reaching)
-            words, rows = _words(cell), _span(cell, "rowspan")
-            for _column in range(_span(cell, "colspan")):
-                if len(cells) < MOST_COLUMNS:
-                    if rows > 1:
-                        reaching[len(cells)] = (rows - 1, words)
-                    cells.append(words)
-        _fill(cells, reaching)
+    count, rows = 0, _rows(table)
+    for place, row in enumerate(rows):
+        if count > MOST_CELLS:
+            return grid, len(rows) - place
+        cells = _row_cells(row, reaching)
+        count += len(cells)
         if any(cells):
             grid.append(cells)
-    return grid
+    return grid, 0
+
+
+def _row_cells(row: Any, reaching: dict[int, tuple[int, str]]) -> list[str]:
+    cells: list[str] = []
+    for cell in _cells(row):
+        _fill(cells, reaching)
+        words, rows = _words(cell), _span(cell, "rowspan")
+        for _column in range(min(_span(cell, "colspan"), MOST_COLUMNS - len(cells))):
+            if rows > 1:
+                reaching[len(cells)] = (rows - 1, words)
+            cells.append(words)
+    _fill(cells, reaching)
+    return cells
 
 
 def _fill(cells: list[str], reaching: dict[int, tuple[int, str]]) -> None:

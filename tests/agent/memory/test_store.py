@@ -155,9 +155,19 @@ async def test_a_page_s_orders_and_lessons_are_not_remembered(opened: Opened, ho
         update={"source": lesson.source.model_copy(update={"url": "run:r1"}), "subject": "own retries"}
     )
     async with opened() as memory:
-        step = summed().steps[0].model_copy(update={"need": hostile})
+        arguments = {
+            "path": "sales.csv",
+            "column": "amount",
+            "texts": [hostile, {hostile: "x"}],
+            "code": f"x = '{hostile}'",
+        }
+        step = summed().steps[0].model_copy(update={"need": hostile, "arguments": arguments})
         await memory.remember(summed(answer=hostile, steps=(step,)), [stated(hostile), lesson, own])
         (kept,) = await memory.list("semantic")
+        ((recipe, _),) = (await memory.recall(SUM)).recipes
+    assert recipe.steps[0].arguments == {
+        "path": "{file}", "column": "{column}", "texts": ["[left out]", {}], "code": "[left out]",
+    }  # fmt: skip
     assert kept.value["source"]["url"] == "run:r1"
     assert b"Ignore all previous" not in everything_in(home)
 
@@ -252,6 +262,48 @@ async def test_an_embedder_that_hangs_or_fails_leaves_the_words(opened: Opened) 
     async with opened(ScriptedEmbedder(before=fail)) as memory:
         await memory.remember(summed("r2"))
         assert (await memory.recall(SUM)).recipes[0][0].successes == 2
+
+
+async def test_damaged_vectors_are_made_again_and_forgotten_ones_leave_no_trace(
+    opened: Opened, home: Path
+) -> None:
+    def tables() -> list[Path]:
+        return sorted((home / "memory.lance").glob("vectors_*.lance"))
+
+    embedder = ScriptedEmbedder()
+    async with opened(embedder) as memory:
+        await memory.remember(summed(), [stated("Lyon has 522,250 inhabitants.")])
+    assert len(tables()) == 3
+    for path in (home / "memory.lance").glob("vectors_*.lance/**/*"):
+        if path.is_file():
+            path.write_bytes(b"damaged" * 40)
+    async with opened(embedder) as memory:
+        assert (await memory.recall(SUM)).recipes
+        await memory.remember(summed("r2"))  # notices the damage
+        await memory.remember(summed("r3"))
+        before = len(embedder.asked)
+        await memory.remember(summed("r4"))
+        assert len(embedder.asked) - before <= 3  # they are whole again
+    async with opened(ScriptedEmbedder("another")) as memory:
+        await memory.remember(summed("r5"))
+        assert len(tables()) == 6
+        await memory.forget(query="lyon")
+        assert len(tables()) == 3
+    async with opened() as memory:
+        await memory.forget((await memory.recall(SUM)).ids)
+    assert not tables()
+
+
+async def test_no_more_than_a_few_damaged_tables_are_kept(opened: Opened, home: Path) -> None:
+    for at in range(5):
+        async with opened() as memory:
+            await memory.remember(summed(f"r{at}"))
+        for path in (home / "memory.lance" / "episodic.lance").rglob("*"):
+            if path.is_file():
+                path.write_bytes(b"damaged" * 40)
+    async with opened() as memory:
+        assert (await memory.recall(SUM)).episodes == ()
+    assert len(list((home / "memory.damaged").iterdir())) == 3
 
 
 async def test_memories_are_shown_and_exported(opened: Opened, tmp_path: Path) -> None:

@@ -285,3 +285,18 @@ async def test_ten_megabytes_of_markup_do_not_pass(tmp_path: Path) -> None:
         async with fetcher_of(site, tmp_path) as fetcher:
             with pytest.raises(UsageError, match="larger than 5,000,000"):
                 await fetcher.fetch(site.url("/large"))
+
+
+async def test_robots_that_redirect_for_ever_are_none(tmp_path: Path) -> None:
+    around = Reply(status=302, headers={"location": "/robots.txt"})
+    with local_site({"/owls": ARTICLE, "/robots.txt": around}) as site:
+        async with fetcher_of(site, tmp_path) as fetcher:
+            assert (await fetcher.fetch(site.url("/owls"))).title == "Owls"
+
+
+async def test_a_server_that_hangs_up_is_told_as_one_that_did_not_answer(tmp_path: Path) -> None:
+    with local_site({"/robots.txt": Reply(b"")}) as site:
+        site.routes["/gone"] = Reply(headers={"content-length": "100"}, send=lambda _handler: None)
+        async with fetcher_of(site, tmp_path) as fetcher:
+            with pytest.raises(UsageError, match="did not answer: RemoteProtocolError"):
+                await fetcher.fetch(site.url("/gone"))

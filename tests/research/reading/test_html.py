@@ -197,8 +197,22 @@ def test_a_thread_keeps_who_wrote_what() -> None:
 
 
 def test_headings_are_looked_for_again_where_the_main_text_lacks_them() -> None:
-    rules = "".join(f"<h2>§ {n} Rule</h2><p>({n}) Everyone may use the library. {SENTENCES}</p>" for n in range(1, 5))
+    rules = "".join(
+        f"<h2>§ {n} Rule</h2><p>({n}) Everyone may use the library. {SENTENCES}</p>" for n in range(1, 5)
+    )
     head = '<div class="kopf"><a href="/">Home</a></div><div class="navi"><a href="/a">A</a></div>'
-    lines = read(f'{head}<div class="inhalt"><h1>Statute</h1><p>The council decided:</p>{rules}</div>').text.split("\n")
+    lines = read(
+        f'{head}<div class="inhalt"><h1>Statute</h1><p>The council decided:</p>{rules}</div>'
+    ).text.split("\n")
     assert "# Statute" in lines
     assert "## § 4 Rule" in lines
+
+
+def test_what_is_left_out_is_said() -> None:
+    rows = "<tr><td>a</td><td>b</td></tr>" * 500_001
+    assert read(f"<table>{rows}<tr><td>c</td></tr></table>").text.endswith("(1 more rows are not shown)")
+    assert "nested too deeply" in read("<p>first</p>" + "<div><p>word</p>" * 1_000).text
+    links = "".join(f'<a href="/{number}">link {number}</a> ' for number in range(1_200))
+    document = read(f"<nav>{links}</nav>{article('')}")
+    assert len(document.links) == 1_000
+    assert document.text.endswith("(800 more links are not listed here)\n(links after these have no numbers)")

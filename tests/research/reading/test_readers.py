@@ -196,5 +196,30 @@ async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> No
                 await read_file(path, name)
 
 
-def test_an_answer_is_read_no_further_than_its_bound() -> None:
-    assert readers_module.MAX_ANSWER < 1 << 27
+async def test_an_answer_is_read_no_further_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers_module, "MAX_ANSWER", 100)
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            with pytest.raises(UsageError, match="ends the process"):
+                await readers.read(b"word " * 100, "text/plain", "http://a.example/")
+
+
+def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="this system limits no processes")
+    limits: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update({which: pair}))
+    worker._limit_memory()
+    worker._limit_time()
+    assert limits[resource.RLIMIT_AS] == (worker.MEMORY_BYTES, worker.MEMORY_BYTES)
+    assert limits[resource.RLIMIT_CORE] == (0, 0)
+    assert limits[resource.RLIMIT_FSIZE][0] < 1 << 20
+    assert limits[resource.RLIMIT_CPU][0] >= worker.CPU_SECONDS
+
+
+async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"<html><body>" + b"<div><p>word</p></div>" * 450_000)
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            document = await read_file(tmp_path / "file", "page.html", readers)
+            assert document.text.count("word") == 450_000
+            assert await title(readers) == "Owls"
