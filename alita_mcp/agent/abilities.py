@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
+from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.values import Trust, Value
 
@@ -90,7 +91,7 @@ class Abilities(Protocol):
         """Passages of the web that bear on a question."""
         ...
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """A page of the web."""
         ...
 

@@ -200,7 +200,8 @@ class Steps:
         url = _text(said, "url")
         if not self._run.access.is_allowed(url):
             raise InvalidArguments(self._run.access.why_not(url))
-        page = await self._run.parts.abilities.fetch(url)
+        may_follow = None if self._run.access.was_given(url) else self._run.access.is_allowed
+        page = await self._run.parts.abilities.fetch(url, may_follow=may_follow)
         self._run.access.linked(page.url, [link.url for link in page.links])
         source = Source(url=page.url, title=page.title, retrieved_at=page.retrieved_at)
         self._run.read([source])

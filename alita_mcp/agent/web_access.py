@@ -19,7 +19,7 @@ class WebAccess:
     def __init__(self, task: str, hosts: Iterable[str] = ()) -> None:
         named = {host.strip().lower() for host in hosts if host.strip()}
         self._hosts = named | {_host(url) for url in urls_in(task)}
-        self._shown: set[str] = set()
+        self._shown = {_plain(url) for url in urls_in(task)}
         self._found_at: set[str] = set()
 
     @property
@@ -41,6 +41,14 @@ class WebAccess:
     def is_allowed(self, url: str) -> bool:
         """Whether the run may read it."""
         return _host(url) in self._hosts or _plain(url) in self._shown
+
+    def was_given(self, url: str) -> bool:
+        """Whether the address was given letter by letter, so that no model put data into it.
+
+        Its redirects lead anywhere. Those of an address that a model made up stay where the run may read: a named host
+        that redirects wherever it is asked to (`?to=…`) would hand the data on.
+        """
+        return _plain(url) in self._shown
 
     def why_not(self, url: str) -> str:
         """What to tell the model."""

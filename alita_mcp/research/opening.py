@@ -17,7 +17,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.library.background import background
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding import Embedder
-from alita_mcp.research.interface import OnStage, WebAgent
+from alita_mcp.research.interface import MayFollow, OnStage, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
 from alita_mcp.research.web_agent import SearchingAgent
 from alita_mcp.settings import Settings
@@ -60,9 +60,9 @@ class LazyWebAgent:
         agent = await self._agent()
         return await agent.research(question, limits, on_stage=on_stage, urls=urls, may_fetch=may_fetch)
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
-        return await (await self._agent()).fetch(url)
+        return await (await self._agent()).fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """What the package index says of a package; raises UsageError where the index does not answer."""

@@ -14,7 +14,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.embedding import Embedder
-from alita_mcp.research.interface import Fetcher, OnStage, Search
+from alita_mcp.research.interface import Fetcher, MayFollow, OnStage, Search
 from alita_mcp.research.passages import best_passages
 from alita_mcp.research.values import (
     Document,
@@ -102,9 +102,9 @@ class SearchingAgent:
         await reading.on_stage("search")
         return await self._search.search(" ".join(question.split())[:MAX_QUERY], max(8, 2 * reading.room))
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
-        return await self._fetcher.fetch(url)
+        return await self._fetcher.fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
         """What the package index says of a package; raises UsageError where the index does not answer."""

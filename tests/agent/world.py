@@ -18,6 +18,7 @@ from alita_mcp.models.json_calls import with_tools
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolCall
+from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import Document, Passage, Researched, SearchHit
 from alita_mcp.settings import Settings
 
@@ -111,7 +112,7 @@ class PlainAbilities:
         hits = tuple(SearchHit(url=each.url, title=each.title) for each in found)
         return Researched(question=question, passages=found, hits=hits)
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         self.asked.append(("fetch", url))
         return self.pages[url]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.interface import OnStage
+from alita_mcp.research.interface import MayFollow, OnStage
 from alita_mcp.research.values import (
     Document,
     FailedBackend,
@@ -56,7 +56,7 @@ class TableFetcher:
     under_way: int = 0
     most_under_way: int = 0
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         self.fetched.append(url)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
@@ -119,7 +119,7 @@ class ScriptedWebAgent:
             raise self.failure
         return Researched(question=question, passages=tuple(self.passages(question)), unread=self.unread)
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         raise UsageError(f"{url!r} is not fetched here.")
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:

@@ -23,7 +23,7 @@ from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
 from alita_mcp.library.signature import signature_of
-from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
@@ -163,9 +163,9 @@ class RunAbilities:
         """Passages of the web."""
         return await self._flows.web.research(question, on_stage=self._on_stage)
 
-    async def fetch(self, url: str) -> Document:
-        """A page of the web."""
-        return await self._flows.web.fetch(url)
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+        """A page of the web; raises as `Fetcher.fetch`."""
+        return await self._flows.web.fetch(url, may_follow=may_follow)
 
     def files(self) -> tuple[str, ...]:
         """Names of the files of the run."""

@@ -20,6 +20,7 @@ from alita_mcp.research.fetching.bodies import ENCODINGS, read_body
 from alita_mcp.research.fetching.cache import KeptPage, PageCache, page_key
 from alita_mcp.research.fetching.freshness import freshness
 from alita_mcp.research.fetching.urls import redirected, shown, web_url
+from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
 from alita_mcp.research.values import Document
 from alita_mcp.settings import Settings
@@ -85,17 +86,23 @@ class WebFetcher:
         self._robots = robots.Robots(self._ask_rules)
         self._turns: dict[str, anyio.CapacityLimiter] = {}
 
-    async def fetch(self, url: str) -> Document:
-        """The document at a URL, whole up to the caps.
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+        """The document at a URL, whole up to the caps; follows the redirects that `may_follow` allows.
 
         Raises:
-            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered.
+            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
+                or redirected to where it may not be followed.
         """
         asked, allowance = web_url(url), _Allowance(self._limits.seconds)
         for _hop in range(MAX_REDIRECTS + 1):
             found = await self._at(asked, allowance)
             if isinstance(found, Document):
                 return found
+            if may_follow is not None and not may_follow(str(found)):
+                raise UsageError(
+                    f"{shown(asked)} redirects to {shown(found)}, which this task may not read.",
+                    hint="A redirect is followed from an address that was given to the task, letter by letter.",
+                )
             asked = found
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {shown(asked)}.")
 
