@@ -88,6 +88,11 @@ class World:
         )
 
     @cached_property
+    def _beliefs(self) -> dict[tuple[int, StepKey], float]:
+        """What `believed` has drawn."""
+        return {}
+
+    @cached_property
     def tasks(self) -> tuple[tuple[int, ...], ...]:
         """The needs of each task."""
         return tuple(
@@ -110,9 +115,12 @@ class World:
 
     def believed(self, task: int, option: Option) -> float:
         """The chance that the model gives an option in a task: its mistakes are mostly the same in each."""
-        lasting = self.draw("belief", *option.step.key).gauss(0, self.noise)
-        passing = self.draw("belief", task, *option.step.key).gauss(0, self.noise / 3)
-        return min(0.98, max(0.02, option.right(0) + lasting + passing))
+        named = task, option.step.key
+        if named not in self._beliefs:
+            lasting = self.draw("belief", *option.step.key).gauss(0, self.noise)
+            passing = self.draw("belief", task, *option.step.key).gauss(0, self.noise / 3)
+            self._beliefs[named] = min(0.98, max(0.02, option.right(0) + lasting + passing))
+        return self._beliefs[named]
 
     def plans(self, task: int, asked: int = 0, avoid: Collection[StepKey] = ()) -> tuple[Plan, ...]:
         """The model's plans, its favourite first, when it is asked for the nth time (from 0).

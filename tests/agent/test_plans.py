@@ -105,9 +105,17 @@ def test_estimates_are_read_however_they_are_written(said: object, meant: float)
 
 @pytest.mark.parametrize(
     "text",
-    ['{"plans": []}', '{"plans": [{"steps": []}]}', '{"plans": 3}', "no plan",
-     answer({"need": " ", "way": "build"}), answer({"need": "a", "way": "guess"}), answer({"need": ["a"], "way": "build"}), answer({"need": "a", "way": None})],
-)  # fmt: skip
+    [
+        '{"plans": []}',
+        '{"plans": [{"steps": []}]}',
+        '{"plans": 3}',
+        "no plan",
+        answer({"need": " ", "way": "build"}),
+        answer({"need": "a", "way": "guess"}),
+        answer({"need": ["a"], "way": "build"}),
+        answer({"need": "a", "way": None}),
+    ],
+)
 def test_what_is_no_plan_is_asked_for_again(text: str) -> None:
     with pytest.raises(Unreadable):
         read_plans(text)

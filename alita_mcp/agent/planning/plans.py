@@ -190,19 +190,15 @@ def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: 
     meets: dict[str, dict[StepKey, tuple[PlanStep, float]]] = {}
     for plan in given:
         for step in plan.steps:
-            meets.setdefault(step.key[2], {}).setdefault(
-                step.key, (step, plan.estimate ** (1 / len(plan.steps)))
-            )
+            share = plan.estimate ** (1 / len(plan.steps))
+            meets.setdefault(step.key[2], {}).setdefault(step.key, (step, share))
     made: dict[tuple[StepKey, ...], Plan] = {}
-    for plan in given:
-        keys = _keys(plan)
+    for keys, plan in own.items():
         for at, key in enumerate(keys):
-            if {*keys[:at], *keys[at + 1 :]} & set(without):
-                continue
             for other, (step, share) in meets[key[2]].items():
                 exchanged = (*keys[:at], other, *keys[at + 1 :])
-                if other not in without and exchanged not in own:
-                    made.setdefault(exchanged, _exchanged(plan, at, step, share))
+                if exchanged not in own and exchanged not in made and not set(exchanged) & set(without):
+                    made[exchanged] = _exchanged(plan, at, step, share)
     ranked = sorted(made.values(), key=lambda plan: -plan.estimate)
     return (*given, *ranked[: max(0, limit - len(given))])
 
