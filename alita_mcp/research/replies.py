@@ -20,13 +20,12 @@ from pydantic import Field
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.models.backoff import asked_pause
-from alita_mcp.research.addresses import PublicOnly
+from alita_mcp.research.addresses import PublicOnly, place_of
 from alita_mcp.values import Value
 
 AGENT = f"alita-mcp-server/{__version__}"
 MAX_BYTES = 2_000_000
 TIMEOUT_S = 10.0
-_PORTS = {"http": 80, "https": 443}
 _ZLIB_OR_GZIP = 47
 
 
@@ -49,10 +48,8 @@ class Endpoint(Value):
 
     @property
     def place(self) -> str:
-        """`host:port`."""
-        parts = urlsplit(self.base_url)
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        return f"{host}:{parts.port or _PORTS[parts.scheme]}"
+        """`host:port`, as the address guard spells it."""
+        return place_of(httpx.URL(self.base_url))
 
 
 def endpoint(
@@ -65,10 +62,10 @@ def endpoint(
     """
     try:
         parts = urlsplit(url.strip())
-        port = parts.port or _PORTS.get(parts.scheme, 0)
-    except ValueError:
-        parts, port = urlsplit(""), 0
-    if not parts.hostname or not port:
+        known = parts.scheme in ("http", "https") and httpx.URL(url.strip()).host and parts.port != 0
+    except (ValueError, httpx.InvalidURL):
+        parts, known = urlsplit(""), False
+    if not known:
         raise UsageError(f"{setting} is not an http(s) URL.", hint="Write it as https://host/path.")
     if not (key.isascii() and key.isprintable() and " " not in key):
         raise UsageError(f"The key of {name!r} has characters that no key has.", hint="Set it again.")
@@ -235,11 +232,8 @@ async def open_client(
 
     With `authorities` it is for those endpoints alone, and trusts what they name.
     """
-    places = {
-        form for each in endpoints for form in (each.place, each.place.replace("[", "").replace("]", ""))
-    }
     transport = (
-        PublicOnly(places)
+        PublicOnly(each.place for each in endpoints)
         if authorities is None
         else httpx.AsyncHTTPTransport(verify=authorities, trust_env=False)
     )

@@ -10,6 +10,7 @@ import httpx
 from pydantic import SecretStr
 
 from alita_mcp.errors import UsageError
+from alita_mcp.research.addresses import allowed_places
 from alita_mcp.research.interface import Search, SearchBackend
 from alita_mcp.research.packages import open_project_reader
 from alita_mcp.research.replies import Endpoint, open_client
@@ -80,7 +81,7 @@ async def open_search(
     """
     names = chosen_names(settings, has_model=has_model)
     endpoints = _endpoints(settings, names)
-    allowed = allowed_places(settings)
+    allowed = allowed_places(settings.web_allow)
     async with AsyncExitStack() as stack:
         backends: list[SearchBackend] = []
         named = [at for name, at in endpoints.items() if _is_named(name, settings)]
@@ -109,11 +110,6 @@ def _endpoints(settings: Settings, names: Sequence[str]) -> _Endpoints:
 def _is_named(name: str, settings: Settings) -> bool:
     """Whether a person named the address, which may then be a private one."""
     return name == "searxng" or (name == "github" and "github_url" in settings.model_fields_set)
-
-
-def allowed_places(settings: Settings) -> frozenset[str]:
-    """The `host:port` pairs of ALITA_WEB_ALLOW: hits that lead there are kept although they are not public."""
-    return frozenset(pair.lower() for pair in re.split(r"[,\s]+", settings.web_allow) if pair)
 
 
 def _plain(secret: SecretStr | None) -> str:

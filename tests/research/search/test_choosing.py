@@ -51,6 +51,7 @@ def test_back_ends_are_those_named_or_those_set_up(
         ({"search": "github", "github_url": "nonsense"}, "ALITA_GITHUB_URL is not an http"),
         ({"search_mcp": "https://example.org/mcp"}, "ALITA_SEARCH_MCP names no tool"),
         ({"brave_key": "a\nb"}, "The key of 'brave' has characters that no key has"),
+        ({"search": "github", "web_allow": "nonsense"}, "ALITA_WEB_ALLOW names 'nonsense'"),
         ({"search": "package_index", "package_index": "nowhere"}, "ALITA_PACKAGE_INDEX is not"),
     ],
 )
@@ -112,6 +113,14 @@ async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatc
     assert [each.backend for each in found.failed] == ["tavily", "brave", "github", "package_index"]
     assert all("not a public address" in each.reason for each in found.failed)
     assert KEY not in found.model_dump_json()
+
+
+@pytest.mark.parametrize("place", ["[::1]:1", "127.0.0.1:1"])
+async def test_an_address_that_a_person_named_may_be_this_machine(place: str) -> None:
+    with anyio.fail_after(60):
+        async with open_search(Settings(searxng_url=f"http://{place}"), has_model=False) as search:
+            found = await search.search("owls")
+    assert found.failed[0].reason == "searxng did not answer: ConnectError."
 
 
 class Fixed:
