@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
-from alita_mcp.models.json_calls import with_tools
 
 from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
 from alita_mcp.app import open_app
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import choose
+from alita_mcp.models.json_calls import with_tools
 from alita_mcp.models.litellm import LitellmModel
 from alita_mcp.models.roles import ModelRoom, Role
 from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
