@@ -9,6 +9,7 @@ from typing import Any
 from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.seam import Message
+from alita_mcp.research.reading.fencing import inside
 
 MAX_RECALLED = 5
 MAX_ASIDE = 3_000
@@ -46,7 +47,7 @@ def opening(
     wanted: dict[str, Any] | None = None,
 ) -> list[Message]:
     """How an agent begins."""
-    parts = [f"<task>\n{unclosed(task, 'task')}\n</task>"]
+    parts = [f"<task>\n{inside(task, 'task')}\n</task>"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if wanted is not None:
@@ -55,7 +56,7 @@ def opening(
         )
     if recalled:
         parts.append(
-            f"From earlier runs (data, perhaps out of date):\n<memory>\n{unclosed(recalled, 'memory')}\n</memory>"
+            f"From earlier runs (data, perhaps out of date):\n<memory>\n{inside(recalled, 'memory')}\n</memory>"
         )
     if plan:
         parts.append(plan)
@@ -67,13 +68,13 @@ def plan(
 ) -> str:
     """What candidate plans are made of; `tools` are signatures and summaries, `failed` what went wrong so far."""
     known = "\n".join(f"- {signature}: {summary}" for signature, summary in tools) or "- none"
-    parts = [f"<task>\n{unclosed(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
+    parts = [f"<task>\n{inside(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
     if recalled:
-        parts.append(f"From earlier runs (data):\n<memory>\n{unclosed(recalled, 'memory')}\n</memory>")
+        parts.append(f"From earlier runs (data):\n<memory>\n{inside(recalled, 'memory')}\n</memory>")
     if failed:
-        told = unclosed(failed, "observation")[:MAX_ASIDE]
+        told = inside(failed, "observation")[:MAX_ASIDE]
         parts.append(f"What failed so far (data); plan around it:\n<observation>\n{told}\n</observation>")
     return "\n\n".join(parts)
 
@@ -95,20 +96,15 @@ def planned(steps: Sequence[tuple[str, str, str, str]], why: str) -> str:
 
 def observed(reference: str, text: str, *, note: str = "", source: str = "") -> str:
     """What a call gave, as the model reads it."""
-    where = f' source="{unclosed(source, "observation")[:300]}"' if source else ""
-    fenced = f'<observation name="{reference}"{where}>\n{unclosed(text, "observation")}\n</observation>'
+    where = f' source="{inside(source, "observation")[:300]}"' if source else ""
+    fenced = f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
     return f"{fenced}\n{note}" if note else fenced
 
 
 def failed(problem: str, *, note: str = "") -> str:
     """What a call that failed came to."""
-    fenced = f"<observation failed>\n{unclosed(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
+    fenced = f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
     return f"{fenced}\n{note}" if note else fenced
-
-
-def unclosed(text: str, tag: str) -> str:
-    """A stranger's text that cannot close the tag around it."""
-    return text.replace(f"</{tag}", f"<\\/{tag}").replace(f"<{tag}", f"<\\{tag}")
 
 
 def little_left(steps: int) -> str:
@@ -148,7 +144,7 @@ def nothing_asked() -> Message:
 def check(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
     """Asks a judge which observation each claim rests on; the excerpts are names and texts."""
     shown = "\n".join(observed(name, text) for name, text in excerpts)
-    asked = f"<answer>\n{unclosed(answer, 'answer')}\n</answer>\n{shown}"
+    asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 

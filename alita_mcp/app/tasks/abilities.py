@@ -24,6 +24,7 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
 from alita_mcp.library.signature import signature_of
 from alita_mcp.research.interface import MayFollow, WebAgent
+from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
@@ -46,6 +47,8 @@ class Flows:
     toolsmith: Toolsmith
     """On the account of the run."""
     web: WebAgent
+    readers: Readers | None = None
+    """Processes that read files."""
 
 
 class RunAbilities:
@@ -179,4 +182,4 @@ class RunAbilities:
         """The text of a file."""
         from alita_mcp.research.reading.files import read_file
 
-        return await read_file(self._workspace.path(name), name)
+        return await read_file(self._workspace.path(name), name, self._flows.readers)

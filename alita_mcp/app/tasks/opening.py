@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.app.tasks.abilities import Flows
@@ -11,6 +12,7 @@ from alita_mcp.app.tasks.runner import TaskParts, TaskRunner
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding import Embedder
 from alita_mcp.models.roles import ModelRoom
+from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import Jobs
 
@@ -26,6 +28,7 @@ async def open_task_runner(
     room = models if models.is_configured else None
     runs = StoredRuns(settings.home / RUNS)
     async with AsyncExitStack() as stack:
+        flows = replace(flows, readers=await stack.enter_async_context(open_readers()))
         memory = None
         if settings.memory and room is not None:
             from alita_mcp.agent.memory.store import open_memory
