@@ -53,7 +53,7 @@ configs = st.builds(
 
 
 @given(plans, some_records, tries, configs, st.integers(0, 9))
-@settings(max_examples=150)
+@settings(deadline=None)
 def test_every_search_ends_with_a_plan_or_asks_for_more(
     candidates: list[Plan], records: Records, tried: list[Tried], config: SearchConfig, seed: int
 ) -> None:
@@ -78,7 +78,7 @@ def test_every_search_ends_with_a_plan_or_asks_for_more(
     st.lists(st.tuples(*[st.floats(0, 9)] * 8), min_size=1, max_size=4), st.floats(0, 1), st.booleans(),
     some_records, st.integers(0, 40),
 )  # fmt: skip
-@settings(max_examples=150)
+@settings(deadline=None)
 def test_a_plan_is_never_chosen_over_one_that_every_record_favours(
     steps: list[tuple[float, ...]], estimate: float, better_first: bool, records: Records, simulations: int
 ) -> None:
@@ -97,6 +97,7 @@ def test_a_plan_is_never_chosen_over_one_that_every_record_favours(
 
 
 @given(plans, some_records, tools, st.floats(0.1, 10))
+@settings(deadline=None)
 def test_a_better_record_never_lowers_the_value_of_a_plan(
     candidates: list[Plan], records: Records, name: str, more: float
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_better_record_never_lowers_the_value_of_a_plan(
 
 
 @given(plans, some_records, tools)
+@settings(deadline=None)
 def test_a_step_that_failed_in_this_run_makes_its_plans_less_probable(
     candidates: list[Plan], records: Records, name: str
 ) -> None:

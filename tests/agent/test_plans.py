@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -146,6 +146,7 @@ hostile_step = st.fixed_dictionaries(
         max_size=10,
     )
 )
+@settings(deadline=None)
 def test_whatever_a_model_writes_gives_sound_plans_or_is_refused(plans: list[object]) -> None:
     try:
         found = read_plans(json.dumps({"plans": plans}))
@@ -157,6 +158,7 @@ def test_whatever_a_model_writes_gives_sound_plans_or_is_refused(plans: list[obj
 
 
 @given(st.lists(st.lists(st.integers(-3, 14), max_size=6), max_size=12))
+@settings(deadline=None)
 def test_any_order_is_repaired_into_one_that_can_run(needed: list[list[int]]) -> None:
     order, after, _ = dag.in_order(needed)
     assert sorted(order) == list(range(len(needed)))

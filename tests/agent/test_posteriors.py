@@ -3,7 +3,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
@@ -30,6 +30,7 @@ def mean(record: OutcomeRecord, step: PlanStep = USE) -> float:
 
 
 @given(counts, counts, st.floats(0.01, 10))
+@settings(deadline=None)
 def test_a_success_raises_the_chance_and_a_failure_lowers_it(good: float, bad: float, more: float) -> None:
     now = mean(OutcomeRecord(successes=good, failures=bad))
     assert 0 < mean(OutcomeRecord(successes=good, failures=bad + more)) < now
@@ -72,6 +73,7 @@ def test_a_tool_that_changed_is_known_again_after_some_outcomes() -> None:
 
 
 @given(counts, counts, st.floats(-1, 2), st.floats(0, 1))
+@settings(deadline=None)
 def test_an_outcome_never_makes_a_record_impossible(
     good: float, bad: float, worked: float, kept: float
 ) -> None:
@@ -80,6 +82,7 @@ def test_an_outcome_never_makes_a_record_impossible(
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@settings(deadline=None)
 def test_blame_goes_to_what_is_least_sure(chances: list[float]) -> None:
     shares = blame(chances)
     assert all(0 <= share <= 1 for share in shares)
