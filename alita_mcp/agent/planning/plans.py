@@ -88,7 +88,10 @@ def _words(said: Any) -> Any:
     """A text on one line, cut; nothing for null."""
     if said is None:
         return ""
-    return " ".join(said.split())[:_LONGEST_TEXT].strip() if isinstance(said, str) else said
+    if not isinstance(said, str):
+        return said
+    sound = said.encode("utf-8", "replace").decode()  # JSON may hold half of a surrogate pair
+    return " ".join(sound.split())[:_LONGEST_TEXT].strip()
 
 
 def _numbers(said: Any) -> list[int]:
@@ -180,24 +183,22 @@ def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: 
     Of an estimate e of n steps each has the share e^(1/n), which changes hands with it; those with the greatest
     estimates are made. None is made that has a step of `without`: those that failed.
     """
-    own = {_keys(plan): plan for plan in reversed(plans)}
-    given = list(reversed(own.values()))
+    own: dict[tuple[StepKey, ...], Plan] = {}
+    for plan in plans:
+        own.setdefault(_keys(plan), plan)
+    given = list(own.values())
     meets: dict[str, dict[StepKey, tuple[PlanStep, float]]] = {}
     for plan in given:
         for step in plan.steps:
-            meets.setdefault(step.key[2], {}).setdefault(
-                step.key, (step, plan.estimate ** (1 / len(plan.steps)))
-            )
+            share = plan.estimate ** (1 / len(plan.steps))
+            meets.setdefault(step.key[2], {}).setdefault(step.key, (step, share))
     made: dict[tuple[StepKey, ...], Plan] = {}
-    for plan in given:
-        keys = _keys(plan)
+    for keys, plan in own.items():
         for at, key in enumerate(keys):
-            if {*keys[:at], *keys[at + 1 :]} & set(without):
-                continue
             for other, (step, share) in meets[key[2]].items():
                 exchanged = (*keys[:at], other, *keys[at + 1 :])
-                if other not in without and exchanged not in own:
-                    made.setdefault(exchanged, _exchanged(plan, at, step, share))
+                if exchanged not in own and exchanged not in made and not set(exchanged) & set(without):
+                    made[exchanged] = _exchanged(plan, at, step, share)
     ranked = sorted(made.values(), key=lambda plan: -plan.estimate)
     return (*given, *ranked[: max(0, limit - len(given))])
 

@@ -117,6 +117,8 @@ class Tree:
         self._nodes: dict[State, _Node] = {}
         self._values: dict[State, float] = {}
         self._alone: dict[tuple[int, int], float] = {}
+        plans = [plan for plan in range(len(forest.paths)) if forest.follows(plan, 0)]
+        self._roots = {plan: forest.left(plan, forest.done) for plan in plans}
         self._least, self._most = math.inf, -math.inf
 
     def search(self, simulations: int) -> list[int]:
@@ -165,19 +167,12 @@ class Tree:
 
     def _began_as(self, actions: list[int]) -> int:
         """The most valuable of the plans that begin with such steps, the last of which may have failed."""
-        forest = self._forest
-        fitting = [
-            plan
-            for plan in range(len(forest.paths))
-            if forest.follows(plan, 0)
-            and forest.left(plan, forest.done)[: len(actions)]
-            == tuple(actions[: len(forest.left(plan, forest.done))])
-        ]
-        if (
-            not fitting
-        ):  # a later step was that of another plan which has all the same ones done, in another order
+        begun = tuple(actions)
+        fitting = [plan for plan, rest in self._roots.items() if rest[: len(begun)] == begun]
+        if not fitting:  # the steps of two plans that share some, in another order than either has them
             return self._began_as(actions[:-1])
-        return max(fitting, key=lambda plan: (forest.alone(plan, forest.done), -plan))
+        done = self._forest.done
+        return max(fitting, key=lambda plan: (self._rest(plan, done), -plan))
 
     def _next(self, state: State, action: int, *, worked: bool) -> State:
         done, failed = state

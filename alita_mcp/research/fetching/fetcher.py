@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import NamedTuple
@@ -43,6 +43,23 @@ class FetchLimits(Value):
     """Requests to one host at a time."""
 
 
+class _Allowance:
+    """The seconds that a document has left for its requests."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+
+    @contextmanager
+    def spent(self) -> Iterator[None]:
+        """Counts what is done in it, and ends it when nothing is left; raises TimeoutError."""
+        begun = anyio.current_time()
+        try:
+            with anyio.fail_after(max(0.0, self._left)):
+                yield
+        finally:
+            self._left -= anyio.current_time() - begun
+
+
 class _Answer(NamedTuple):
     status: int
     headers: httpx.Headers
@@ -76,9 +93,9 @@ class WebFetcher:
             UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
                 or redirected to where it may not be followed.
         """
-        asked = web_url(url)
+        asked, allowance = web_url(url), _Allowance(self._limits.seconds)
         for _hop in range(MAX_REDIRECTS + 1):
-            found = await self._at(asked)
+            found = await self._at(asked, allowance)
             if isinstance(found, Document):
                 return found
             if may_follow is not None and not may_follow(str(found)):
@@ -89,14 +106,14 @@ class WebFetcher:
             asked = found
         raise UsageError(f"More than {MAX_REDIRECTS} redirects, the last to {shown(asked)}.")
 
-    async def _at(self, url: httpx.URL) -> Document | httpx.URL:
+    async def _at(self, url: httpx.URL, allowance: _Allowance) -> Document | httpx.URL:
         """What is at a URL: a document, or the URL that it redirects to."""
         key = page_key(str(url), is_allowed=place_of(url) in self._allowed)
         kept = await self._cache.find(key)
         if kept is not None and self._cache.is_fresh(kept):
             return kept.document.model_copy(update={"cached": True})
         async with self._turn(url):
-            answer = await self._asked(url, kept)
+            answer = await self._asked(url, kept, allowance)
         if answer.status == _NOT_MODIFIED and kept is not None:
             document = kept.document.model_copy(update={"retrieved_at": _now()})
             await self._cache.keep(key, document, freshness(_refreshed(kept, answer.headers)))
@@ -110,9 +127,9 @@ class WebFetcher:
         await self._cache.keep(key, document, freshness(answer.headers))
         return document
 
-    async def _asked(self, url: httpx.URL, kept: KeptPage | None) -> _Answer:
+    async def _asked(self, url: httpx.URL, kept: KeptPage | None, allowance: _Allowance) -> _Answer:
         try:
-            with anyio.fail_after(self._limits.seconds):
+            with allowance.spent():
                 await self._robots.require(url)
                 return await self._get(url, _conditions(kept), self._limits.bytes)
         except TimeoutError as slow:

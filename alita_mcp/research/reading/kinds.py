@@ -44,7 +44,7 @@ _UNSAID = frozenset(
     {"", "application/octet-stream", "binary/octet-stream", "application/download", "unknown/unknown"}
 )
 _MARKUP = re.compile(
-    rb"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+    rb"(?>\s*<!--.*?-->)*+\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
 _XML = re.compile(rb"\s*<\?xml\b|\s*<(?:rss|feed|urlset|sitemapindex)\b", re.IGNORECASE)
 _WIDE = (b"\xff\xfe", b"\xfe\xff")

@@ -154,6 +154,12 @@ def test_statements_are_kept(text: str) -> None:
     assert fit_to_keep(fact(text, url="run:1", kind="lesson")) is not None
 
 
+def test_a_lesson_of_our_own_may_name_tools_and_a_page_may_not() -> None:
+    text = "The tool read_page gives no more than the text of a page."
+    assert fit_to_keep(fact(text, url="run:1", kind="lesson")) is not None
+    assert fit_to_keep(fact(text, url=PAGE)) is None
+
+
 def test_how_many_statements_of_pages_are_kept_and_orders_of_another_collection_dropped() -> None:
     assert sum(not gives_orders(text) for text in HONEST) >= len(HONEST) - 1
     others = [json.loads(line)["text"] for line in ORDERS.read_text(encoding="utf-8").splitlines()]

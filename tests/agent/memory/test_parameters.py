@@ -76,6 +76,16 @@ def test_numbers_stay_numbers_and_texts_stay_texts() -> None:
     assert filled == {"value": 3500.5, "zip": "10115", "flag": True, "none": None}
 
 
+def test_a_text_of_digits_does_not_become_a_number() -> None:
+    general = pulled("Convert 1,200 feet.", {"value": 1200, "label": "1200", "note": "1200 ft"})
+    assert general.steps[0].arguments == {"value": "{number}", "label": "1200", "note": "{number} ft"}
+    assert fill(general.steps[0].arguments, general.values) == {
+        "value": 1200,
+        "label": "1200",
+        "note": "1200 ft",
+    }
+
+
 @pytest.mark.parametrize("name", ["file", "number", "year_2", "url"])
 def test_an_argument_named_like_a_kind_is_told_apart(name: str) -> None:
     general = pulled("Sum the amount.", {name: "amount"})

@@ -141,7 +141,8 @@ async def test_each_kind_is_bounded_and_what_is_used_stays(opened: Opened) -> No
             task = f"Question {'abcdefghijklmn'[at] * 4}: sum of amount in sales.csv?"
             run = summed(f"r{at}", task=task, answer=str(at), steps=())
             await memory.remember(run, [stated(f"Fact number {at}.", subject="abcdefghijklmn"[at] * 4)])
-            assert (await memory.recall("aaaa")).facts  # in use
+            if at == 9:  # the next one is one too many
+                assert (await memory.recall("aaaa")).facts
         assert (await memory.stats()).counts == {"episodic": 10, "semantic": 10, "procedural": 0}
         subjects = {each.value["subject"] for each in await memory.list("semantic")}
     assert {"aaaa", "nnnn"} <= subjects

@@ -21,7 +21,7 @@ from alita_mcp.research.fetching.fetcher import FetchLimits, open_fetcher
 from alita_mcp.research.reading.fencing import fenced
 from alita_mcp.settings import Settings
 from tests.research.fetching.test_fetcher import ARTICLE, fetcher_of
-from tests.research.local_site import Reply, local_site
+from tests.research.local_site import Asked, Reply, local_site
 
 pytestmark = pytest.mark.anyio
 BOMB = gzip.compress(b"\0" * 50_000_000)
@@ -300,3 +300,16 @@ async def test_a_server_that_hangs_up_is_told_as_one_that_did_not_answer(tmp_pat
         async with fetcher_of(site, tmp_path) as fetcher:
             with pytest.raises(UsageError, match="did not answer: RemoteProtocolError"):
                 await fetcher.fetch(site.url("/gone"))
+
+
+async def test_slow_redirects_share_the_time_of_one_document(tmp_path: Path) -> None:
+    with local_site({}) as site:
+
+        def later(asked: Asked) -> Reply:
+            site.released.wait(0.3)
+            return Reply(status=302, headers={"location": f"/{int(asked.path[1:]) + 1}"})
+
+        site.routes |= {f"/{number}": later for number in range(5)}
+        async with fetcher_of(site, tmp_path, limits=FetchLimits(seconds=0.5)) as fetcher:
+            with pytest.raises(UsageError, match=r"longer than 0\.5 s"):
+                await fetcher.fetch(site.url("/0"))

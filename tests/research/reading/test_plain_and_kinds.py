@@ -26,6 +26,7 @@ GERMAN = "Eulen jagen nachts und fliegen geräuschlos. Größere Käuze hören �
         ("text/html", b'<?xml version="1.0"?><rss>', "", "xml"),
         ("text/html", b'<?xml version="1.0"?><!DOCTYPE html><html>', "", "html"),
         ("application/xml", b"<!-- a --><!doctype html><p>", "", "html"),
+        ("text/xml", b"<!---->" * 200 + b"<a>", "", "xml"),
         ("application/atom+xml", b"<feed>", "", "xml"),
         ("application/ld+json", b"{}", "", "json"),
         ("text/x-python", b"x = 1", "", "text"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -99,10 +100,10 @@ async def test_a_user_and_password_of_an_address_are_sent_and_not_told() -> None
 async def test_the_default_addresses_stay_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the name of a public API resolves to this machine, nothing is sent."""
 
-    async def here(host: str, port: int, **rest: Any) -> list[Any]:
-        return [(2, 1, 6, "", ("127.0.0.1", port))]
+    def here(host: str, port: int, *rest: Any, **more: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr("alita_mcp.research.addresses.getaddrinfo", here)
+    monkeypatch.setattr(socket, "getaddrinfo", here)
     settings = Settings(search="tavily,brave,github,package_index", tavily_key=KEY, brave_key=KEY)
     with anyio.fail_after(60):
         async with open_search(settings, has_model=False) as search:
