@@ -6,6 +6,7 @@ The search itself is `agent.planning`, pure; this asks the planner's model for c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.abilities import FoundTool
@@ -20,11 +21,12 @@ from alita_mcp.agent.planning.plans import (
     recipe_plan,
     recombined,
 )
-from alita_mcp.agent.planning.posteriors import OutcomeRecord, records_of
+from alita_mcp.agent.planning.posteriors import OutcomeRecord, blame, expectation, records_of
 from alita_mcp.agent.planning.search import Choice, SearchConfig, Spent, Tried, choose
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.event_loop import off_loop
 from alita_mcp.models.asking import ask
 
 KNOWN = 0.75
@@ -84,6 +86,20 @@ class PlanKeeper:
             await self._choose()
         return self.told if self._choice.plan is not None and self._choice.plan != before else ""
 
+    async def doubted(self) -> str:
+        """Takes in that an answer rests on nothing; what the model is told where another plan is better now."""
+        done = [tried.step for tried in self._tried if tried.ok]
+        if self._choice is None or not done:
+            return ""
+        chances = [expectation(step, self._records).chance.mean for step in done]
+        shares = blame(chances)
+        self._tried += [
+            Tried(step=step, ok=True, doubt=doubt) for step, doubt in zip(done, shares, strict=True)
+        ]
+        before = self._choice.plan
+        await self._choose()
+        return self.told if self._choice.plan is not None and self._choice.plan != before else ""
+
     async def _ask_for_plans(self, failed: str) -> None:
         """Candidates of the planner's model besides those that there are; none where it gives none."""
         run = self._run
@@ -125,9 +141,12 @@ class PlanKeeper:
         run, usage = self._run, self._run.parts.meter.usage
         spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
         config = SearchConfig(budget=run.request.budget, spent=spent)
-        candidates = recombined(self._plans)
-        self._choice = choose(candidates, self._records, self._tried, config, seed=len(self._tried))
-        chosen = self._choice
+        if self._asked >= MAX_ASKED or not run.parts.plans:
+            config = config.model_copy(update={"least_value": 0.0})  # no others can be asked for
+        failed = [tried.step.key for tried in self._tried if not tried.ok]
+        candidates = recombined(self._plans, failed)
+        search = partial(choose, candidates, self._records, self._tried, config, seed=len(self._tried))
+        chosen = self._choice = await off_loop(search, large=len(candidates) > 1)
         data = {
             "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
             "candidates": [plan.model_dump(mode="json") for plan in candidates],

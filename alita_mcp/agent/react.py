@@ -198,6 +198,8 @@ class Agent:
             if all(claim.reference for claim in claims):
                 return Ended(answer, True, claims)
             problem = prompts.not_accepted(claims)
+            if self._plan is not None and (other := await self._plan.doubted()):
+                problem = f"{problem}\n{other}"
         elif problem is None:
             return Ended(answer, False, why=self._gave_up(said))
         self._checks += 1
