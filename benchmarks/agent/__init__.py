@@ -119,7 +119,8 @@ async def measure(
 
 def settings_for(options: argparse.Namespace, settings: Settings, site_host: str) -> Settings:
     """The settings with what the options say, and without what would tie the run to this machine's library."""
-    allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
+    host = site_host.partition("/")[0]  # one without a port is a public one, which needs no leave
+    allowed = ", ".join(filter(None, (settings.web_allow, host if ":" in host else "")))
     alone: dict[str, object] = {
         "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
         "secrets_file": None, "client_model": False, "web_allow": allowed,
@@ -144,13 +145,16 @@ def table(result: dict[str, object]) -> str:
 
 
 def _site(tasks: Sequence[task_file.AgentTask], file: Path) -> site.Site:
-    """The site of the tasks: ours, or the folder that they name."""
+    """The site of the tasks: ours, or the folder or address that they name."""
     folders = {task.site for task in tasks if isinstance(task.site, str) and task.site}
     if len(folders) > 1:
         raise UsageError(f"The tasks name {len(folders)} sites; one is served.")
     if not folders:
         return site.served()
-    folder = (file.resolve().parent / folders.pop()).resolve()
+    named = folders.pop()
+    if named.startswith(("http://", "https://")):
+        return site.elsewhere(named)
+    folder = (file.resolve().parent / named).resolve()
     if not folder.is_relative_to(file.resolve().parent) or not folder.is_dir():
         raise UsageError(f"The site {str(folder)!r} is no folder beside the tasks.")
     return site.served_folder(folder)

@@ -29,7 +29,8 @@ class AgentTask(Value):
     files: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("files", "file_name"))
     """Names of files that the benchmark draws, or paths below the folder of the tasks."""
     site: bool | str = False
-    """Whether the task needs the site; a text names a folder beside the tasks that is served instead."""
+    """Whether the task needs the site; a text names a folder beside the tasks that is served
+    instead, or the address of a site that is there."""
     answer: str = Field(
         min_length=1,
         validation_alias=AliasChoices("answer", "expected", "Final answer"),
@@ -37,6 +38,11 @@ class AgentTask(Value):
     )
     hops: int = Field(default=1, ge=1)
     """How many places have to be looked at or steps taken, one after another."""
+
+    @field_validator("site", mode="before")
+    @classmethod
+    def _nothing_is_no_site(cls, site: Any) -> Any:
+        return site or False
 
     @field_validator("files", mode="before")
     @classmethod

@@ -16,7 +16,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, Message, ToolCall, ToolSpec
 from benchmarks import agent
-from benchmarks.agent import arms, scripted_solver, tally
+from benchmarks.agent import arms, scripted_solver, site, tally
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFERED = tuple(
@@ -159,8 +159,20 @@ def test_a_task_file_may_bring_its_own_site_and_files(tmp_path: Path) -> None:
     )
     (trial,) = found["code_once"]["trials"]
     assert (trial["answer"], trial["right"], trial["claimed"]) == ("unknown", True, False)
-    for site in ("..", "nowhere", "note.txt"):
-        (tmp_path / "tasks.jsonl").write_text(json.dumps({**task, "site": site}))
+    with site.served_folder(tmp_path / "pages") as served:
+        (tmp_path / "tasks.jsonl").write_text(json.dumps({**task, "site": f"{served.url}/"}))
+        wanted = (
+            "--scripted",
+            "--sandbox",
+            "wasm",
+            "--only",
+            "code_once",
+            "--tasks",
+            str(tmp_path / "tasks.jsonl"),
+        )
+        assert agent.run(options(*wanted))["code_once"]["solved"] == 1  # type: ignore[index]
+    for place in ("..", "nowhere", "note.txt"):
+        (tmp_path / "tasks.jsonl").write_text(json.dumps({**task, "site": place}))
         with pytest.raises(UsageError, match="no folder beside"):
             agent.run(options("--scripted", "--tasks", str(tmp_path / "tasks.jsonl")))
     (tmp_path / "tasks.jsonl").write_text(f"{json.dumps(task)}\n{json.dumps({**task, 'site': 'other'})}")

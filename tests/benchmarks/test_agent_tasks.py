@@ -116,7 +116,12 @@ def test_tasks_in_gaias_own_form_are_read(tmp_path: Path) -> None:
         "x": 1,
     }
     file = tmp_path / "metadata.jsonl"
-    file.write_text(json.dumps(line) + "\n\n" + json.dumps({**line, "task_id": "a2", "file_name": ""}) + "\n")
+    file.write_text(
+        json.dumps(line)
+        + "\n\n"
+        + json.dumps({**line, "task_id": "a2", "file_name": "", "site": None})
+        + "\n"
+    )
     first, second = task_file.read_tasks(file)
     assert (first.id, first.question, first.level, first.answer, first.files) == (
         "a1",
