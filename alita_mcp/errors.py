@@ -3,7 +3,8 @@
 AlitaError                     1   anything of ours that has no closer name
 ├── UsageError                 2   the caller's words are wrong: unknown tool, bad arguments, bad settings
 │   ├── ToolNotFound           2   no such tool or version; carries the nearest names
-│   └── InvalidArguments       2   arguments do not fit the tool's input schema
+│   ├── InvalidArguments       2   arguments do not fit the tool's input schema
+│   └── TooMany                2   as much of this is under way as may be; later it may go
 ├── ToolUnavailable            3   the tool exists but may not be called now (disabled, deleted, not approved)
 │   └── ToolQuarantined        3   a file of the version was changed after it was accepted
 ├── NameTaken                  4   another process published this name first
@@ -51,6 +52,10 @@ class ToolNotFound(UsageError):
 
 class InvalidArguments(UsageError):
     """Arguments do not fit the tool's input schema."""
+
+
+class TooMany(UsageError):
+    """As much of this is under way as may be at once; the same request may succeed later."""
 
 
 class ToolUnavailable(AlitaError):

@@ -32,6 +32,7 @@ from alita_mcp.verification import input_source
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")
+WASM_WORKER = "alita_mcp.sandbox.wasm.worker.main"
 CACHE = {"XDG_CACHE_HOME": platformdirs.user_cache_dir()}
 """Where Linux keeps the component of a checkout: for processes that are shown another home of the user."""
 REQUIRED = frozenset(filter(None, os.environ.get("ALITA_TEST_REQUIRE", "").split(",")))
@@ -168,15 +169,20 @@ def warm(inputs_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def workers_door() -> Iterator[str]:
     """Where worker processes of the embedded sandbox are forked."""
-    with forking("alita_mcp.sandbox.wasm.worker.main", WORKER) as door:
+    with forking(WASM_WORKER, WORKER) as door:
         yield door
 
 
 @pytest.fixture(autouse=sys.platform == "linux")
 def warm_workers(workers_door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sandboxes in this process have workers without an import of wasmtime, most of what a start costs."""
-    command = [sys.executable, "-I", "-S", warm_programs.__file__, workers_door]
-    monkeypatch.setattr(process, "command", lambda *_words: command)
+    stand_in = [sys.executable, "-I", "-S", warm_programs.__file__, workers_door]
+    cold = process.command
+
+    def command(module: str, *words: str) -> list[str]:
+        return stand_in if module == WASM_WORKER else cold(module, *words)
+
+    monkeypatch.setattr(process, "command", command)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from alita_mcp.agent.values import TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import (
     InvalidArguments,
@@ -19,6 +20,7 @@ from alita_mcp.errors import (
     UsageError,
 )
 from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, ToolCall
 from alita_mcp.sandbox.scripted import ScriptedSandbox
 from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -67,6 +69,10 @@ class LockingSandbox(ScriptedSandbox):
         if lock.python != self.kind:
             raise SandboxRefused(f"this lock is for {lock.python}")
         return await super().prepare(lock, progress)
+
+
+async def heard(_event: TaskEvent) -> None:
+    """Somebody listens."""
 
 
 async def silent(_stage: str) -> None:
@@ -252,34 +258,44 @@ async def test_a_failing_sandbox_is_never_reported_as_a_failing_tool(app: App, s
 
 
 async def test_the_agent_solves_a_task_with_the_librarys_tools(settings: Settings) -> None:
+    def asks(name: str, /, **arguments: Any) -> Completion:
+        return Completion(text="", model="s", calls=(ToolCall(id="a", name=name, arguments=arguments),))
+
     model = ScriptedModel(
         [
-            '{"action": "search", "query": "halve a number"}',
-            '{"action": "run", "tool": "halve", "arguments": {"number": 84}}',
-            '{"action": "run", "tool": "halve", "arguments": {"number": -1}}',
-            '{"action": "read_page", "url": "http://127.0.0.1/"}',
-            '{"action": "build", "description": "something impossible"}',
+            asks("search_capabilities", query="halve a number"),
+            asks("halve", number=84),
+            asks("halve", number=-1),
+            asks("read_page", url="http://127.0.0.1/"),
+            asks("build_tool", description="something impossible", reason="none"),
             "no specification",
             "none again",
-            '{"action": "answer", "answer": "42"}',
+            asks("finish", answer="42", solved=True),
         ]
     )
     box = WasmSandbox(settings)
-    async with open_app(settings, admit=lambda _manifest: (), sandbox=box, model=model) as app:
+    plain = settings.model_copy(update={"task_plans": 0})
+    async with open_app(plain, admit=lambda _manifest: (), sandbox=box, model=model) as app:
         await make(app)
-        solution = await app.solve("Halve 84.", silent)
+        solution = await app.tasks.solve(TaskRequest(task="Halve 84."), heard)
+        assert (await app.tasks.runs.solution(solution.run)) == solution
     assert (solution.answer, solution.solved) == ("42", True)
     seen = [step.observation for step in solution.steps]
-    assert seen[0]["results"][0]["name"] == "halve"
-    assert seen[1] == {"result": 42.0}
-    assert seen[2]["error_type"] == "ValueError"
-    assert "not a public address" in seen[3]["error"]
-    assert "no readable" in seen[4]["error"]
+    assert "halve" in seen[0]
+    assert "42" in seen[1]
+    assert "ValueError" in seen[2]
+    assert "may not be read" in seen[3]
+    assert "no readable" in seen[4]
 
 
-async def test_solving_without_a_model_says_what_to_set(app: App) -> None:
+async def test_solving_without_a_model_says_what_to_set_and_how_to_do_it_oneself(app: App) -> None:
     with pytest.raises(UsageError, match="ALITA_MODEL"):
-        await app.solve("x", silent)
+        await app.tasks.solve(TaskRequest(task="x"), heard)
+    with pytest.raises(UsageError, match="ALITA_MODEL"):
+        app.tasks.begin(TaskRequest(task="x"))
+    guided = await app.tasks.guidance(TaskRequest(task="Halve a number."))
+    assert "Halve a number." in guided.prompt
+    assert {"search_capabilities", "run_code"} <= {tool["name"] for tool in guided.tools}
 
 
 async def test_opening_touches_no_sandbox(settings: Settings) -> None:

@@ -6,20 +6,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
-from alita_mcp.agent.react import Solution, solve
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.hands import Hands
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.app.runs.opening import open_code_runner
 from alita_mcp.app.runs.runner import CodeRunner
+from alita_mcp.app.tasks.abilities import Flows
+from alita_mcp.app.tasks.opening import open_task_runner
+from alita_mcp.app.tasks.runner import TaskRunner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.code_runs import open_code_runs
+from alita_mcp.library.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
@@ -31,6 +32,8 @@ from alita_mcp.library.starter import FOUND_BY_SEARCH
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import LanguageModel
+from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.seam import RunResult, Sandbox
 from alita_mcp.settings import Settings
@@ -60,7 +63,8 @@ class App:
         toolsmith: Toolsmith,
         code: CodeRunner,
         *,
-        model: LanguageModel | None = None,
+        tasks: TaskRunner,
+        web: WebAgent,
         learning: Learning | None = None,
     ) -> None:
         self.settings = settings
@@ -72,8 +76,11 @@ class App:
         """How a person calls the command for this library from any shell."""
         self.code = code
         """The flow of `run_code`."""
+        self.tasks = tasks
+        """The flow of `solve_task`."""
+        self.web = web
+        """Search and reading of the web."""
         self.approvals = Approvals(settings, library, jobs, toolsmith, self.alita)
-        self._model = model
         self._learning = learning
         self._verified_only = settings.promote == "verified"
         self._promotion = Promotion(settings.promoted, verified_only=self._verified_only)
@@ -200,19 +207,6 @@ class App:
             self._learning.called(name, before)
         return answer
 
-    async def solve(self, task: str, on_step: OnStage) -> Solution:
-        """Lets the manager agent work on a task with the library's tools.
-
-        Raises:
-            UsageError: no model is configured.
-            ModelError: the model did not answer.
-        """
-        if self._model is None:
-            raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
-        solution = await solve(task, self._model, Hands(self, on_step), on_step)
-        await self.library.record("task", None, {"task": task[:500], "solved": solution.solved})
-        return solution
-
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
 
@@ -293,16 +287,17 @@ async def open_app(
 
     One that serves begins early with what a machine must do once before tools can run.
     """
+    room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
+        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
-        room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
         author = model or _plain_model(room)
-        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+        advice = _advice(settings, web if room.is_configured else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
@@ -312,12 +307,17 @@ async def open_app(
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
-        opening = open_code_runner(settings, library, calls, granting, noticing)
-        code = await stack.enter_async_context(opening)
-        app = App(settings, library, calls, jobs, toolsmith, code, model=author, learning=learning)
+        running = open_code_runner(settings, library, calls, granting, noticing)
+        code = await stack.enter_async_context(running)
+        flows = Flows(library, calls, code, granting, toolsmith, web)
+        solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, room))
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
-        yield app
+        yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
+
+
+def _advice(settings: Settings, web: WebAgent | None, runs: CodeRuns) -> Advice:
+    return Advice(LessonsFile(settings.home / "lessons.jsonl"), web, runs)
 
 
 def _without_request(report: VerificationReport) -> VerificationReport:

@@ -44,6 +44,10 @@ class Granting:
         self._secrets = SecretsFile(settings.secrets_file)
         self._workspace = _workspace_of(settings)
 
+    def secret_values(self) -> tuple[str, ...]:
+        """All secrets of the person, so that they can be kept out of what is stored."""
+        return self._secrets.values()
+
     def lacks(self, grants: Grants) -> list[str]:
         """What these grants need and the settings do not give, each as in `needs a model: set ALITA_MODEL`."""
         lacks = ["needs a model: set ALITA_MODEL"] if grants.model and self._model is None else []
@@ -66,18 +70,23 @@ class Granting:
             raise self._library.permits.not_granted(manifest)
         return self.broker_of(granted, manifest.limits, (*chain, manifest.name))
 
-    def broker_of(self, granted: Grants, limits: Limits, chain: tuple[str, ...]) -> GrantedBroker:
-        """The broker of one call with these rights; `chain` ends with what runs in it."""
-        return GrantedBroker(granted, limits, self._doors(granted, chain))
+    def broker_of(
+        self, granted: Grants, limits: Limits, chain: tuple[str, ...], workspace: Path | None = None
+    ) -> GrantedBroker:
+        """The broker of one call with these rights; `chain` ends with what runs in it.
 
-    def _doors(self, granted: Grants, chain: tuple[str, ...]) -> Doors:
+        `workspace` is the folder of this call alone, in place of the one that the settings name.
+        """
+        return GrantedBroker(granted, limits, self._doors(granted, chain, workspace or self._workspace))
+
+    def _doors(self, granted: Grants, chain: tuple[str, ...], workspace: Path | None) -> Doors:
         """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""
         values = {name: self._secrets.value(name) for name in granted.secrets}
         return Doors(
             complete=self._complete if self._model else None,
             call_tool=self._called,
             secrets={name: value for name, value in values.items() if value is not None},
-            workspace=self._workspace,
+            workspace=workspace,
             chain=chain,
         )
 

@@ -42,6 +42,14 @@ class SecretsFile:
         found = self._secrets.get(name)
         return found.get_secret_value() if found else None
 
+    def values(self) -> tuple[str, ...]:
+        """All secrets; none when the file is not fit to be read any more."""
+        try:
+            self._refresh()
+        except UsageError:
+            return ()
+        return tuple(secret.get_secret_value() for secret in self._secrets.values())
+
     def _refresh(self) -> None:
         if self._path is None:
             return

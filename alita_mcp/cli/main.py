@@ -26,6 +26,7 @@ from alita_mcp.cli import (
     learning_from,
     making,
     preparing,
+    remembering,
     reviewing,
     running,
     serving,
@@ -90,8 +91,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
     rooms = (
-        demo, serving, installing, preparing, finding, running, making, keeping, approving,
-        reviewing, caching, environments, task_commands, suggesting, learning_from, calibrating, benching,
+        demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
+        caching, environments, task_commands, remembering, suggesting, learning_from, calibrating, benching,
     )  # fmt: skip
     for room in rooms:
         room.add_commands(family)

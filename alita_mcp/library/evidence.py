@@ -8,12 +8,23 @@ from itertools import groupby
 from typing import Any, Literal
 
 from alita_mcp.library.trust import what_would_raise
-from alita_mcp.values import Agreement, MutationScore, Stage, Trust, Usage, Value, VerificationReport
+from alita_mcp.values import (
+    Agreement,
+    LookedUp,
+    MutationScore,
+    PackageFacts,
+    Stage,
+    Trust,
+    Usage,
+    Value,
+    VerificationReport,
+)
 
 MAX_SURVIVORS = 8
 """How many surviving mutants a card shows; the report holds all that were kept."""
 MAX_FAILED = 5
 MAX_ASSUMED = 5
+MAX_SOURCES = 8
 MAX_TEXT = 200
 
 Row = tuple[str, str]
@@ -81,6 +92,7 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
         rows.append(("models", _of_usage(report.usage)))
     if report.written_from:
         rows += [("assumed", _clipped(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
+    rows += _of_looked_up(report.looked_up or LookedUp())
     if report.recorded:
         made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
         rows.append(("made of", f"{made} were seen there and confirmed by nobody"))
@@ -138,6 +150,23 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
             "dropped",
             _clipped(f"{_clipped(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
         )
+
+
+def _of_looked_up(looked_up: LookedUp) -> Iterator[Row]:
+    for source in looked_up.sources[:MAX_SOURCES]:
+        yield "source", _clipped(" ".join((source.url, source.title, source.retrieved_at[:19])))
+    for facts in looked_up.packages[:MAX_SOURCES]:
+        yield "package", _clipped(_of_package(facts))
+    for note in looked_up.notes[:MAX_FAILED]:
+        yield "not found", _clipped(note)
+
+
+def _of_package(facts: PackageFacts) -> str:
+    if not facts.exists:
+        return f"{facts.name}: the index has none of that name"
+    released = f"released {facts.released_at[:10]}" if facts.released_at else ""
+    known = ", ".join(filter(None, (facts.licence, released, *facts.problems)))
+    return f"{facts.name} {facts.version}: {known or 'nothing more is known of it'}"
 
 
 def _of_usage(usage: Usage) -> str:

@@ -27,6 +27,8 @@ ROWS_BEFORE_FOLDING = 400
 """Rows that the approximate index does not know yet are searched one by one."""
 KEPT_AFTER_FOLDING = timedelta(minutes=1)
 """Far longer than any query that still reads what was folded."""
+AT_ONCE = timedelta(milliseconds=1)
+"""LanceDB warns of none at all."""
 ROWS_A_WRITE = 5_000
 LOCK_TIMEOUT_S = 10.0
 ATTEMPTS = 5
@@ -40,11 +42,14 @@ class TableBusy(LibraryError):
 class LanceTable:
     """A table in a folder of tables; several processes may use it at once."""
 
-    def __init__(self, folder: Path, name: str, columns: Callable[[], Sequence[Any]]) -> None:
+    def __init__(
+        self, folder: Path, name: str, columns: Callable[[], Sequence[Any]], *, holds: str = "vectors"
+    ) -> None:
         """`columns` are the pyarrow fields besides `name` and `text_hash`; another schema gets another name."""
         self.folder = folder
         self.name = name
         self._columns = columns
+        self._holds = holds
         self._lock = folder.with_suffix(".lock")
         self._db: Any = None
         self.rows: Any = None
@@ -164,6 +169,10 @@ class LanceTable:
             if not _is_conflict(failure):
                 raise
 
+    async def purge(self) -> None:
+        """Removes from the disk what was deleted or replaced; call it under the lock, for no reader waits for it."""
+        await self.rows.optimize(cleanup_older_than=AT_ONCE, delete_unverified=True)
+
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
         """One process at a time changes rows, so that none writes what another already made obsolete.
@@ -190,8 +199,8 @@ class LanceTable:
             raise
         except Exception as error:  # a panic in its Rust is an Exception of no public class
             raise LibraryError(
-                f"The vectors in {self.folder} cannot be used: {error}.",
-                hint="Move that folder aside: alita then makes them again.",
+                f"The {self._holds} in {self.folder} cannot be used: {error}.",
+                hint="Move that folder aside: alita then begins anew.",
             ) from error
 
 

@@ -48,6 +48,7 @@ def unproven(stored: StoredVersion) -> StoredVersion:
         usage=stored.report.usage,
         written_from=stored.report.written_from,
         recorded=stored.report.recorded,
+        looked_up=stored.report.looked_up,
     )
     lowered = stored.manifest.model_copy(update={"trust": report.trust, "deterministic": False})
     return stored.model_copy(update={"manifest": lowered, "report": report})

@@ -111,6 +111,12 @@ class VectorTable:
             async with self._table.locked():
                 await self._table.remove(names)
 
+    async def purge(self) -> None:
+        """Removes from the disk what was dropped before."""
+        with self._table.translated():
+            async with self._table.locked():
+                await self._table.purge()
+
     async def put(self, vectors: Mapping[str, Vector], documents: Mapping[str, Document]) -> None:
         """Keeps the vectors of these tools.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Literal
 
 from alita_mcp.errors import BudgetSpent
 from alita_mcp.models.seam import Completion
@@ -42,8 +43,25 @@ class Meter:
     overdrawn by the calls that were under way, calls and seconds cannot.
     """
 
-    def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        within: Meter | None = None,
+        named: tuple[str, str] = ("synthesis", "ALITA_BUDGET"),
+    ) -> None:
+        """Nothing is used yet.
+
+        Args:
+            budget: The limits.
+            clock: Seconds.
+            within: The meter of the work that this is a part of; it counts too, and its limits hold too.
+            named: What the work is called in errors, and what its settings begin with.
+        """
         self._budget = budget
+        self._within = within
+        self._named = named
         self._clock = clock
         self._started = clock()
         self._by_role: dict[str, Usage] = {}
@@ -68,9 +86,37 @@ class Meter:
     @property
     def seconds_left(self) -> float:
         """How long a call may still take."""
+        outer = self._within.seconds_left if self._within is not None else math.inf
         if not self._budget.seconds:
-            return math.inf
-        return self._budget.seconds - (self._clock() - self._started)
+            return outer
+        return min(outer, self._budget.seconds - (self._clock() - self._started))
+
+    @property
+    def share_used(self) -> float:
+        """How much of the limit that is nearest to its end is used: 1 where it is reached."""
+        used, budget = self.usage, self._budget
+        shares = [0.0]
+        if budget.calls:
+            shares.append(used.calls / budget.calls)
+        if budget.tokens:
+            shares.append((used.prompt_tokens + used.completion_tokens) / budget.tokens)
+        if budget.usd:
+            shares.append(self._known_usd / budget.usd)
+        if budget.seconds:
+            shares.append((self._clock() - self._started) / budget.seconds)
+        return max(shares)
+
+    @property
+    def reached(self) -> Literal["", "calls", "tokens", "money", "seconds"]:
+        """The limit that is reached; empty where none is."""
+        used, budget = self.usage, self._budget
+        if budget.seconds and self._clock() - self._started >= budget.seconds:
+            return "seconds"
+        if budget.usd and self._known_usd >= budget.usd:
+            return "money"
+        if budget.tokens and used.prompt_tokens + used.completion_tokens >= budget.tokens:
+            return "tokens"
+        return "calls" if budget.calls and used.calls >= budget.calls else ""
 
     def begin(self, role: str) -> None:
         """Counts a call that is about to be made.
@@ -78,24 +124,30 @@ class Meter:
         Raises:
             BudgetSpent: it may not be made; says which limit is reached.
         """
-        used, budget = self.usage, self._budget
+        used, budget, (_, setting) = self.usage, self._budget, self._named
         tokens = used.prompt_tokens + used.completion_tokens
         if budget.calls and used.calls >= budget.calls:
-            raise _spent(f"{budget.calls} calls of models", "ALITA_BUDGET_CALLS")
+            raise self._spent(f"{budget.calls} calls of models", f"{setting}_CALLS")
         if budget.tokens and tokens >= budget.tokens:
-            raise _spent(f"{budget.tokens} tokens ({tokens} used)", "ALITA_BUDGET_TOKENS")
+            raise self._spent(f"{budget.tokens} tokens ({tokens} used)", f"{setting}_TOKENS")
         if budget.usd and self._known_usd >= budget.usd:
-            raise _spent(f"{budget.usd:g} USD ({self._known_usd:.4f} used)", "ALITA_BUDGET_USD")
+            raise self._spent(f"{budget.usd:g} USD ({self._known_usd:.4f} used)", f"{setting}_USD")
         if self.seconds_left <= 0:
             raise self.out_of_time()
+        if self._within is not None:
+            self._within.begin(role)
         self._add(role, Usage(calls=1))
 
     def out_of_time(self) -> BudgetSpent:
         """The error for work that has no seconds left."""
-        return _spent(f"{self._budget.seconds:g} seconds", "ALITA_BUDGET_SECONDS")
+        if self._within is not None and self._within.seconds_left <= 0:
+            return self._within.out_of_time()
+        return self._spent(f"{self._budget.seconds:g} seconds", f"{self._named[1]}_SECONDS")
 
     def waited(self, role: str, seconds: float) -> None:
         """Counts the time of a call, whatever became of it."""
+        if self._within is not None:
+            self._within.waited(role, seconds)
         self._add(role, Usage(seconds=seconds))
 
     def refused(self, role: str) -> None:
@@ -104,6 +156,8 @@ class Meter:
 
     def note(self, role: str, answer: Completion) -> None:
         """Counts an answer; one that was kept from before was no call and cost nothing."""
+        if self._within is not None:
+            self._within.note(role, answer)
         if answer.cached:
             self._add(role, Usage(calls=-1, cached=1))
             return
@@ -129,8 +183,8 @@ class Meter:
             seconds=before.seconds + more.seconds,
         )
 
-
-def _spent(limit: str, setting: str) -> BudgetSpent:
-    return BudgetSpent(
-        f"The budget of this synthesis is spent: {limit}.", hint=f"Raise {setting}; 0 lifts the limit."
-    )
+    def _spent(self, limit: str, setting: str) -> BudgetSpent:
+        return BudgetSpent(
+            f"The budget of this {self._named[0]} is spent: {limit}.",
+            hint=f"Raise {setting}; 0 lifts the limit.",
+        )

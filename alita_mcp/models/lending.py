@@ -157,7 +157,7 @@ class Desk:
         if asked is None or not hmac.compare_digest(asked.token.encode(), token.encode("utf-8", "replace")):
             raise UsageError(
                 "These answers are not to what is asked now; they were not taken.",
-                hint="Each request for input is answered once, by the call that got it. Call synthesize_tool again.",
+                hint="Each request for input is answered once, by the call that got it. Make the call again.",
             )
         self._round = None
         for question in asked.questions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import anyio
 
@@ -83,6 +84,8 @@ class ModelRoom:
         self._at_once = anyio.CapacityLimiter(at_once)
         room = settings.response_cache_mb << 20
         self._cache = ResponseCache(settings.home / "responses", room) if room else None
+        self._within: Meter | None = None
+        self._record: Exchanges | None = None
 
     @property
     def is_configured(self) -> bool:
@@ -91,21 +94,37 @@ class ModelRoom:
             return True
         return self._source is not None or choose(self._settings) is not None
 
-    def open(self, *, fresh: bool = False, exchanges: Exchanges | None = None) -> Models:
-        """The models for one synthesis.
+    def within(self, meter: Meter, record: Exchanges | None = None) -> ModelRoom:
+        """The same models for parts of one larger piece of work, which pays for them.
 
-        Args:
-            fresh: Neither use nor keep answers of the cache.
-            exchanges: Records what is answered for this one, besides what the room's own record or replay.
+        `record` keeps what is answered for it, besides what the room's own exchanges record or replay.
+        """
+        room = copy(self)
+        room._within = meter  # noqa: SLF001 - its own
+        room._record = record  # noqa: SLF001
+        return room
+
+    def open(self, *, fresh: bool = False, exchanges: Exchanges | None = None) -> Models:
+        """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
 
         Raises:
             UsageError: no model is configured.
         """
-        models = {role: self._between(role, self._answering(role, fresh=fresh)) for role in ROLES}
+        models = {role: self._recorded(role, self._answering(role, fresh=fresh)) for role in ROLES}
         if exchanges is not None:
             models = {role: exchanges.between(role, model) for role, model in models.items()}
         own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
-        return Models(models, Meter(budget_of(self._settings)), self._at_once, own=own)
+        meter = Meter(budget_of(self._settings), within=self._within)
+        return Models(models, meter, self._at_once, own=own)
+
+    def open_on(self, meter: Meter) -> Models:
+        """The models for work that has limits of its own; no answers kept from before.
+
+        Raises:
+            UsageError: no model is configured.
+        """
+        models = {role: self._recorded(role, self._model(role)) for role in ROLES}
+        return Models(models, meter, self._at_once)
 
     def plain(self) -> LanguageModel:
         """The model for work that is no synthesis: no budget, no kept answers.
@@ -114,6 +133,10 @@ class ModelRoom:
             UsageError: no model is configured.
         """
         return self._between(None, self._model(None))
+
+    def _recorded(self, role: Role, model: LanguageModel | None) -> LanguageModel:
+        asked = self._between(role, model)
+        return asked if self._record is None else self._record.between(role, asked)
 
     def _between(self, role: Role | None, model: LanguageModel | None) -> LanguageModel:
         if self._exchanges is not None:

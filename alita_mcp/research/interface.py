@@ -15,6 +15,8 @@ from alita_mcp.research.values import (
 )
 
 OnStage = Callable[[str], Awaitable[None]]
+MayFollow = Callable[[str], bool]
+"""Whether a redirect to a URL is followed."""
 
 
 class SearchBackend(Protocol):
@@ -54,11 +56,12 @@ class Search(Protocol):
 class Fetcher(Protocol):
     """Reads documents of the public web, and of hosts that a person allowed."""
 
-    async def fetch(self, url: str) -> Document:
-        """The document at a URL, whole up to the caps.
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+        """The document at a URL, whole up to the caps; `may_follow` says which redirects are followed, None: all.
 
         Raises:
-            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered.
+            UsageError: not http(s), not public, forbidden by robots.txt, too large, too slow, no text, not answered,
+                or redirected to where it may not be followed.
         """
         ...
 
@@ -86,10 +89,13 @@ class WebAgent(Protocol):
         """
         ...
 
-    async def fetch(self, url: str) -> Document:
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
         ...
 
-    async def package(self, name: str) -> PackageFacts:
-        """What the package index says of a package; raises UsageError where the index does not answer."""
+    async def package(self, name: str, python_tag: str = "") -> PackageFacts:
+        """What the package index says of a package; raises UsageError where the index does not answer.
+
+        `python_tag` is the sandbox's, as in a `Lock`: what wheels have to fit; empty: an ordinary Linux.
+        """
         ...

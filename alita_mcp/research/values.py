@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from alita_mcp.values import Value
+from alita_mcp.values import PackageFacts, Source, Value
+
+__all__ = [
+    "Document", "FailedBackend", "Found", "Link", "PackageFacts", "Passage", "ResearchLimits", "Researched",
+    "SearchHit", "Source",
+]  # fmt: skip
 
 
 class SearchHit(Value):
@@ -81,35 +86,6 @@ class Researched(Value):
     failed: tuple[FailedBackend, ...] = ()
     stopped: str = ""
     """Which cap ended the reading: pages, bytes or seconds; empty where none did."""
-
-
-class PackageFacts(Value):
-    """What a package index says of a package, and whether it can be relied on here."""
-
-    name: str
-    exists: bool
-    version: str = ""
-    """The newest release that is no pre-release."""
-    released_at: str = ""
-    """ISO 8601 date of that release."""
-    licence: str = ""
-    summary: str = ""
-    has_wheel: bool = False
-    """Whether that release has a wheel for the sandbox's Python."""
-    is_yanked: bool = False
-    looks_like: str = ""
-    """A well-known package that this name could be taken for; empty where there is none."""
-    problems: tuple[str, ...] = ()
-    """Reasons against it, each one line; empty where there are none."""
-    url: str = ""
-
-
-class Source(Value):
-    """Where something was read."""
-
-    url: str
-    title: str = ""
-    retrieved_at: str = ""
 
 
 class ResearchLimits(Value):

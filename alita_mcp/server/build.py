@@ -87,6 +87,9 @@ class DualEraServer(Server[Any]):
     The HTTP session manager asks for the options without arguments, so this is the only public seam.
     """
 
+    shared: SharedApp
+    """The App that its methods work on; routes beside `/mcp` use the same."""
+
     def create_initialization_options(
         self,
         notification_options: NotificationOptions | None = None,
@@ -119,8 +122,8 @@ def build_server(
         from alita_mcp.server.parts import build_parts
 
         return build_parts(
-            shared, tasks, announcer, extra_sources=extra_sources, extra_resources=extra_resources,
-            extra_prompts=extra_prompts, page_size=page_size,
+            shared, tasks, announcer, settings=settings, extra_sources=extra_sources,
+            extra_resources=extra_resources, extra_prompts=extra_prompts, page_size=page_size,
         )  # fmt: skip
 
     late = _LateParts(parts)
@@ -156,6 +159,7 @@ def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> Dual
         on_get_prompt=parts.method(lambda late: late.prompts.get),
         on_completion=parts.method(lambda late: late.completions.complete),
     )
+    server.shared = shared
     call = parts.method(lambda late: late.tools.call)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call)
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)

@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import anyio
@@ -17,12 +18,13 @@ from mcp.server.subscriptions import ListenHandler
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
+from alita_mcp.server.api.problems import Refusal, is_api
 from alita_mcp.server.connections import (
     ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
@@ -78,6 +80,7 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
         server = server or _built(settings, host)
         security = _security((*LOCAL_NAMES, *_names_of(host), *allowed_hosts))
         sessions = _sessions(server, security)
+        pages = [*pages, *_api(server, needs_token=token is not None)]
         requests = OpenRequests(_routes(sessions, pages, security))
         web = _Web(BearerDoor(requests, token), limits or usual_limits())
         async with sessions.run(), anyio.create_task_group() as tasks:
@@ -149,7 +152,9 @@ class _Response:
 
     async def finish(self, scope: Scope, receive: Receive) -> None:
         if not self._started:
-            gone = JSONResponse({"error": "the server is shutting down"}, status_code=503)
+            gone: Response = JSONResponse({"error": "the server is shutting down"}, status_code=503)
+            if is_api(scope["path"]):
+                gone = Refusal(503, "ending", "The server is shutting down.").response()
             await gone(scope, receive, self._send)
         elif not self._complete:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -194,6 +199,14 @@ def _built(settings: Settings, host: str) -> Server[Any]:
     return build_server(settings.model_copy(update=closed))
 
 
+def _api(server: Server[Any], *, needs_token: bool) -> Sequence[Route]:
+    """The API over the App of a server; none over a server that has no App of ours."""
+    from alita_mcp.server.api.routes import api_routes
+    from alita_mcp.server.build import DualEraServer
+
+    return api_routes(server.shared, needs_token=needs_token) if isinstance(server, DualEraServer) else []
+
+
 def _sessions(server: Server[Any], security: TransportSecuritySettings) -> ResumableSessions:
     return ResumableSessions(
         server,
@@ -228,6 +241,10 @@ class _SameHost:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request whose host and origin are ours."""
         refused = await self._check.validate_request(Request(scope))
+        if refused is not None and is_api(scope["path"]):
+            what = "origin" if refused.status_code == HTTPStatus.FORBIDDEN else "host"
+            told = Refusal(refused.status_code, f"unknown_{what}", f"The {what} is not one of this server's.")
+            refused = told.response()
         await (refused or self._app)(scope, receive, send)
 
 

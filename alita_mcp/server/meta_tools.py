@@ -16,6 +16,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.ranking import band
 from alita_mcp.library.signature import signature_of
+from alita_mcp.server.agents.definitions import AGENT_TOOLS
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of, client_of, name_of_client
 from alita_mcp.server.definitions import META_DEFINITIONS
@@ -43,6 +44,7 @@ _JSON_FIELDS = {
     "run_tool": ("arguments",),
     "run_code": ("arguments", "packages", "needs"),
     "synthesize_tool": ("tests", "use_when", "packages", "needs", "varies", "breaks", "overrule"),
+    "research_web": ("urls",),
 }
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
@@ -84,7 +86,7 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidArguments: the text is not JSON.
     """
-    if name not in _TOOLS:
+    if name not in _TOOLS and name not in AGENT_TOOLS:
         return arguments
     meant = {field: value for field, value in arguments.items() if value is not None}
     for field in _JSON_FIELDS.get(name, ()):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from alita_mcp.server.agents.resources import TaskResources
+from alita_mcp.server.agents.tools import AgentTools
 from alita_mcp.server.dispatcher import Dispatcher
 from alita_mcp.server.library_tools import LibraryTools
 from alita_mcp.server.meta_tools import MetaTools
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
     from alita_mcp.server.tasks import Tasks
+    from alita_mcp.settings import Settings
 
 
 class Parts(NamedTuple):
@@ -35,16 +38,23 @@ def build_parts(  # noqa: PLR0913 - all that the parts of a server share
     tasks: Tasks,
     announcer: Announcer,
     *,
+    settings: Settings,
     extra_sources: Sequence[ToolSource],
     extra_resources: Sequence[ResourceSource],
     extra_prompts: Sequence[PromptSource],
     page_size: int,
 ) -> Parts:
     """The parts over one App; the extra sources come after the library's own."""
-    sources: tuple[ToolSource, ...] = (MetaTools(), LibraryTools(lambda: shared.current), *extra_sources)
+    library = LibraryTools(lambda: shared.current)
+    sources: tuple[ToolSource, ...] = (MetaTools(), AgentTools(settings), library, *extra_sources)
+    resources: tuple[ResourceSource, ...] = (
+        LibraryResources(shared),
+        TaskResources(shared),
+        *extra_resources,
+    )
     return Parts(
         tools=Dispatcher(sources, shared, tasks, announcer, page_size),
-        resources=Resources((LibraryResources(shared), *extra_resources), shared, page_size),
+        resources=Resources(resources, shared, page_size),
         prompts=Prompts((LibraryPrompts(shared), *extra_prompts), page_size),
         completions=Completions(shared),
     )

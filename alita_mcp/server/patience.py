@@ -30,7 +30,7 @@ SHARE = 0.6
 SHORTEST_S = 0.5
 LEAST_S = 0.1
 MAX_CLIENTS = 256
-_PATIENT = {"synthesize_tool", "run_code"}
+_PATIENT = {"synthesize_tool", "run_code", "solve_task"}
 _OF_TIME = re.compile(r"time[ds]?[ _-]?out|deadline", re.IGNORECASE)
 """As in `timed out after 5.0s` (Python SDK), `Request timed out` (TypeScript), `context deadline exceeded` (Go)."""
 
@@ -39,7 +39,7 @@ Clock = Callable[[], float]
 
 @dataclass(eq=False)
 class _OpenCall:
-    """A call of `synthesize_tool` that has no answer yet."""
+    """A call of such a tool that has no answer yet."""
 
     client: str
     channel: object
@@ -63,7 +63,7 @@ class Patience:
         return len(self._seen)
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Times each call of `synthesize_tool` and `run_code` from its arrival, and hears why it is cancelled."""
+        """Times each call of a tool whose calls are jobs from its arrival, and hears why it is cancelled."""
         if ctx.method == "notifications/cancelled":
             self._hear(ctx)
         if ctx.method != "tools/call" or (ctx.params or {}).get("name") not in _PATIENT:

@@ -6,10 +6,11 @@ import hashlib
 import hmac
 import ipaddress
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
+from alita_mcp.server.api.problems import Refusal, is_api
 from alita_mcp.server.connections import admit
 from alita_mcp.settings import Settings
 
@@ -57,15 +58,7 @@ class BearerDoor:
             admit(scope)
             await self._app(scope, receive, send)
         else:
-            refusal = JSONResponse(
-                {
-                    "error": "invalid_token",
-                    "error_description": "Send the header 'Authorization: Bearer TOKEN'.",
-                },
-                status_code=401,
-                headers={"WWW-Authenticate": 'Bearer realm="alita", error="invalid_token"'},
-            )
-            await refusal(scope, receive, send)
+            await _refusal(scope["path"])(scope, receive, send)
 
     def _carries_token(self, scope: Scope) -> bool:
         if self._expected is None:
@@ -77,6 +70,15 @@ class BearerDoor:
         return scheme.lower() == b"bearer" and hmac.compare_digest(
             _digest(credentials.strip()), self._expected
         )
+
+
+def _refusal(path: str) -> Response:
+    what = "Send the header 'Authorization: Bearer TOKEN'."
+    headers = {"WWW-Authenticate": 'Bearer realm="alita", error="invalid_token"'}
+    if is_api(path):
+        return Refusal(401, "invalid_token", "The token is missing or wrong.", what, headers).response()
+    told = {"error": "invalid_token", "error_description": what}
+    return JSONResponse(told, status_code=401, headers=headers)
 
 
 def _digest(secret: bytes) -> bytes:

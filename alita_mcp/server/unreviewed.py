@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.library.catalogue_rows import Origin
 from alita_mcp.library.evidence import evidence_of
 from alita_mcp.server.answers import as_json
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Manifest, Schema, VerificationReport
-from alita_mcp.verification.wording import HIDDEN
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

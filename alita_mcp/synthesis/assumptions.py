@@ -11,8 +11,8 @@ from typing import Any
 
 from alita_mcp.library.search_text import words_of
 from alita_mcp.synthesis.wordings import is_plain
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import VerificationReport
-from alita_mcp.verification.wording import HIDDEN
 
 MAX_ASSUMED = 5
 MAX_LINE = 200

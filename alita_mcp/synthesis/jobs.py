@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, UsageError
+from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
 from alita_mcp.models.lending import Desk
 from alita_mcp.synthesis.outcomes import Outcome, Working
 
@@ -127,13 +127,18 @@ class Jobs:
         Raises:
             UsageError: too many jobs wait already.
         """
-        self._forget_old()
-        for known in self._jobs.values():
-            if key and known.key == key and _counts(known, holds):
-                return known
+        known = self.known(key, holds)
+        if known is not None:
+            return known
         self._refuse_when_full(parked=desk is not None)
         turns = self._turns if desk is None else self._parking
         return self._begin(Job[T](key=key, desk=desk, person=person), work, turns)
+
+    def known(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
+        """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
+        self._forget_old()
+        jobs = self._jobs.values() if key else ()
+        return next((job for job in jobs if job.key == key and _counts(job, holds)), None)
 
     def start_run(self, work: Callable[[OnStage], Awaitable[T]], person: Desk | None = None) -> Job[T]:
         """Starts a run of code in the background; what it asks waits for the person on that desk.
@@ -153,12 +158,12 @@ class Jobs:
         """Starts a task in the background, under the id of its run; what it asks waits for the person on that desk.
 
         Raises:
-            UsageError: too many are under way.
+            TooMany: as many are under way as may be.
         """
         self._forget_old()
         tasks = sum(job.tool == "solve_task" and job.finished is None for job in self._jobs.values())
         if tasks >= MAX_TASKS:
-            raise UsageError(
+            raise TooMany(
                 f"Busy: {MAX_TASKS} tasks are under way.", hint="Try again when one of them has ended."
             )
         return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)

@@ -1,8 +1,8 @@
 """One tool written by models: a wish in, an outcome out; suites blind to code, candidates blind to tests.
 
-spec, then up to `attempts` times: a candidate and two suites side by side, the pass matrix, a choice by agreement, the
-gates. Where they disagree a judge is asked about the inputs on which they differ, then more is drawn. What still fails
-is mended at most twice against one set of suites; then everything is drawn afresh.
+spec, what it asks looked up, then up to `attempts` times: a candidate and two suites side by side, the pass matrix, a
+choice by agreement, the gates. Where they disagree a judge is asked about the inputs on which they differ, then more is
+drawn. What still fails is mended at most twice against one set of suites; then everything is drawn afresh.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from alita_mcp.synthesis.evidence import amended
 from alita_mcp.synthesis.failures import classify
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.judging import Choice, Failing, Field, empty_field, judge, told_to_author
+from alita_mcp.synthesis.looking_up import LookingUp
 from alita_mcp.synthesis.modes import Width
-from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
+from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.rounds import Rounds, specified
@@ -45,6 +46,8 @@ class Pipeline:
         self._on_stage = work.on_stage
         self._drawing = Drawing(work.models)
         self._rounds = Rounds(work, self._drawing)
+        advice, packages = work.workshop.advice, work.workshop.packages
+        self._looking_up = LookingUp(advice.research, packages, work.on_stage)
         self._adjudication = Adjudication(self._drawing)
         self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
 
@@ -64,24 +67,21 @@ class Pipeline:
         if serving is not None:
             await learn_words(library, serving.tool, wish.description, wish.use_when)
             return serving
+        unfit = await self._workshop.packages.failure(wish.packages, pinned_are_meant=True)
+        if unfit is not None:
+            return rejection(unfit)
         brief = await self._brief()
         await self._on_stage("spec")
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
         specification = await self._workshop.confirmed(specification, self._on_stage)
-        return await self.attempts(brief.model_copy(update={"specification": specification}))
+        return await self.attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:
-        description, notes = self._wish.description, ""
-        if self._workshop.advice.research is not None:
-            await self._on_stage("research")
-            notes = await self._workshop.advice.research(description)
-        lessons = await self._workshop.advice.lessons.recall(description)
         return Brief(
             request=self._wish.wish,
-            notes=notes,
-            lessons=lessons,
+            lessons=await self._workshop.advice.lessons.recall(self._wish.description),
             sandbox=await told_lacks(self._workshop.sandbox),
             grants=grants_of(self._wish),
         )
@@ -91,7 +91,8 @@ class Pipeline:
         taken = similar
         refused: Exists | Rejected | None = None
         for again in range(2):
-            asked = prompts.specify(brief, self._wish.name, taken)
+            may_ask = self._looking_up.is_possible
+            asked = prompts.specify(brief, self._wish.name, taken, may_ask=may_ask)
             specification = await self._drawing.specification(asked, again)
             refused = named(specification, self._wish, self._workshop.submission)
             if refused is None:
@@ -229,8 +230,9 @@ class Pipeline:
                 own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
                 by_caller = own.report.trust
             report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
-            told = report.model_copy(update={"written_from": specified(brief).told(brief.request)})
-            return proved, verdict.model_copy(update={"report": told})
+            looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
+            told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
+            return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})
 
         return await self._workshop.submission.submit(
             draft,

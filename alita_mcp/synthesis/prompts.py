@@ -15,7 +15,7 @@ from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.template import CODE_RULES, STAND_IN
 from alita_mcp.synthesis.written import Specification
-from alita_mcp.values import Grants, Value
+from alita_mcp.values import Grants, LookedUp, Value
 
 MAX_REQUEST = 8_000
 MAX_NOTES = 6_000
@@ -58,6 +58,11 @@ _REQUESTS = (
 _ASSUMED = (
     "assumed holds, of the rules, those that the request does not say, the weightiest first, at most five, each as "
     "`short name: what holds`."
+)
+_OPEN = (
+    "open_questions holds, at most five, what you would have to look up to specify this right, each a question that "
+    "can be searched for: the shape of an API, a format, which library. It is empty where you know; make no rule of a "
+    "guess. libraries holds the packages, beyond the standard library, that the tool is to use. "
 )
 _APPROACHES = (
     "Write it the plainest way.",
@@ -103,6 +108,8 @@ class Brief(Value):
     """What the sandbox here lacks, in sentences of ours."""
     grants: Grants = Grants()
     """What the tool is to reach beyond computing."""
+    looked_up: LookedUp | None = None
+    """Where `notes` come from; it stands in the report and is told to no writer."""
 
 
 def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
@@ -111,13 +118,17 @@ def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
 
 
-def specify(brief: Brief, name: str, taken: Sequence[str] = ()) -> list[Message]:
-    """Asks for name, signature, rules for edge cases and example requests."""
+def specify(brief: Brief, name: str, taken: Sequence[str] = (), *, may_ask: bool = False) -> list[Message]:
+    """Asks for name, signature, rules for edge cases and example requests.
+
+    Where questions can be looked up (`may_ask`), what the planner does not know is asked for, too.
+    """
+    shape, open_questions = ('"open_questions": [], "libraries": [], ', _OPEN) if may_ask else ("", "")
     wanted = (
         'Answer {"name": "snake_case", "description": "one or two sentences", "signature": "def name(x: int) -> str", '
         '"rules": ["what happens with empty input", …], "assumed": ["short name: what holds", …], '
-        '"use_when": ["…", …]}. '
-        f"{_REQUESTS} "
+        f'{shape}"use_when": ["…", …]}}. '
+        f"{_REQUESTS} {open_questions}"
         "The rules decide every edge case and name every exception, so that two strangers would write the same tool. "
         f"{_ASSUMED} "
         "A signature with a TypedDict begins with its class."
@@ -292,12 +303,14 @@ def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Me
 
 def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[Message]:
     """Asks which of several outcomes of a call is right; says nothing of who claims which."""
-    told = _told(brief.model_copy(update={"script": "", "notes": "", "lessons": ()}))
+    told = _told(brief.model_copy(update={"script": "", "lessons": ()}))
+    known = "specification and the notes" if brief.notes else "specification"
     shown = fenced("finding", json.dumps(cases), MAX_SCRIPT)
     wanted = (
-        "For each case, the letters stand for outcomes of one call with these arguments. Decide from the specification "
-        "alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the specification does "
-        'not say. Answer {"reasoning": "case by case, in short", "verdicts": [{"case": 1, "right": "A"}, …]}.'
+        "For each case, the letters stand for outcomes of one call with these arguments. Decide from the "
+        f"{known} alone, case by case, which is right: its letter, `neither` if none is, `unclear` if the "
+        'specification does not say. Answer {"reasoning": "case by case, in short", "verdicts": '
+        '[{"case": 1, "right": "A"}, …]}.'
     )
     return [_JUDGE, _user(f"Decide between outcomes.\n{told}{shown}{wanted}")]
 

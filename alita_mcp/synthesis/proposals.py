@@ -14,6 +14,7 @@ from alita_mcp.errors import InvalidArguments, SandboxError
 from alita_mcp.sandbox.seam import RunResult
 from alita_mcp.synthesis.questions import gives_orders, names_in, texts_in
 from alita_mcp.synthesis.workshop import OnStage
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Draft, Example, Limits, Schema, VerificationReport
 from alita_mcp.verification.arguments import validate_arguments
 from alita_mcp.verification.compare import kinds_of
@@ -23,7 +24,6 @@ from alita_mcp.verification.matrix import prepare, run_row
 from alita_mcp.verification.near_inputs import near_inputs
 from alita_mcp.verification.properties import seed_of
 from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.wording import HIDDEN
 
 MAX_PROPOSED = 6
 AT_THE_EDGE, NOTICING = 3, 3

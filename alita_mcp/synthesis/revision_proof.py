@@ -195,6 +195,7 @@ class Proof:
                 "agreement": blind.agreement(manuscript, still),
                 "usage": self._work.models.usage,
                 "written_from": self._written_from(manuscript, rules),
+                "looked_up": base.version.report.looked_up,
             }
         )
 

@@ -158,6 +158,9 @@ class Rounds:
 
     async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
         draft = self.draft(brief, manuscript, self._wish.tests)
+        unfit = await self._workshop.packages.failure(() if self._wish.packages else draft.packages)
+        if unfit is not None:
+            return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
 

@@ -34,6 +34,7 @@ from alita_mcp.synthesis.outcomes import (
     rejection,
     told_apart,
 )
+from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.practice import practised
 from alita_mcp.synthesis.publishing import Admit, Publisher
@@ -74,7 +75,8 @@ class Toolsmith:
         self._models = models
         advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
-        self._workshop = Workshop(library, sandbox, self, advised, records)
+        packages = PackageCheck(advised.research, sandbox)
+        self._workshop = Workshop(library, sandbox, self, advised, records, packages)
 
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
@@ -84,6 +86,12 @@ class Toolsmith:
         """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
         other = copy(self)
         other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
+        return other
+
+    def using(self, models: ModelRoom) -> Toolsmith:
+        """The same toolsmith with its models on another account."""
+        other = copy(self)
+        other._models = models  # noqa: SLF001 - its own
         return other
 
     async def make(
@@ -179,6 +187,9 @@ class Toolsmith:
         standing = self.standing(draft.name, update=update)
         if isinstance(standing, Exists | Rejected):
             return standing
+        unfit = await self._workshop.packages.failure(draft.packages, pinned_are_meant=True)
+        if unfit is not None:
+            return rejection(unfit)
         carried: Carried | Rejected = Carried(draft)
         if standing:
             await on_stage("update")

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
 from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected
+from alita_mcp.synthesis.package_check import PackageCheck
 from alita_mcp.synthesis.written import Specification
 from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
 OnStage = Callable[[str], Awaitable[None]]
-Research = Callable[[str], Awaitable[str]]
-"""A request in, notes from elsewhere out: a stranger's text, fenced and cut before any model reads it."""
 AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
 """A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
@@ -60,10 +60,11 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Advice:
-    """What is known from elsewhere: earlier failures, and notes from research and runs of code where there are any."""
+    """What is known from elsewhere: earlier failures, the web and a package index, runs of code."""
 
     lessons: Lessons
-    research: Research | None = None
+    research: WebAgent | None = None
+    """None: nothing is looked up, and nobody is asked what they would look up."""
     runs: Runs | None = None
 
 
@@ -76,6 +77,7 @@ class Workshop:
     submission: Submission
     advice: Advice
     records: ModelRecords
+    packages: PackageCheck
     ask_person: AskPerson | None = None
     """Asks the person for whom a tool is made; None where nobody is to be asked."""
 

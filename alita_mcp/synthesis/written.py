@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import (
     ConfigDict,
     Field,
@@ -26,6 +28,10 @@ from alita_mcp.verification.conditions import read_condition
 from alita_mcp.verification.contract import read_contract
 from alita_mcp.verification.findings import ContractError
 
+MAX_QUESTIONS = 5
+MAX_LIBRARIES = 8
+MAX_LINE = 500
+MAX_NAME = 100
 MAX_TESTS = 20
 """Of one suite; the rest is left out."""
 MIN_REQUESTS = 5
@@ -34,7 +40,7 @@ MAX_REQUESTS = 10
 _TYPING = "from typing import Any, Literal, NotRequired, TypedDict\n"
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _WHOLE_NUMBERS = re.compile(r"\bLiteral\[\s*-?\d+(?:\s*,\s*-?\d+)*\s*,?\s*\]")
-Line = Annotated[str, Field(max_length=500)]
+Line = Annotated[str, Field(max_length=MAX_LINE)]
 
 
 class Written(Value):
@@ -67,6 +73,10 @@ class Specification(Written):
     assumed: tuple[Line, ...] = Field(default=(), max_length=MAX_ASSUMED)
     """Of the rules those that the request does not say, each with a name before it: `empty input: ValueError`."""
     use_when: tuple[Line, ...] = Field(default=(), max_length=50)
+    open_questions: tuple[Line, ...] = ()
+    """What the planner does not know and would have to look up."""
+    libraries: tuple[str, ...] = ()
+    """Packages that the tool is to use, as requirements."""
 
     @model_validator(mode="before")
     @classmethod
@@ -95,6 +105,20 @@ class Specification(Written):
             if is_plain(words) and not says_nothing_new(words, kept, str(known.data.get("name", ""))):
                 kept.append(words)
         return tuple(kept[:MAX_REQUESTS])
+
+    @field_validator("open_questions", mode="before")
+    @classmethod
+    def _questions(cls, questions: Any) -> tuple[str, ...]:
+        """Those that can be asked; the others are left out, for a planner that asks in vain still plans."""
+        said = (" ".join(each.split())[:MAX_LINE] for each in _texts(questions))
+        return tuple(dict.fromkeys(filter(None, said)))[:MAX_QUESTIONS]
+
+    @field_validator("libraries", mode="before")
+    @classmethod
+    def _packages(cls, libraries: Any) -> tuple[str, ...]:
+        """Those that are requirements and not of the standard library."""
+        said = (each.strip() for each in _texts(libraries))
+        return tuple(dict.fromkeys(each for each in said if _is_package(each)))[:MAX_LIBRARIES]
 
     @model_validator(mode="after")
     def _says_a_contract(self) -> Specification:
@@ -204,6 +228,18 @@ class WrittenCode(Written):
     def _without_fence(cls, code: str) -> str:
         fenced = _FENCED.match(code)
         return fenced[1] + "\n" if fenced else code
+
+
+def _texts(said: Any) -> list[str]:
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list | tuple) else []
+
+
+def _is_package(text: str) -> bool:
+    try:
+        name = Requirement(text).name
+    except InvalidRequirement:
+        return False
+    return len(text) <= MAX_NAME and name.replace("-", "_") not in sys.stdlib_module_names
 
 
 def _example(test: Any) -> Example:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, ToolContract
 from alita_mcp.verification.docstring import Docstring, read_docstring
 from alita_mcp.verification.findings import ContractError, refusal
@@ -21,7 +22,6 @@ from alita_mcp.verification.schema import (
 )
 from alita_mcp.verification.source import excerpt, parse_code
 from alita_mcp.verification.type_advice import FLATTEN
-from alita_mcp.verification.wording import HIDDEN
 
 __all__ = ["ContractError", "read_contract"]
 

@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema
 from alita_mcp.verification.findings import ContractError, refusal
 from alita_mcp.verification.names import Names
 from alita_mcp.verification.records import Record, RecordField, record_of
 from alita_mcp.verification.source import excerpt, parse_expression
 from alita_mcp.verification.type_advice import FLATTEN, GENERAL_ADVICE, advice_for
-from alita_mcp.verification.wording import HIDDEN
 
 MAX_DEPTH = 4
 """Levels of nodes below the root."""

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from alita_mcp.syntax import expression_of, module_of, symbols_of
+from alita_mcp.unseen import HIDDEN
 from alita_mcp.verification.findings import refusal
-from alita_mcp.verification.wording import HIDDEN
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.process
 
 
 def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedProcess[str]:
+    environment = {**environment, "ALITA_TASK_PLANS": "0", "ALITA_TOOL_CALLING": "json"}
     with openai_server(*replies) as (url, _asked):
         return subprocess.run(
             [sys.executable, "-m", "alita_mcp.cli.main", "solve", "What is 6 times 7?", "--json"],
@@ -26,22 +27,29 @@ def solve(environment: dict[str, str], *replies: str) -> subprocess.CompletedPro
 def test_a_task_is_solved_with_a_tool_of_the_library(environment: dict[str, str]) -> None:
     done = solve(
         environment,
-        '{"thought": "a sum", "action": "run", "tool": "calculate", "arguments": {"expression": "6*7"}}',
-        '{"action": "answer", "answer": "42"}',
+        '{"thought": "a sum", "calls": [{"name": "calculate", "arguments": {"expression": "6*7"}}]}',
+        '{"calls": [{"name": "finish", "arguments": {"answer": "42", "solved": true}}]}',
     )
     assert done.returncode == 0, done.stderr
     solution = json.loads(done.stdout)
     assert solution["answer"] == "42"
-    assert solution["steps"][0]["observation"]["exact"] == "42"
+    assert "42" in solution["steps"][0]["observation"]
+    assert solution["tools_used"] == ["calculate"]
 
 
 def test_where_warnings_are_made_errors_those_of_libraries_fail_nothing(environment: dict[str, str]) -> None:
-    done = solve({**environment, "PYTHONWARNINGS": "error"}, '{"action": "answer", "answer": "42"}')
+    done = solve(
+        {**environment, "PYTHONWARNINGS": "error"},
+        '{"calls": [{"name": "run_code", "arguments": {"code": "6*7", "reason": "once"}}]}',
+        '{"answer": "42"}',
+    )
     assert (done.returncode, json.loads(done.stdout)["answer"]) == (0, "42"), done.stderr
 
 
 def test_a_task_that_was_not_solved_has_its_own_status(environment: dict[str, str]) -> None:
-    done = solve(environment, '{"action": "answer", "answer": "I cannot", "solved": false}')
+    done = solve(
+        environment, '{"calls": [{"name": "finish", "arguments": {"answer": "I cannot", "solved": false}}]}'
+    )
     assert (done.returncode, json.loads(done.stdout)["answer"]) == (1, "I cannot")
 
 

@@ -12,7 +12,10 @@ from alita_mcp.values import (
     Agreement,
     Check,
     DroppedTest,
+    LookedUp,
     MutationScore,
+    PackageFacts,
+    Source,
     Survivor,
     Usage,
     VerificationReport,
@@ -61,6 +64,18 @@ FULL = VerificationReport(
         signature="def add(n: int) -> int",
         assumed=("zero: allowed", "one: \n refused", "x" * 900),
     ),
+    looked_up=LookedUp(
+        sources=(
+            Source(url="https://a.example/x", title="An\nAPI", retrieved_at="2026-05-01T09:00:00+00:00"),
+            Source(url="https://b.example/" + "y" * 900),
+        ),
+        packages=(
+            PackageFacts(name="orjson", exists=True, version="3.11", licence="MIT", released_at="2026-04-01"),
+            PackageFacts(name="reqeusts", exists=False, looks_like="requests"),
+            PackageFacts(name="bare", exists=True, version="1"),
+        ),
+        notes=("How is it spelt? - nothing was found",),
+    ),
 )
 
 
@@ -83,6 +98,11 @@ def test_every_piece_of_evidence_has_its_line() -> None:
         "models: 8 calls, 2 answers kept from before, 12,345 + 678 tokens, 0.0123 USD, 9.5 s",
         "assumed: zero: allowed",
         "assumed: one: refused",
+        "source: https://a.example/x An API 2026-05-01T09:00:00",
+        "package: orjson 3.11: MIT, released 2026-04-01",
+        "package: reqeusts: the index has none of that name",
+        "package: bare 1: nothing more is known of it",
+        "not found: How is it spelt? - nothing was found",
         "sandbox: wasm; gates passed in docker, wasm",
         "environment: sha256:abc",
         "seeds: 0, 20011",

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, LanguageModel, Message
@@ -151,3 +152,45 @@ async def test_two_syntheses_have_two_budgets(home: Path) -> None:
     await first.role("coder").complete(HELLO)
     await second.role("coder").complete(HELLO)
     assert (first.usage.calls, second.usage.calls) == (1, 1)
+
+
+def test_a_part_counts_for_the_whole_and_ends_with_it() -> None:
+    whole = Meter(Budget(tokens=100), named=("task", "ALITA_TASK"))
+    part = Meter(Budget(tokens=1_000), within=whole)
+    part.begin("coder")
+    part.note("coder", Completion(text="", model="m", prompt_tokens=60, completion_tokens=60, cost_usd=0.5))
+    part.waited("coder", 2.0)
+    assert (whole.usage.calls, whole.usage.cost_usd, whole.usage.seconds) == (1, 0.5, 2.0)
+    assert whole.reached == "tokens"
+    assert part.reached == ""
+    with pytest.raises(BudgetSpent, match="budget of this task is spent") as spent:
+        part.begin("coder")
+    assert "ALITA_TASK_TOKENS" in spent.value.hint
+    assert part.usage.calls == 1
+
+
+def test_a_part_has_no_more_time_than_the_whole() -> None:
+    now = [0.0]
+    whole = Meter(Budget(seconds=10), lambda: now[0], named=("task", "ALITA_TASK"))
+    part = Meter(Budget(seconds=60), lambda: now[0], within=whole)
+    now[0] = 4.0
+    assert part.seconds_left == 6.0
+    now[0] = 11.0
+    assert "task" in part.out_of_time().message
+
+
+def test_the_limit_that_is_nearest_to_its_end_is_known() -> None:
+    now = [0.0]
+    meter = Meter(Budget(calls=10, usd=1.0, seconds=100), lambda: now[0])
+    assert meter.share_used == 0.0
+    meter.begin("planner")
+    meter.note("planner", Completion(text="", model="m", cost_usd=0.6))
+    assert meter.share_used == pytest.approx(0.6)
+    now[0] = 90.0
+    assert meter.share_used == pytest.approx(0.9)
+    assert meter.reached == ""
+    now[0] = 100.0
+    assert meter.reached == "seconds"
+    meter.note("planner", Completion(text="", model="m", cost_usd=0.6))
+    now[0] = 50.0
+    assert meter.reached == "money"

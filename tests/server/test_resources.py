@@ -78,6 +78,8 @@ async def test_templates_tell_how_the_uris_are_made(client: Client) -> None:
         "alita://tools/{name}/v{version}/{part}",
         "alita://runs/{id}{?offset,length}",
         "alita://runs/{id}/{+file}{?offset,length}",
+        "alita://tasks/{run}{?offset,length}",
+        "alita://tasks/{run}/{reference}{?offset,length}",
     }
     told = next(each.description for each in templates if each.name == "tool_part")
     assert all(part in told for part in PARTS)

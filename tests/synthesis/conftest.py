@@ -12,6 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
+from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.lessons import LessonsFile
@@ -44,13 +45,15 @@ def bench(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
 
     @asynccontextmanager
-    async def opened(script: Script, **changes: Any) -> AsyncIterator[Bench]:
+    async def opened(
+        script: Script, research: WebAgent | None = None, **changes: Any
+    ) -> AsyncIterator[Bench]:
         with openai_server(script) as (url, _asked):
             served = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
             configured = settings.model_copy(update={**served, **changes})
             room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
             runs = KeptRuns()
-            advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), runs=runs)
+            advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), research, runs)
             smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), room, advice)
             yield Bench(library, smith, script, runs=runs)
 

@@ -48,6 +48,7 @@ FAILED = Rejected(
 
 PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
     "specify": lambda: prompts.specify(ASKED, "", ("sum_digits",)),
+    "specify_and_ask": lambda: prompts.specify(ASKED, "", may_ask=True),
     "write_tests": lambda: prompts.write_tests(BRIEF, 0),
     "write_tests_few_results": lambda: prompts.write_tests(YES_OR_NO, 1),
     "write_tests_with_grants": lambda: prompts.write_tests(FULL, 2),

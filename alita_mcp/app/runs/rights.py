@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import anyio
 
@@ -36,6 +36,20 @@ class CodeWaits(Value):
     how: str
     asked: str = ""
     """What came of asking the person at this client; empty where nobody was asked there."""
+
+
+class Rights(Protocol):
+    """Decides what code may do."""
+
+    async def waits(
+        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: OnStage
+    ) -> CodeWaits | None:
+        """Why code may not run yet; None when it may."""
+        ...
+
+    def broker(self, request: CodeRequest) -> GrantedBroker | None:
+        """Who answers for the rights of code that may run."""
+        ...
 
 
 class CodeRights:

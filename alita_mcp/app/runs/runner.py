@@ -6,7 +6,8 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
 from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
 from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
-from alita_mcp.app.runs.rights import CodeRights, CodeWaits
+from alita_mcp.app.runs.rights import CodeWaits, Rights
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
@@ -37,6 +38,9 @@ from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.values import Value
+
+_MIRROR = "workspace/"
+"""Where code that may read the workspace has its copies, below its scratch folder."""
 
 
 class CodeAnswer(Value):
@@ -61,7 +65,7 @@ class CodeParts:
     settings: Settings
     library: Library
     calls: Calls
-    rights: CodeRights
+    rights: Rights
     sessions: Sessions
     second: SecondSandbox
     cache: CodeCache
@@ -88,6 +92,12 @@ class CodeRunner:
         self._under_way = 0
         self._most = parts.settings.calls_per_tool + parts.settings.max_waiting // 2
         """So many run or wait at once, so that calls of tools find a place in the queue too."""
+
+    def under(self, rights: Rights) -> CodeRunner:
+        """The same flow where others decide what code may do."""
+        other = copy(self)
+        other._parts = replace(self._parts, rights=rights)  # noqa: SLF001 - its own
+        return other
 
     async def run(
         self,
@@ -202,6 +212,7 @@ class CodeRunner:
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeAnswer:
         """The answer of a run that is journalled and whose files can be read."""
+        run = _without_workspace(asked.request, run)
         record, library = recorded(asked.request, run, asked.asker), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:
@@ -223,6 +234,14 @@ def _read(code: str) -> None:
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:
     return [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
+
+
+def _without_workspace(request: CodeRequest, run: CodeRun) -> CodeRun:
+    """The run without the copies of the workspace's files among those that it left."""
+    if request.grants.workspace == "none":
+        return run
+    files = tuple(each for each in run.files if not each.name.startswith(_MIRROR))
+    return run if len(files) == len(run.files) else run.model_copy(update={"files": files})
 
 
 def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:

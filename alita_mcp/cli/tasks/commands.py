@@ -26,16 +26,7 @@ def add_commands(family: Family) -> None:
     work.add_argument(
         "--host", action="append", metavar="HOST", dest="hosts", help="a host that it may read; repeatable"
     )
-    work.add_argument("--max-steps", type=count_above_zero, metavar="N", help="stop after so many steps")
-    work.add_argument(
-        "--max-tokens", type=whole, metavar="N", help="stop after so many tokens; 0: any number"
-    )
-    work.add_argument(
-        "--max-usd", type=amount, metavar="X", help="stop when models cost so much; 0: anything"
-    )
-    work.add_argument(
-        "--max-seconds", type=amount, metavar="S", help="stop after so many seconds; 0: any number"
-    )
+    _budget_options(work)
     work.add_argument("--plans", type=whole, metavar="K", help="how many plans to choose from; 0: none")
     work.add_argument(
         "--no-memory", action="store_true", help="neither recall earlier tasks nor remember this one"
@@ -54,6 +45,19 @@ def add_commands(family: Family) -> None:
     log = family.add("run-log", in_event_loop(show_log), "show what happened in a run")
     log.add_argument("run", metavar="ID", help="of a run, or its beginning")
     log.add_argument("--follow", action="store_true", help="go on until the run ends")
+
+
+def _budget_options(work: argparse.ArgumentParser) -> None:
+    work.add_argument("--max-steps", type=count_above_zero, metavar="N", help="stop after so many steps")
+    work.add_argument(
+        "--max-tokens", type=whole, metavar="N", help="stop after so many tokens; 0: any number"
+    )
+    work.add_argument(
+        "--max-usd", type=amount, metavar="X", help="stop when models cost so much; 0: anything"
+    )
+    work.add_argument(
+        "--max-seconds", type=amount, metavar="S", help="stop after so many seconds; 0: any number"
+    )
 
 
 def _number(read: Callable[[str], float], text: str) -> float:

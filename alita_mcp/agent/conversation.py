@@ -1,0 +1,51 @@
+"""The conversation of one agent with its model: turns in; turns that fit a budget out, old observations cut first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from alita_mcp.models.seam import Message, ToolCall
+
+MAX_CHARACTERS = 160_000
+"""About 40,000 tokens; over it the oldest observations are cut to a line."""
+KEPT_WHOLE = 6
+"""The last observations, which are never cut."""
+_SHORT = 300
+
+
+class Conversation:
+    """The turns so far."""
+
+    def __init__(self, opening: Sequence[Message], most: int = MAX_CHARACTERS) -> None:
+        self._turns = list(opening)
+        self._most = most
+
+    @property
+    def turns(self) -> tuple[Message, ...]:
+        """What the model is asked with."""
+        return tuple(self._turns)
+
+    def said(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
+        """The model's turn."""
+        self._turns.append(Message(role="assistant", content=text, calls=calls))
+
+    def told(self, message: Message) -> None:
+        """A turn of ours."""
+        self._turns.append(message)
+
+    def answered(self, answers: Iterable[tuple[str, str]]) -> None:
+        """What each call gave, by the call's id."""
+        self._turns += [Message(role="tool", content=text, call_id=call) for call, text in answers]
+        self._cut()
+
+    def _cut(self) -> None:
+        size = sum(len(turn.content) for turn in self._turns)
+        observations = [place for place, turn in enumerate(self._turns) if turn.role == "tool"]
+        for place in observations[:-KEPT_WHOLE]:
+            if size <= self._most:
+                return
+            turn = self._turns[place]
+            if len(turn.content) > _SHORT:
+                cut = f"{turn.content[:_SHORT]}… (cut; read_value shows it again)"
+                size -= len(turn.content) - len(cut)
+                self._turns[place] = turn.model_copy(update={"content": cut})

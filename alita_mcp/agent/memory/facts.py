@@ -1,0 +1,116 @@
+"""Which facts are kept: a run's facts and those that are known in, what is stored and what it replaces out.
+
+A newer fact of a subject takes an older one's place: that they contradict one another is not asked, because the newer
+one is right in either case. A page's words are kept as a quotation with its address; what a page says is no lesson.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from alita_mcp.agent.interface import Fact
+from alita_mcp.agent.memory.instructions import gives_orders, speaks_to_the_agent
+from alita_mcp.library.stems import stems
+
+OWN = "run:"
+MOST_OF_A_RUN = 50
+AHEAD = timedelta(hours=1)
+"""So far a clock may be wrong; a later date would keep every newer fact out."""
+_QUOTES = "“”"
+
+
+class DatedFact(NamedTuple):
+    """A fact, and when it was found out."""
+
+    fact: Fact
+    at: str
+    """ISO 8601, UTC."""
+
+
+class Change(NamedTuple):
+    """What is to be written, and the keys of what it replaces."""
+
+    stored: dict[str, DatedFact]
+    removed: frozenset[str]
+
+
+def fit_to_keep(fact: Fact) -> Fact | None:
+    """The fact as it is stored; None for orders to the agent, and for lessons that no run of ours taught."""
+    if is_own(fact):
+        return None if speaks_to_the_agent(f"{fact.subject}. {fact.text}") else fact
+    if fact.kind == "lesson" or gives_orders(fact.text) or gives_orders(fact.subject):
+        return None
+    said = " ".join(fact.text.strip().strip(_QUOTES).split())
+    if not said:
+        return None
+    return fact.model_copy(update={"text": f"“{said[:998]}”"})
+
+
+def is_own(fact: Fact) -> bool:
+    """Whether a run of ours found it out itself."""
+    return fact.source.url.startswith(OWN)
+
+
+def key_of(fact: Fact) -> str:
+    """Names the subject: the same for other orders, endings and cases of its words. Lessons stand apart from facts."""
+    words = sorted(set(stems(fact.subject))) or [fact.subject.strip().casefold()]
+    return f"{fact.kind} {' '.join(words)}"
+
+
+def normal_text(fact: Fact) -> str:
+    """Its words alone: the same for two that differ in cases, spaces and signs."""
+    return " ".join(re.findall(r"\w+", fact.text.casefold()))
+
+
+def dated(fact: Fact, run_at: str, now: datetime) -> DatedFact:
+    """The fact with its date: when it was read, else when the run was; never a date to come."""
+    return DatedFact(fact, when((fact.source.retrieved_at, run_at), now))
+
+
+def when(dates: Iterable[str], now: datetime) -> str:
+    """The first readable one of some dates, and never one to come."""
+    moment = next((found for date in dates if (found := _moment(date)) is not None), now)
+    return (now if moment > now + AHEAD else moment).isoformat(timespec="seconds")
+
+
+def is_newer(one: DatedFact, other: DatedFact) -> bool:
+    """Whether the first takes the second's place: by date; on one date our own runs go before pages."""
+    return _rank(one) >= _rank(other)
+
+
+def _rank(each: DatedFact) -> tuple[datetime, bool, str]:
+    oldest = datetime.min.replace(tzinfo=UTC)
+    return _moment(each.at) or oldest, is_own(each.fact), each.fact.source.url
+
+
+def choose(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
+    """What of a run's facts is stored, beside those that are known by their keys."""
+    holds = dict(known)
+    key_by_text = {normal_text(each.fact): key for key, each in known.items()}
+    for each in new[:MOST_OF_A_RUN]:
+        key, text = key_of(each.fact), normal_text(each.fact)
+        said = key_by_text.get(text, key)  # the same words, perhaps under another subject
+        rivals = [holds[name] for name in {key, said} if name in holds]
+        if not all(is_newer(each, rival) for rival in rivals):
+            continue
+        holds.pop(said, None)
+        holds[key] = each
+        key_by_text[text] = key
+    stored = {key: each for key, each in holds.items() if known.get(key) != each}
+    return Change(stored, frozenset(known.keys() - holds.keys()))
+
+
+def kept_facts(facts: Iterable[Fact | None]) -> list[Fact]:
+    """Those that may be stored."""
+    return [kept for fact in facts if fact is not None and (kept := fit_to_keep(fact)) is not None]
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

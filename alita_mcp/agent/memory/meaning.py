@@ -1,0 +1,119 @@
+"""What memories mean, where an embedder is set: vectors beside the tables; a task in, how near each memory is out.
+
+An embedder's cosines have no scale of their own, so sentences about something else say where "unrelated" begins.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, document_of
+from alita_mcp.agent.memory.tables import FOLDER
+from alita_mcp.library.search_text import bounded_query
+from alita_mcp.library.vectors import PREFIX, VectorTable, cosine, unit, vectors_of
+from alita_mcp.models.embedding import Embedder, Vector
+
+UNRELATED = (
+    "The old bridge was painted green last spring.",
+    "She plays the violin in a small orchestra.",
+    "Bread rises slowly in a cold kitchen.",
+    "The ferry leaves when the fog has lifted.",
+)
+MOST_AT_ONCE = 64
+"""So many memories get a vector after one run; the others after later ones."""
+CHARACTERS = 1_000
+
+
+class Meaning:
+    """Vectors of memories, one table a kind."""
+
+    def __init__(self, home: Path, embedder: Embedder) -> None:
+        self._folder = home / FOLDER
+        self._embedder = embedder
+        self._tables: dict[MemoryKind, VectorTable] = {}
+        self._unrelated: list[Vector] = []
+        self._opening = anyio.Lock()
+
+    async def likeness(
+        self, task: str, names: Mapping[MemoryKind, Collection[str]]
+    ) -> dict[MemoryKind, dict[str, float]]:
+        """How near memories are to a task, 0 (as unrelated sentences) to 1: the nearest ones and the named ones.
+
+        Raises:
+            ModelError: the embedder does not answer.
+            LibraryError: the vectors cannot be read.
+        """
+        query = await self._query(task)
+        floor = max(cosine(query, each) for each in self._unrelated)
+        found: dict[MemoryKind, dict[str, float]] = {}
+        for kind in KINDS:
+            table = await self._table(kind, len(query))
+            cosines = await table.cosines(query, names.get(kind, ()))
+            found[kind] = {name: _scaled(near, floor) for name, near in cosines.items()}
+        return found
+
+    async def fill(self, values: Mapping[MemoryKind, Mapping[str, Memorable]]) -> None:
+        """Gives vectors to memories that have none or changed, and drops those of memories that are gone."""
+        length = len(await self._query("memory"))
+        room = MOST_AT_ONCE
+        for kind in KINDS:
+            table = await self._table(kind, length)
+            documents = {name: document_of(value) for name, value in values[kind].items()}
+            known = await table.hashes()
+            await table.remove(known.keys() - documents.keys())
+            missing = [name for name, each in documents.items() if known.get(name) != each.hash][:room]
+            room -= len(missing)
+            if missing:
+                vectors = await vectors_of(missing, documents, self._embedder, CHARACTERS)
+                await table.put(vectors, {name: documents[name] for name in missing})
+
+    async def purge(self) -> None:
+        """Removes from the disk the vectors that were dropped, and all of other embedders."""
+        for table in self._tables.values():
+            await table.purge()
+        await anyio.to_thread.run_sync(
+            drop_vectors, self._folder, {each.name for each in self._tables.values()}
+        )
+
+    async def reset(self) -> None:
+        """Removes all vectors from the disk; they are made again."""
+        self.close()
+        await anyio.to_thread.run_sync(drop_vectors, self._folder, set())
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        for table in self._tables.values():
+            table.close()
+        self._tables.clear()
+
+    async def _query(self, task: str) -> Vector:
+        texts = [bounded_query(task)[:CHARACTERS] or "task", *(() if self._unrelated else UNRELATED)]
+        first, *others = map(unit, await self._embedder.embed(texts))
+        if others or len(first) != len(self._unrelated[0]):
+            self._unrelated = others or [unit(each) for each in await self._embedder.embed(list(UNRELATED))]
+        return first
+
+    async def _table(self, kind: MemoryKind, length: int) -> VectorTable:
+        async with self._opening:
+            table = self._tables.get(kind)
+            if table is None or table.length != length:
+                table = VectorTable(self._folder, f"{kind} {self._embedder.name}", length)
+                await table.open()
+                self._tables[kind] = table
+            return table
+
+
+def drop_vectors(folder: Path, kept: Collection[str]) -> None:
+    """Removes the tables of vectors from the disk but those of these names; in use elsewhere they are made again."""
+    for place in folder.glob(f"{PREFIX}*.lance"):
+        if place.stem not in kept:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _scaled(cosine_: float, floor: float) -> float:
+    return max(0.0, min(1.0, (cosine_ - floor) / max(1e-6, 1.0 - floor)))

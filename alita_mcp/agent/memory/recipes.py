@@ -1,0 +1,133 @@
+"""Recipes: a solved run's steps with their parameters pulled out, found again for like tasks, kept with their record.
+
+Pure: episodes and known recipes in, recipes out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
+from alita_mcp.agent.memory.wording.binding import bind
+from alita_mcp.agent.memory.wording.likeness import likeness
+from alita_mcp.agent.memory.wording.parameters import PARAMETER, fill, generalise
+from alita_mcp.values import Value
+
+__all__ = ["ALIKE_FROM", "KeptRecipe", "bind", "fill", "learn", "make", "match", "merge"]
+
+ALIKE_FROM = 0.5
+"""Tasks so alike are of one kind: a recipe for the one is worth a try for the other."""
+SAME_FROM = 0.5
+"""Runs with the same tools and arguments whose tasks are so alike make one recipe."""
+MOST_WORDINGS = 6
+
+
+class KeptRecipe(Value):
+    """A recipe with the wordings of its tasks."""
+
+    recipe: Recipe
+    wordings: tuple[str, ...] = ()
+    """Tasks that these steps solved, as they were asked; newest first."""
+
+
+def make(episode: Episode) -> KeptRecipe | None:
+    """The recipe of a solved run; None where it was not solved, or took no step."""
+    if not episode.solved or not episode.steps:
+        return None
+    general = generalise(episode.task, episode.steps)
+    mark = json.dumps([general.task, shape(general.steps)], ensure_ascii=True, default=str)
+    return KeptRecipe(
+        recipe=Recipe(
+            id=f"recipe-{hashlib.sha256(mark.encode()).hexdigest()[:12]}",
+            task=general.task,
+            parameters=tuple(general.values),
+            steps=general.steps,
+            successes=1,
+            seconds=episode.seconds,
+            cost_usd=episode.cost_usd or 0.0,
+            calls=episode.calls,
+        ),
+        wordings=(episode.task,),
+    )
+
+
+def shape(steps: Iterable[RecipeStep]) -> list[Any]:
+    """What makes steps the same ones: tools and names of arguments, in order; their values may differ."""
+    return [[step.tool, sorted(step.arguments)] for step in steps]
+
+
+def match(task: str, kept: KeptRecipe, meaning: float = 0.0) -> float:
+    """How alike a task is to those of a recipe, 0 to 1; `meaning` is what an embedder says of it."""
+    return max(likeness(task, wording, meaning) for wording in (kept.recipe.task, *kept.wordings))
+
+
+def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
+    """The id of the known recipe that a new one is another success of; None: it is a new one."""
+    if new.recipe.id in known:
+        return new.recipe.id
+    steps, tools = shape(new.recipe.steps), [step.tool for step in new.recipe.steps]
+    alike = [
+        (max(match(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
+        for kept in known.values()
+        if [step.tool for step in kept.recipe.steps] == tools and shape(kept.recipe.steps) == steps
+    ]
+    best = max(alike, default=(0.0, ""))
+    return best[1] if best[0] >= SAME_FROM else None
+
+
+def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
+    """One recipe of two: the newer steps, which worked last, under the older id; averages over all successes."""
+    old, recent = known.recipe, new.recipe
+    count = old.successes + recent.successes
+
+    def average(one: float, other: float) -> float:
+        return (one * old.successes + other * recent.successes) / max(1, count)
+
+    merged = recent.model_copy(
+        update={
+            "id": old.id,
+            "successes": count,
+            "failures": old.failures + recent.failures,
+            "seconds": average(old.seconds, recent.seconds),
+            "cost_usd": average(old.cost_usd, recent.cost_usd),
+            "calls": round(average(old.calls, recent.calls)),
+        }
+    )
+    wordings = dict.fromkeys((*new.wordings, *known.wordings))
+    return KeptRecipe(recipe=merged, wordings=tuple(wordings)[:MOST_WORDINGS])
+
+
+def failed(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
+    """The recipe that an unsolved run tried, with one failure more; None where it tried none that is known."""
+    if episode.solved:
+        return None
+    tried = {*episode.tools_used, *episode.failed, *(step.tool for step in episode.steps)}
+    alike = [
+        (match(episode.task, kept), kept.recipe.id)
+        for kept in known.values()
+        if tried.intersection(step.tool for step in kept.recipe.steps)
+    ]
+    best = max(alike, default=(0.0, ""))
+    if best[0] < ALIKE_FROM:
+        return None
+    kept = known[best[1]]
+    counted = kept.recipe.model_copy(update={"failures": kept.recipe.failures + 1})
+    return kept.model_copy(update={"recipe": counted})
+
+
+def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
+    """What a run changes: a new recipe, a known one with a success or a failure more, or nothing."""
+    new = make(episode)
+    if new is None:
+        return failed(episode, known)
+    one = same(new, known)
+    return new if one is None else merge(known[one], new)
+
+
+def words_of(kept: KeptRecipe) -> tuple[str, Sequence[str]]:
+    """What a recipe is found by: its task and the other wordings, without parameters."""
+    plain = [PARAMETER.sub(" ", text) for text in (kept.recipe.task, *kept.wordings)]
+    return plain[0], plain[1:]

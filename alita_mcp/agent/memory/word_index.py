@@ -1,0 +1,58 @@
+"""Finds memories of one kind by words: documents and a task in, names out, best first (BM25 over stems and their kin).
+
+In the memory of this process, made of the rows and brought up to date with them; calls block and may come from threads.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Collection, Mapping
+
+from alita_mcp.library.corpus import Corpus
+from alita_mcp.library.search_rows import SearchRows
+from alita_mcp.library.search_tables import SearchWriter, create
+from alita_mcp.library.search_text import Document, bounded_query
+from alita_mcp.library.stems import stems
+
+MOST_WORDS = 60
+"""Of a task; the most telling ones."""
+
+
+class WordIndex:
+    """The words of memories."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        create(self._db)
+        self._corpus = Corpus(SearchRows(self._db), stems)
+
+    def change(self, documents: Mapping[str, Document], gone: Collection[str]) -> None:
+        """Takes in documents, in place of those that have their names, and drops the names that are gone."""
+        if not documents and not gone:
+            return
+        with self._lock:
+            self._db.execute("BEGIN")
+            writer = SearchWriter(self._db)
+            for name in gone:
+                writer.put(name, None)
+            for name, document in documents.items():
+                writer.put(name, document)
+            writer.write()
+            self._db.execute("COMMIT")
+            self._corpus = Corpus(SearchRows(self._db), stems)
+
+    def search(self, task: str, limit: int) -> list[str]:
+        """Names of the memories that fit a task's words best."""
+        with self._lock:
+            corpus = self._corpus
+            words = corpus.distinct(bounded_query(task))
+            words = sorted(words, key=corpus.says, reverse=True)[:MOST_WORDS]
+            scores = corpus.scores(corpus.expanded(words), corpus.candidates(words))
+        return sorted(scores, key=lambda name: (-scores[name], name))[:limit]
+
+    def close(self) -> None:
+        """Frees the memory."""
+        with self._lock:
+            self._db.close()

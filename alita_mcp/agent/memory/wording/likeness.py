@@ -1,0 +1,191 @@
+"""How alike two tasks are, 0 to 1, by words and structure; values that change from task to task count for nothing.
+
+Words with the same meaning or nearly the same spelling count as one another. Tasks that want another operation done
+(the highest, the lowest) are not alike, however many words they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from alita_mcp.agent.memory.wording.literals import literals
+from alita_mcp.agent.memory.wording.parameters import PARAMETER, kind_of
+from alita_mcp.library.everyday_words import SHARE, everyday
+from alita_mcp.library.search_text import letter_groups
+from alita_mcp.library.stems import stems
+from alita_mcp.library.thesaurus import companions
+
+SAME_MEANING, MOST_SPELLED, SPELLED_FROM = 0.8, 0.8, 0.5
+VALUE_FORGIVEN = 0.8
+"""Of the weight of a word that may stand where the other task has a value."""
+NAME_WEIGHT = 0.25
+"""Of the words of a name, which mostly is a value."""
+COUNTED = "count"
+"""Says as little as `how many`: what is counted tells tasks apart."""
+OTHER_OPERATION, ONE_OPERATION, OTHER_STRUCTURE = 0.4, 0.75, 0.15
+"""What is left where the operations differ, or only one task names one; what differing kinds of values cost."""
+MOST_WORDS = 120
+
+_OPERATIONS = """
+sum total altogether overall add up
+mean average typical
+median
+count many
+max maximum highest largest biggest greatest top longest hottest warmest busiest oldest best most
+min minimum lowest smallest least fewest shortest coldest worst
+difference subtract gap
+ratio share percentage percent proportion
+sort order rank arrange
+translate translation
+merge join combine concatenate
+split divide separate
+remove delete drop strip
+encode
+decode
+encrypt
+decrypt
+compress zip
+summarize summary condense
+correlation correlate
+variance deviation spread
+plot chart graph draw diagram
+download fetch
+upload
+rename
+validate check verify
+reverse backwards
+random generate
+duplicate duplicates repeated twice
+earliest
+latest newest
+before
+after
+increase grow growth rise
+decrease shrink fall decline
+"""
+
+_ALSO = """
+write wrote written author
+speak spoke spoken say said
+spend spent pay paid
+buy bought purchase
+sell sold
+begin began begun start
+find found
+give gave given
+population inhabitants people
+count number many
+much total sum
+current newest latest recent
+show list
+language tongue
+way method
+"""
+"""Words with one meaning that stems do not bring together, besides those of the thesaurus."""
+
+
+class Meant(NamedTuple):
+    """A task as it is compared."""
+
+    weights: Mapping[str, float]
+    """Its words but the values, with what each says."""
+    kinds: tuple[str, ...]
+    """Of its values, sorted."""
+    operations: frozenset[int]
+    texts: int
+    """How many of its values are texts."""
+
+
+@lru_cache(maxsize=4_096)
+def meant(task: str) -> Meant:
+    """What a task says; both a task and one with `{parameter}` in it may be given."""
+    kinds = [kind_of(name) for name in PARAMETER.findall(task)]
+    plain = PARAMETER.sub(" ", task)
+    weights: dict[str, float] = {}
+    rest = list(plain)
+    for each in literals(plain):
+        kinds.append("text" if each.kind in ("quote", "name") else each.kind)
+        rest[each.start : each.end] = " " * (each.end - each.start)
+        if each.kind == "name":
+            weights |= dict.fromkeys(stems(each.text), NAME_WEIGHT)
+    common = everyday(stems)
+    words = list(dict.fromkeys(stems("".join(rest))))[:MOST_WORDS]
+    known = _operations()
+    weights |= {word: SHARE if word in common or word == COUNTED else 1.0 for word in words}
+    operations = frozenset(known[word] for word in words if word in known)
+    return Meant(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
+
+
+def likeness(task: str, other: str, meaning: float = 0.0) -> float:
+    """How alike two tasks are; `meaning` is what an embedder says of it, 0 to 1."""
+    one, two = meant(task), meant(other)
+    there = _covered(one.weights, two.weights, two.texts - one.texts)
+    back = _covered(two.weights, one.weights, one.texts - two.texts)
+    words = 2 * there * back / (there + back) if there + back else 0.0
+    alike = max(words, meaning) * (1 - OTHER_STRUCTURE * (1 - _same(one.kinds, two.kinds)))
+    return round(min(1.0, alike * _agreement(one.operations, two.operations)), 4)
+
+
+def covers(subject: str, task: str) -> float:
+    """Which part of a subject a task speaks of, 0 to 1; names and numbers count here."""
+    common, said = everyday(stems), dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
+    weights = {word: SHARE if word in common else 1.0 for word in stems(subject)[:MOST_WORDS]}
+    return _covered(weights, said, 0)
+
+
+def _agreement(some: frozenset[int], others: frozenset[int]) -> float:
+    if some & others or some == others:
+        return 1.0
+    return OTHER_OPERATION if some and others else ONE_OPERATION
+
+
+def _covered(asked: Mapping[str, float], has: Mapping[str, float], values: int) -> float:
+    """Which part of the words the other one has, or has something like; so many of the others may be values."""
+    given = [(credit(word, has), weight) for word, weight in asked.items()]
+    strange = sorted((weight for credit, weight in given if not credit), reverse=True)[: max(0, values)]
+    whole = sum(asked.values()) - VALUE_FORGIVEN * sum(strange)
+    return sum(credit * weight for credit, weight in given) / whole if whole > 0 else 0.0
+
+
+def credit(word: str, has: Mapping[str, float]) -> float:
+    """How far a word is among others: 1, less for one of the same meaning or spelt alike, or 0."""
+    if word in has:
+        return 1.0
+    known = _operations()
+    if word in known and any(known.get(other) == known[word] for other in has):
+        return SAME_MEANING
+    if not _companions().get(word, frozenset()).isdisjoint(has):
+        return SAME_MEANING
+    return max((_spelled_alike(word, other) for other in has), default=0.0)
+
+
+@lru_cache(maxsize=20_000)
+def _spelled_alike(word: str, other: str) -> float:
+    if word[:2] != other[:2] or word.isdigit() or other.isdigit():
+        return 0.0
+    one, two = letter_groups(word), letter_groups(other)
+    share = 2 * len(one & two) / (len(one) + len(two))
+    return min(MOST_SPELLED, share) if share >= SPELLED_FROM else 0.0
+
+
+def _same(kinds: Iterable[str], others: Iterable[str]) -> float:
+    """Which part of the kinds of values both have; a year is a number too."""
+    one, two = ({"number" if kind == "year" else kind for kind in some} for some in (kinds, others))
+    return len(one & two) / len(one | two) if one | two else 1.0
+
+
+@lru_cache(maxsize=1)
+def _operations() -> Mapping[str, int]:
+    return {word: at for at, line in enumerate(_OPERATIONS.strip().splitlines()) for word in stems(line)}
+
+
+@lru_cache(maxsize=1)
+def _companions() -> Mapping[str, frozenset[str]]:
+    found = dict(companions(stems))
+    for line in _ALSO.strip().splitlines():
+        group = frozenset(stems(line))
+        for word in group:
+            found[word] = found.get(word, frozenset()) | group - {word}
+    return found

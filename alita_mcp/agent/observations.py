@@ -1,0 +1,158 @@
+"""What a run observed: whole values in; what the model is shown, pages of them and a name for each out.
+
+Megabytes stay here: the model gets a view within a budget and passes the rest on by reference.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from alita_mcp.agent.interface import TaskRuns
+from alita_mcp.errors import InvalidArguments, LibraryError
+from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.research.values import Source
+
+SHOWN_CHARACTERS = 4_000
+"""Of one observation in the conversation."""
+PAGE_CHARACTERS = 8_000
+MAX_KEPT_BYTES = 128 << 20
+"""Of one run together; a value beyond it is refused, not cut."""
+_SAMPLE_ITEMS = 5
+_SAMPLE_TEXT = 200
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One value that a step gave."""
+
+    reference: str
+    uri: str
+    value: Any
+    text: str
+    """The value as JSON, or a text as it is."""
+    sources: tuple[Source, ...] = ()
+    is_data: bool = True
+    """Whether an answer may rest on it; an error or a list of tools says nothing about the task."""
+
+
+class Observations:
+    """All values of one run; `o0` is the task itself."""
+
+    def __init__(self, run: str, task: str, runs: TaskRuns, prefix: str = "o") -> None:
+        self._run = run
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+        self._runs = runs
+        self._kept: dict[str, Observation] = {"o0": Observation("o0", "", task, task)}
+        self._bytes = 0
+
+    def __iter__(self) -> Iterator[Observation]:
+        return iter(tuple(self._kept.values()))
+
+    async def keep(
+        self, value: Any, *, sources: tuple[Source, ...] = (), is_data: bool = True
+    ) -> Observation:
+        """The value under a new name.
+
+        Raises:
+            InvalidArguments: the run holds too much already, or the value is no JSON.
+        """
+        text = await off_loop(lambda: as_text(value), large=is_large(value))
+        data = await off_loop(lambda: json.dumps(value, ensure_ascii=False).encode(), large=is_large(value))
+        if self._bytes + len(data) > MAX_KEPT_BYTES:
+            raise InvalidArguments(
+                f"The run holds {self._bytes:,} bytes; {len(data):,} more are too many.",
+                hint="Ask for less at once.",
+            )
+        self._bytes += len(data)
+        name = f"{self._prefix}{next(self._numbers)}"
+        observation = Observation(name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data)
+        self._kept[name] = observation
+        with suppress(LibraryError):  # a full disk ends no task: the value is in memory
+            await self._runs.keep_value(self._run, name, data)
+        return observation
+
+    def adopt(self, observation: Observation) -> None:
+        """Takes in a value of another agent's under its own name."""
+        self._kept[observation.reference] = observation
+
+    def value(self, name: str) -> Any:
+        """The whole value of that name; raises InvalidArguments."""
+        return self.named(name).value
+
+    def named(self, name: str) -> Observation:
+        """The observation of that name.
+
+        Raises:
+            InvalidArguments: there is none.
+        """
+        if name not in self._kept:
+            known = ", ".join(list(self._kept)[-10:])
+            raise InvalidArguments(f"There is no observation {name[:40]!r}. The last ones are {known}.")
+        return self._kept[name]
+
+    def page(self, value: Any, offset: int, length: int) -> dict[str, Any]:
+        """A part of a value: items of a list, characters of anything else, with what there is besides."""
+        if isinstance(value, list):
+            part: list[Any] = []
+            used = 0
+            for item in value[offset:]:
+                used += len(json.dumps(item, ensure_ascii=False))
+                if part and (used > PAGE_CHARACTERS or len(part) >= length):
+                    break
+                part.append(item)
+            return {
+                "items": part,
+                "offset": offset,
+                "next": _next(offset + len(part), len(value)),
+                "of": len(value),
+            }
+        text = as_text(value)
+        part_text = text[offset : offset + min(length, PAGE_CHARACTERS)]
+        following = _next(offset + len(part_text), len(text))
+        return {"text": part_text, "offset": offset, "next": following, "of": len(text)}
+
+
+def _next(following: int, total: int) -> int | None:
+    return following if following < total else None
+
+
+def as_text(value: Any) -> str:
+    """A value as it is searched, shown and quoted."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def shown(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
+    """What the model sees of an observation: all of it, or what it is like and how to get at the rest."""
+    text = observation.text
+    if len(text) <= budget:
+        return text
+    name = observation.reference
+    how = (
+        f'[{len(text):,} characters in all; the whole is {{"$ref": "{name}"}} in any argument, '
+        f"read_value pages through it]"
+    )
+    if isinstance(observation.value, str):
+        return f"{text[: budget - len(how)]}\n{how}"
+    sketch = json.dumps(sketched(observation.value), ensure_ascii=False)
+    return f"{sketch[: budget - len(how)]}\n{how}"
+
+
+def sketched(value: Any, depth: int = 0) -> Any:
+    """The shape of a value with the beginning of each list and text."""
+    if isinstance(value, str) and len(value) > _SAMPLE_TEXT:
+        return f"{value[:_SAMPLE_TEXT]}… ({len(value):,} characters)"
+    if isinstance(value, list):
+        some = [sketched(item, depth + 1) for item in value[: _SAMPLE_ITEMS if depth < 3 else 1]]
+        left_out = len(value) - len(some)
+        return [*some, f"… {left_out:,} more of {len(value):,} items"] if left_out else some
+    if isinstance(value, dict):
+        some_keys = {key: sketched(item, depth + 1) for key, item in list(value.items())[:20]}
+        left_out = len(value) - len(some_keys)
+        return {**some_keys, "…": f"{left_out} more keys"} if left_out else some_keys
+    return value

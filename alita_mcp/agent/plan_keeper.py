@@ -1,0 +1,158 @@
+"""Keeps to a plan: candidates in, the one to follow told to the model, another one when a step of it failed.
+
+The search itself is `agent.planning`, pure; this asks the planner's model for candidates and tells what was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alita_mcp.agent import prompts
+from alita_mcp.agent.abilities import FoundTool
+from alita_mcp.agent.interface import Recalled
+from alita_mcp.agent.planning.plans import (
+    AGENT_TOOLS,
+    PLANS_SHAPE,
+    Plan,
+    PlansAnswer,
+    PlanStep,
+    plans_from,
+    recipe_plan,
+    recombined,
+)
+from alita_mcp.agent.planning.posteriors import OutcomeRecord, records_of
+from alita_mcp.agent.planning.search import Choice, SearchConfig, Spent, Tried, choose
+from alita_mcp.agent.run import Run
+from alita_mcp.agent.values import Step
+from alita_mcp.errors import BudgetSpent, ModelError
+from alita_mcp.models.asking import ask
+
+KNOWN = 0.75
+"""A recipe of a task so much alike is followed without asking for other plans."""
+MAX_ASKED = 2
+"""How often the planner is asked for candidates in one run."""
+TOOLS_SHOWN = 8
+
+
+class PlanKeeper:
+    """The plans of one run."""
+
+    def __init__(self, run: Run, recalled: Recalled) -> None:
+        self._run = run
+        self._recalled = recalled
+        self._plans: tuple[Plan, ...] = ()
+        self._tried: list[Tried] = []
+        self._records: dict[str, OutcomeRecord] = {}
+        self._asked = 0
+        self._choice: Choice | None = None
+        self._told_of: Plan | None = None
+        self.told = ""
+        """The plan as the model reads it; empty without one."""
+        self.tools: tuple[str, ...] = ()
+        """Tools of the library that the plan names."""
+
+    async def begin(self) -> None:
+        """Has candidates made, where plans are wanted, and chooses one."""
+        recipes = [(recipe, likeness) for recipe, likeness in self._recalled.recipes if recipe.steps]
+        known = [recipe_plan(recipe, likeness) for recipe, likeness in recipes if likeness >= KNOWN]
+        self._plans = tuple(plan for plan in known if plan is not None)
+        self._records = records_of(
+            [episode for episode, _ in self._recalled.episodes], [recipe for recipe, _ in recipes]
+        )
+        named = [step.tool for plan in self._plans for step in plan.steps if step.tool]
+        self.tools = tuple(dict.fromkeys(named))
+        await self._note_tools(
+            [tool for name in self.tools if (tool := await self._run.parts.abilities.tool(name))]
+        )
+        if not self._plans and self._run.parts.plans:
+            await self._ask_for_plans("")
+        if self._plans:
+            await self._choose()
+
+    async def after(self, steps: Sequence[Step]) -> str:
+        """Takes in steps that were taken; what the model is told where the plan changed, else an empty text."""
+        if self._choice is None:
+            return ""
+        self._tried += [Tried(step=self._planned(step), ok=step.ok) for step in steps]
+        if all(step.ok for step in steps):
+            return ""
+        before = self._choice.plan
+        await self._choose()
+        if self._choice.ask_for_more_plans and self._asked < MAX_ASKED and self._run.parts.plans:
+            failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
+            await self._ask_for_plans(failed)
+            await self._choose()
+        return self.told if self._choice.plan is not None and self._choice.plan != before else ""
+
+    async def _ask_for_plans(self, failed: str) -> None:
+        """Candidates of the planner's model besides those that there are; none where it gives none."""
+        run = self._run
+        found = await run.parts.abilities.search(run.request.task[:2_000], TOOLS_SHOWN)
+        await self._note_tools(found.tools)
+        self._asked += 1
+        known = prompts.plan(
+            run.request.task,
+            tools=[(tool.signature, tool.summary) for tool in found.tools],
+            files=run.parts.abilities.files(),
+            recalled=prompts.remembered(self._recalled),
+            failed=failed,
+        )
+        asked = prompts.plans(known, run.parts.plans, PLANS_SHAPE)
+        try:
+            answer = (await ask(run.parts.models.role("planner"), asked, PlansAnswer, temperature=0.4)).value
+        except BudgetSpent:
+            raise
+        except ModelError as failure:
+            await run.emit("plan", f"No plan: {failure.message}"[:300])
+            return
+        names = {tool.name for tool in found.tools}
+        self._plans = (*self._plans, *plans_from(answer, names, run.parts.plans))
+        named = [step.tool for plan in self._plans for step in plan.steps if step.tool in names]
+        self.tools = tuple(dict.fromkeys((*self.tools, *named)))
+
+    async def _note_tools(self, tools: Sequence[FoundTool]) -> None:
+        for tool in tools:
+            record = self._records.get(f"tool:{tool.name}", OutcomeRecord())
+            self._records[f"tool:{tool.name}"] = record.model_copy(
+                update={
+                    "successes": max(record.successes, float(tool.calls - tool.failures)),
+                    "failures": max(record.failures, float(tool.failures)),
+                    "trust": tool.trust,
+                }
+            )
+
+    async def _choose(self) -> None:
+        run, usage = self._run, self._run.parts.meter.usage
+        spent = Spent(steps=len(run.steps), usd=usage.cost_usd or 0.0, seconds=run.seconds)
+        config = SearchConfig(budget=run.request.budget, spent=spent)
+        candidates = recombined(self._plans)
+        self._choice = choose(candidates, self._records, self._tried, config, seed=len(self._tried))
+        chosen = self._choice
+        data = {
+            "chosen": chosen.plan.model_dump(mode="json") if chosen.plan is not None else None,
+            "candidates": [plan.model_dump(mode="json") for plan in candidates],
+            "values": [value if value > float("-inf") else None for value in chosen.values],
+            "visits": list(chosen.visits),
+        }
+        if chosen.plan != self._told_of:
+            self._told_of = chosen.plan
+            await run.emit("plan", chosen.why[:300], data=data)
+        if chosen.plan is not None:
+            left = [chosen.plan.steps[at] for at in chosen.left]
+            self.told = prompts.planned(
+                [(step.way, step.tool, step.need, step.reason) for step in left], chosen.why
+            )
+
+    def _planned(self, step: Step) -> PlanStep:
+        """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""
+        way = step.decision.way if step.decision is not None else AGENT_TOOLS.get(step.tool, "reuse")
+        done = {tried.step.key for tried in self._tried if tried.ok}
+        plan = self._choice.plan if self._choice is not None else None
+        waiting = [each for each in plan.steps if each.key not in done] if plan is not None else []
+        for each in waiting:
+            if each.tool == step.tool or (not each.tool and each.way == way):
+                return each
+        reason = step.decision.reason if step.decision is not None else ""
+        return PlanStep(
+            need=(reason or step.tool)[:300], way=way, tool="" if step.tool in AGENT_TOOLS else step.tool
+        )

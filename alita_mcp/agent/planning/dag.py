@@ -1,0 +1,78 @@
+"""The order of a plan's steps: what each needs in, what may run now and how long it takes side by side out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+
+class Ordered(Protocol):
+    """A step that needs the results of others."""
+
+    @property
+    def after(self) -> tuple[int, ...]:
+        """The steps it needs, counted from 0."""
+        ...
+
+
+def in_order(
+    needed: Sequence[Collection[int]],
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], tuple[str, ...]]:
+    """Steps in an order in which each can run, what each needs in the new numbers, and what was repaired.
+
+    Of steps that could come next, the first as they were given does (Kahn 1962). References to the step itself and to
+    steps that do not exist are dropped; where all that are left wait for one another, the first stops waiting.
+    """
+    repairs: list[str] = []
+    waits: list[set[int]] = []
+    for at, named in enumerate(needed):
+        real = {other for other in named if 0 <= other < len(needed) and other != at}
+        if len(real) < len(set(named)):
+            repairs.append(f"step {at + 1} waited for steps that do not exist")
+        waits.append(real)
+    order: list[int] = []
+    while len(order) < len(needed):
+        rest = [at for at in range(len(needed)) if at not in order]
+        following = next((at for at in rest if waits[at] <= set(order)), None)
+        if following is None:
+            following = rest[0]
+            waits[following] &= set(order)
+            repairs.append(f"step {following + 1} waited in a circle")
+        order.append(following)
+    place = {at: new for new, at in enumerate(order)}
+    return tuple(order), tuple(tuple(sorted(place[o] for o in waits[at])) for at in order), tuple(repairs)
+
+
+def ready(steps: Sequence[Ordered], done: Collection[int], begun: Collection[int] = ()) -> tuple[int, ...]:
+    """Steps that may run now, side by side: not done, not begun, and all that they need is done."""
+    return tuple(
+        at
+        for at, step in enumerate(steps)
+        if at not in done and at not in begun and all(other in done for other in step.after)
+    )
+
+
+def blocked(steps: Sequence[Ordered], failed: Collection[int]) -> tuple[int, ...]:
+    """Steps that can no longer run, because one that they need failed, or is blocked itself."""
+    found: set[int] = set()
+    for _ in steps:
+        found |= {
+            at
+            for at, step in enumerate(steps)
+            if at not in failed and any(other in failed or other in found for other in step.after)
+        }
+    return tuple(sorted(found))
+
+
+def added_seconds(steps: Sequence[Ordered], seconds: Sequence[float]) -> tuple[float, ...]:
+    """By how much each step delays the end, where steps begin as soon as they may; their sum is the whole time.
+
+    The steps are in order: each needs earlier ones only.
+    """
+    ends: list[float] = []
+    added: list[float] = []
+    for step, own in zip(steps, seconds, strict=True):
+        end = max((ends[other] for other in step.after), default=0.0) + own
+        added.append(max(0.0, end - max(ends, default=0.0)))
+        ends.append(end)
+    return tuple(added)

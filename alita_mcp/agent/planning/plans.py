@@ -1,0 +1,261 @@
+"""Candidate plans: what a model or a recipe proposes in, checked `Plan` values out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from alita_mcp.agent.interface import Recipe
+from alita_mcp.agent.planning.dag import in_order
+from alita_mcp.agent.values import Way
+from alita_mcp.values import Value
+
+MAX_PLANS = 8
+MAX_STEPS = 12
+_LONGEST_TEXT = 300
+_WAYS = ("reuse", "compose", "run_once", "build", "research")
+
+PlanWay = Way | Literal["research"]
+"""How a step is done: one of the four ways to meet a need, or looking something up."""
+StepKey = tuple[str, str, str]
+"""Way, tool and need: steps of different plans with one key are the same step."""
+
+
+class PlanStep(Value):
+    """One step of a plan."""
+
+    need: str = Field(min_length=1, max_length=_LONGEST_TEXT)
+    """What the step is to find out or to make."""
+    way: PlanWay
+    tool: str = ""
+    """The library's tool that it calls; empty where there is none yet."""
+    reason: str = ""
+    """Why this way."""
+    after: tuple[int, ...] = ()
+    """Steps, counted from 0, whose results it needs; only earlier ones."""
+    known: bool = True
+    """Whether `tool` exists; a model names tools that do not."""
+
+    @property
+    def key(self) -> StepKey:
+        """What makes it the same step as one of another plan: letter case and spaces do not matter."""
+        return self.way, self.tool, " ".join(self.need.casefold().split())
+
+
+class Plan(Value):
+    """Steps that are to solve a task."""
+
+    steps: tuple[PlanStep, ...] = Field(min_length=1, max_length=MAX_STEPS)
+    estimate: float = Field(default=0.5, ge=0, le=1)
+    """How probable its author takes its success to be."""
+    origin: Literal["model", "recipe", "react"] = "model"
+    note: str = ""
+    """What its author says of it, and what was repaired."""
+    recipe: str = ""
+    """Id of the recipe that it was made of."""
+    exchanged: bool = False
+    """Whether a step was taken over from another plan."""
+
+    @model_validator(mode="after")
+    def _needs_earlier_steps_only(self) -> Plan:
+        for at, step in enumerate(self.steps):
+            if any(not 0 <= other < at for other in step.after):
+                raise ValueError(f"step {at} comes after {step.after}, not all of them earlier steps")
+        return self
+
+
+def _way(said: Any) -> Any:
+    return said.strip().casefold().replace("-", "_").replace(" ", "_") if isinstance(said, str) else said
+
+
+def _share(said: Any) -> float:
+    """A probability, however it was written: 0.7, "0.7", "70 %", 70; a half where it cannot be read."""
+    text = said.strip().replace(",", ".") if isinstance(said, str) else said
+    percent = isinstance(text, str) and text.endswith("%")
+    try:
+        number = float(text.rstrip("% ") if isinstance(text, str) else text)
+    except (TypeError, ValueError, OverflowError):
+        return 0.5
+    if not math.isfinite(number):
+        return 0.5
+    return min(1.0, max(0.0, number / 100 if percent or number > 1 else number))
+
+
+def _words(said: Any) -> Any:
+    """A text on one line, cut; nothing for null."""
+    if said is None:
+        return ""
+    if not isinstance(said, str):
+        return said
+    sound = said.encode("utf-8", "replace").decode()  # JSON may hold half of a surrogate pair
+    return " ".join(sound.split())[:_LONGEST_TEXT].strip()
+
+
+def _numbers(said: Any) -> list[int]:
+    """Whole numbers of a list, or the one number that was given in place of it."""
+    given = said if isinstance(said, list) else [said]
+    return [each for each in given if isinstance(each, int) and not isinstance(each, bool)]
+
+
+_Text = Annotated[str, BeforeValidator(_words)]
+
+
+class StepAnswer(BaseModel):
+    """A step as a model writes it; numbers of steps begin with 1."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    need: Annotated[str, BeforeValidator(_words), Field(min_length=1)]
+    way: Annotated[PlanWay, BeforeValidator(_way)]
+    tool: _Text = ""
+    reason: _Text = ""
+    after: Annotated[list[int], BeforeValidator(_numbers)] = Field(default_factory=list)
+
+
+class PlanAnswer(BaseModel):
+    """A plan as a model writes it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    steps: list[StepAnswer] = Field(min_length=1)
+    estimate: Annotated[float, BeforeValidator(_share)] = 0.5
+    note: _Text = ""
+
+
+class PlansAnswer(BaseModel):
+    """The candidate plans as a model writes them, the most promising first: what `models.asking.ask` reads."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    plans: list[PlanAnswer] = Field(min_length=1)
+
+
+PLANS_SHAPE = (
+    """{"plans": [{"steps": [{"need": "what this step finds out or makes", "way": \""""
+    + "|".join(_WAYS)
+    + """", "tool": "name of a tool that you were shown, or empty", "reason": "why this way", "after": [1]}], """
+    + """"estimate": 0.7, "note": "one sentence"}]}
+The most promising plan first, at most """
+    + f"{MAX_PLANS} plans of at most {MAX_STEPS} steps. Steps are numbered from 1; `after` lists those whose results "
+    + """a step needs, so that the others may run side by side. Use the same words for the same step in every plan. """
+    + """`estimate` is the probability, 0 to 1, that the plan gives the right answer."""
+)
+"""The JSON that a prompt asks for, with what its fields mean."""
+
+
+def plans_from(answer: PlansAnswer, tools: Collection[str], limit: int = MAX_PLANS) -> tuple[Plan, ...]:
+    """The plans of an answer, in its order, each once; tools that are not among `tools` are marked.
+
+    What is too long is cut: plans after `limit`, steps after `MAX_STEPS`. References to steps that do not exist, and
+    those that close a circle, are dropped; the plan's note says so.
+    """
+    found: dict[tuple[StepKey, ...], Plan] = {}
+    for each in answer.plans:
+        plan = _plan(each, tools)
+        found.setdefault(_keys(plan), plan)
+    return tuple(found.values())[: max(0, min(limit, MAX_PLANS))]
+
+
+def _plan(answer: PlanAnswer, tools: Collection[str]) -> Plan:
+    kept = answer.steps[:MAX_STEPS]
+    order, after, repairs = in_order([[number - 1 for number in step.after] for step in kept])
+    notes = [answer.note, *repairs]
+    if len(answer.steps) > MAX_STEPS:
+        notes.append(f"{len(answer.steps) - MAX_STEPS} steps after the first {MAX_STEPS} were dropped")
+    steps = []
+    for at, needed in zip(order, after, strict=True):
+        step = kept[at]
+        known = not step.tool or step.tool in tools
+        steps.append(
+            PlanStep(
+                need=step.need, way=step.way, tool=step.tool, reason=step.reason, after=needed, known=known
+            )
+        )
+    return Plan(steps=tuple(steps), estimate=answer.estimate, note="; ".join(filter(None, notes)))
+
+
+def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: int = 24) -> tuple[Plan, ...]:
+    """The plans, and after them those with one step as another plan meets the same need, at most `limit` in all.
+
+    Of an estimate e of n steps each has the share e^(1/n), which changes hands with it; those with the greatest
+    estimates are made. None is made that has a step of `without`: those that failed.
+    """
+    own: dict[tuple[StepKey, ...], Plan] = {}
+    for plan in plans:
+        own.setdefault(_keys(plan), plan)
+    given = list(own.values())
+    meets: dict[str, dict[StepKey, tuple[PlanStep, float]]] = {}
+    for plan in given:
+        for step in plan.steps:
+            share = plan.estimate ** (1 / len(plan.steps))
+            meets.setdefault(step.key[2], {}).setdefault(step.key, (step, share))
+    made: dict[tuple[StepKey, ...], Plan] = {}
+    for keys, plan in own.items():
+        for at, key in enumerate(keys):
+            for other, (step, share) in meets[key[2]].items():
+                exchanged = (*keys[:at], other, *keys[at + 1 :])
+                if exchanged not in own and exchanged not in made and not set(exchanged) & set(without):
+                    made[exchanged] = _exchanged(plan, at, step, share)
+    ranked = sorted(made.values(), key=lambda plan: -plan.estimate)
+    return (*given, *ranked[: max(0, limit - len(given))])
+
+
+def _keys(plan: Plan) -> tuple[StepKey, ...]:
+    return tuple(step.key for step in plan.steps)
+
+
+def _exchanged(plan: Plan, at: int, step: PlanStep, share: float) -> Plan:
+    steps = list(plan.steps)
+    steps[at] = step.model_copy(update={"after": plan.steps[at].after})
+    count = len(steps)
+    return plan.model_copy(
+        update={
+            "steps": tuple(steps),
+            "estimate": plan.estimate ** ((count - 1) / count) * share,
+            "recipe": "", "note": f"step {at + 1} as in another plan", "exchanged": True,
+        }
+    )  # fmt: skip
+
+
+AGENT_TOOLS: Mapping[str, PlanWay] = {
+    "run_code": "run_once",
+    "synthesize_tool": "build",
+    "build_tool": "build",
+    "research_web": "research",
+    "read_page": "research",
+}
+"""What a run calls that is no tool of the library, and the way that it stands for."""
+
+
+def recipe_plan(
+    recipe: Recipe, likeness: float, agent_tools: Mapping[str, PlanWay] = AGENT_TOOLS
+) -> Plan | None:
+    """A plan that does as the recipe did; None for a recipe without steps or with too many.
+
+    Its estimate is the mean of Beta(1 + successes, 1 + failures), times how alike the tasks are. `agent_tools` are
+    names that are no tools of the library, with the way that they stand for.
+    """
+    if not 0 < len(recipe.steps) <= MAX_STEPS:
+        return None
+    steps = []
+    for at, step in enumerate(recipe.steps):
+        way = agent_tools.get(step.tool, "reuse")
+        tool = step.tool if way == "reuse" else ""
+        need = _words(step.need) or step.tool
+        steps.append(PlanStep(need=need, way=way, tool=tool, after=(at - 1,) if at else ()))
+    mean = (1 + recipe.successes) / (2 + recipe.successes + recipe.failures)
+    return Plan(
+        steps=tuple(steps), estimate=mean * min(1.0, max(0.0, likeness)), origin="recipe",
+        note=f"as recipe {recipe.id}", recipe=recipe.id,
+    )  # fmt: skip
+
+
+def react_plan(task: str, estimate: float = 0.5) -> Plan:
+    """The plan to decide each step when it comes: what is left where no candidate is worth its cost."""
+    return Plan(
+        steps=(PlanStep(need=_words(task) or "the task", way="run_once"),), estimate=estimate, origin="react",
+        note="each step is decided when it comes",
+    )  # fmt: skip

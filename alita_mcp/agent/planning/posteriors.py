@@ -1,0 +1,195 @@
+"""What outcomes say of a step: counts of what worked and what failed in, chance, cost and time of the next one out.
+
+The chance that a step works is Beta(a, b) distributed: a = s + n·m, b = f + n·(1 - m), where s and f are recorded
+successes and failures, m the mean presumed before there are any, and n how many outcomes that presumption is worth.
+Tools change: each new outcome multiplies the weight of the older ones by `KEPT`, so that a record never counts
+for more than 1 / (1 - KEPT) outcomes (discounted Thompson sampling: Raj and Kalyani 2017, arXiv:1707.09727).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from alita_mcp.agent.interface import Episode, Recipe
+from alita_mcp.agent.planning.plans import AGENT_TOOLS, PlanStep, PlanWay
+from alita_mcp.values import Trust, Value
+
+KEPT = 0.8
+"""Weight of an outcome once a newer one of the same tool is known."""
+
+
+class OutcomeRecord(Value):
+    """What is known of how a tool, a way or a recipe turned out."""
+
+    successes: float = Field(default=0.0, ge=0)
+    """Discounted; a share of one where it is not sure what failed."""
+    failures: float = Field(default=0.0, ge=0)
+    cost_usd: float = Field(default=0.0, ge=0)
+    """Of one outcome, on average."""
+    seconds: float = Field(default=0.0, ge=0)
+    """Of one outcome, on average."""
+    trust: Trust | None = None
+    """Of a tool: what its verification gave; None where there was none."""
+
+    @property
+    def count(self) -> float:
+        """How many outcomes it is worth."""
+        return self.successes + self.failures
+
+
+Records = Mapping[str, OutcomeRecord]
+"""By `record_key`."""
+
+
+class Presumed(Value):
+    """What a step is presumed to be like before outcomes are known."""
+
+    chance: float = Field(gt=0, lt=1)
+    cost_usd: float = Field(ge=0)
+    seconds: float = Field(ge=0)
+
+
+WAYS: Mapping[PlanWay, Presumed] = {
+    "reuse": Presumed(chance=0.75, cost_usd=0.01, seconds=4),
+    "compose": Presumed(chance=0.7, cost_usd=0.02, seconds=8),
+    "run_once": Presumed(chance=0.7, cost_usd=0.02, seconds=8),
+    "research": Presumed(chance=0.7, cost_usd=0.03, seconds=20),
+    "build": Presumed(chance=0.6, cost_usd=0.15, seconds=90),
+}
+"""Our presumptions of the ways; records take their place."""
+TRUSTED: Mapping[Trust, float] = {"verified": 0.9, "provisional": 0.75, "rejected": 0.2}
+"""Chance presumed of a tool by its trust."""
+MISSING_CHANCE = 0.02
+"""Chance presumed of a step whose tool does not exist."""
+PRESUMED_COUNT = 4.0
+"""How many outcomes a presumption is worth."""
+
+
+class Beta(Value):
+    """A Beta distribution of the chance that something works."""
+
+    a: float = Field(gt=0)
+    b: float = Field(gt=0)
+
+    @property
+    def mean(self) -> float:
+        """Its expectation."""
+        return self.a / (self.a + self.b)
+
+    @property
+    def deviation(self) -> float:
+        """Its standard deviation."""
+        whole = self.a + self.b
+        return math.sqrt(self.a * self.b / (whole * whole * (whole + 1)))
+
+    def updated(self, successes: float, failures: float) -> Beta:
+        """The distribution after so many more outcomes."""
+        return Beta(a=self.a + successes, b=self.b + failures)
+
+
+class Expectation(Value):
+    """What is expected of one step."""
+
+    chance: Beta
+    cost_usd: float
+    seconds: float
+
+
+def record_key(step: PlanStep) -> str:
+    """Where the outcomes of a step are recorded: `tool:NAME`, or `way:WAY` where it calls no tool of the library."""
+    return f"tool:{step.tool}" if step.tool else f"way:{step.way}"
+
+
+def recipe_key(recipe: str) -> str:
+    """Where the outcomes of a recipe are recorded."""
+    return f"recipe:{recipe}"
+
+
+def expectation(step: PlanStep, records: Records) -> Expectation:
+    """Chance, cost and time of a step, of what is presumed of its way and trust, and what is recorded."""
+    record = records.get(record_key(step), OutcomeRecord())
+    presumed = WAYS[step.way]
+    if step.tool and not step.known:
+        mean = MISSING_CHANCE
+    else:
+        mean = TRUSTED[record.trust] if step.tool and record.trust else presumed.chance
+    before = Beta(a=PRESUMED_COUNT * mean, b=PRESUMED_COUNT * (1 - mean))
+    return Expectation(
+        chance=before.updated(record.successes, record.failures),
+        cost_usd=_blended(presumed.cost_usd, record.cost_usd, record.count),
+        seconds=_blended(presumed.seconds, record.seconds, record.count),
+    )
+
+
+def _blended(presumed: float, recorded: float, count: float) -> float:
+    return (PRESUMED_COUNT * presumed + count * recorded) / (PRESUMED_COUNT + count)
+
+
+def observed(
+    record: OutcomeRecord, worked: float, *, cost_usd: float = 0.0, seconds: float = 0.0, kept: float = KEPT
+) -> OutcomeRecord:
+    """The record with one more outcome.
+
+    Args:
+        record: What was known.
+        worked: 1 where it worked, 0 where it failed, a share where a failure is not known to be its own.
+        cost_usd: What it cost.
+        seconds: How long it took.
+        kept: Weight of the older outcomes.
+    """
+    old = record.count * kept
+    share = min(1.0, max(0.0, worked))
+    return OutcomeRecord(
+        successes=record.successes * kept + share,
+        failures=record.failures * kept + 1 - share,
+        cost_usd=(old * record.cost_usd + cost_usd) / (old + 1),
+        seconds=(old * record.seconds + seconds) / (old + 1),
+        trust=record.trust,
+    )
+
+
+def faded(record: OutcomeRecord, kept: float) -> OutcomeRecord:
+    """The record with all its outcomes worth less, as when a tool has a new version."""
+    weight = min(1.0, max(0.0, kept))
+    return record.model_copy(
+        update={"successes": record.successes * weight, "failures": record.failures * weight}
+    )
+
+
+def blame(chances: Sequence[float]) -> tuple[float, ...]:
+    """How probable it is of each step that it was wrong, where all reported success and the whole is wrong.
+
+    Bayes, with independent steps: (1 - p) / (1 - product of all p). The shares sum to 1 or more: several may be wrong.
+    """
+    wrong = [1 - min(1.0, max(0.0, chance)) for chance in chances]
+    whole = 1 - math.prod(1 - each for each in wrong)
+    if whole <= 0:
+        return tuple(1 / len(chances) for _ in chances)
+    return tuple(min(1.0, each / whole) for each in wrong)
+
+
+def records_of(
+    episodes: Sequence[Episode], recipes: Sequence[Recipe] = (), kept: float = KEPT
+) -> dict[str, OutcomeRecord]:
+    """What memory holds, as records of tools, ways and recipes; what a run cost is shared out among its steps."""
+    found: dict[str, OutcomeRecord] = {}
+    for episode in sorted(episodes, key=lambda each: each.at):
+        worked = [step.tool for step in episode.steps]
+        parts = max(1, len(worked) + len(episode.failed))
+        for tool, share in [(tool, 0.0) for tool in episode.failed] + [(tool, 1.0) for tool in worked]:
+            key = f"way:{AGENT_TOOLS[tool]}" if tool in AGENT_TOOLS else f"tool:{tool}"
+            found[key] = observed(
+                found.get(key, OutcomeRecord()), share, kept=kept,
+                cost_usd=(episode.cost_usd or 0.0) / parts, seconds=episode.seconds / parts,
+            )  # fmt: skip
+    for recipe in recipes:
+        found[recipe_key(recipe.id)] = OutcomeRecord(
+            successes=recipe.successes,
+            failures=recipe.failures,
+            cost_usd=recipe.cost_usd,
+            seconds=recipe.seconds,
+        )
+    return found

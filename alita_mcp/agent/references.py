@@ -1,0 +1,64 @@
+"""Values passed on by name: arguments with `{"$ref": "o3/rows"}` or `{"$file": "a.csv"}` in, whole ones out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from alita_mcp.errors import InvalidArguments
+
+REFERENCE = "$ref"
+FILE = "$file"
+MAX_DEPTH = 32
+
+
+def resolved(
+    value: Any, value_of: Callable[[str], Any], file_of: Callable[[str], Any], depth: int = 0
+) -> Any:
+    """The value with every reference in it replaced by what it names.
+
+    `value_of` and `file_of` raise InvalidArguments for names that they do not know.
+
+    Raises:
+        InvalidArguments: a reference names nothing, or the value is nested too deeply.
+    """
+    if depth > MAX_DEPTH:
+        raise InvalidArguments("The arguments are nested too deeply.")
+    if isinstance(value, dict):
+        if len(value) == 1:
+            ((key, name),) = value.items()
+            if key == REFERENCE and isinstance(name, str):
+                return part_of(name, value_of)
+            if key == FILE and isinstance(name, str):
+                return file_of(name)
+        return {key: resolved(item, value_of, file_of, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolved(item, value_of, file_of, depth + 1) for item in value]
+    return value
+
+
+def part_of(reference: str, value_of: Callable[[str], Any]) -> Any:
+    """What `o3` or `o3/rows/0` names: a whole value, or a part of it by JSON pointer (RFC 6901).
+
+    Raises:
+        InvalidArguments: there is none; says what there is instead.
+    """
+    name, *path = reference.strip().removeprefix("#").split("/")
+    found = value_of(name)
+    for part in path:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            raise InvalidArguments(f"{reference!r} names nothing: there is no {key!r}. {_there(found)}")
+    return found
+
+
+def _there(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"There are: {', '.join(map(repr, list(value)[:20]))}."
+    if isinstance(value, list):
+        return f"There is a list of {len(value)} items."
+    return f"There is a value of type {type(value).__name__}."

@@ -1,0 +1,159 @@
+"""One run of a task: its request and parts in; what all of its agents share while it lasts."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from alita_mcp.agent.abilities import Abilities
+from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
+from alita_mcp.agent.observations import Observations
+from alita_mcp.agent.values import EventKind, Step, Stopped, TaskEvent, TaskRequest
+from alita_mcp.agent.web_access import WebAccess
+from alita_mcp.library.files import now
+from alita_mcp.models.budget import Meter
+from alita_mcp.models.roles import Models
+from alita_mcp.models.seam import LanguageModel
+from alita_mcp.research.values import Source
+
+NEARLY_USED = 0.85
+"""Of a limit; from then on the model is told to finish."""
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """What a run is made with."""
+
+    abilities: Abilities
+    models: Models
+    """Roles on the run's account."""
+    implementer: LanguageModel
+    """The role that carries out steps; takes tools whatever its model can."""
+    meter: Meter
+    models_on: Callable[[Meter], tuple[Models, LanguageModel]]
+    """Roles and implementer for a part of the run that has a budget of its own."""
+    runs: TaskRuns
+    on_event: OnEvent
+    memory: Memory | None = None
+    ask: AskPerson | None = None
+    searches: bool = False
+    """Whether there is a search back end."""
+    builds: bool = True
+    """Whether tools may be made."""
+    plans: int = 0
+
+
+class Run:
+    """The state of a run."""
+
+    def __init__(self, run: str, request: TaskRequest, parts: RunParts) -> None:
+        self.id = run
+        self.request = request
+        self.parts = parts
+        self.observations = Observations(run, request.task, parts.runs)
+        self.access = WebAccess(request.task, request.hosts)
+        self.steps: list[Step] = []
+        self.sources: dict[str, Source] = {}
+        self.tools_made: list[str] = []
+        self.tools_used: list[str] = []
+        self.draft = ""
+        """The best answer so far."""
+        self.started = time.monotonic()
+        self.outer: Run | None = None
+        """The run that this is a part of."""
+        self.numbers = itertools.count(1)
+        self._taken = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self.started
+
+    @property
+    def steps_left(self) -> int:
+        """How many steps may still be taken."""
+        own = self.request.budget.steps - self._taken
+        return own if self.outer is None else min(own, self.outer.steps_left)
+
+    @property
+    def is_near_its_end(self) -> bool:
+        """Whether a limit is nearly reached."""
+        return self.parts.meter.share_used >= NEARLY_USED or self.steps_left <= max(
+            1, self.request.budget.steps // 10
+        )
+
+    @property
+    def stopped(self) -> Stopped:
+        """The limit that ends the run; empty where none is reached."""
+        if self.outer is not None and (ended := self.outer.stopped):
+            return ended
+        reached = self.parts.meter.reached
+        if reached:
+            return "tokens" if reached == "calls" else reached
+        return "steps" if self.steps_left <= 0 else ""
+
+    def part(self, agent: str, task: str, references: Sequence[str], steps: int, parts: RunParts) -> Run:
+        """The run as a sub-task sees it: its own limits and observations, and of the others those that are named.
+
+        Raises:
+            InvalidArguments: a reference names nothing.
+        """
+        budget = self.request.budget.model_copy(update={"steps": steps})
+        part = Run(self.id, self.request.model_copy(update={"budget": budget, "task": task}), parts)
+        for shared in ("access", "steps", "sources", "tools_made", "tools_used", "started", "numbers"):
+            setattr(part, shared, getattr(self, shared))
+        part.observations = Observations(self.id, task, parts.runs, prefix=f"p{agent.replace('.', '_')}o")
+        part.outer = self
+        for reference in references:
+            part.observations.adopt(self.observations.named(reference))
+        return part
+
+    def take(self) -> int:
+        """The number of a step that is about to be taken."""
+        self._taken += 1
+        return self.outer.take() if self.outer is not None else self._taken
+
+    async def done(self, step: Step) -> None:
+        """Notes a step that was taken."""
+        self.steps.append(step)
+        reason = f" ({step.decision.way}: {step.decision.reason})" if step.decision else ""
+        mark = "" if step.ok else " failed"
+        await self.emit(
+            "step",
+            f"{step.number}. {step.tool}{mark}{reason}"[:300],
+            step.agent,
+            step.model_dump(mode="json"),
+        )
+
+    async def emit(
+        self, kind: EventKind, text: str, agent: str = "", data: dict[str, Any] | None = None
+    ) -> None:
+        """Stores an event and tells it to whoever listens."""
+        event = TaskEvent(
+            run=self.id,
+            number=next(self.numbers),
+            at=now(),
+            kind=kind,
+            text=text,
+            agent=agent,
+            data=data or {},
+        )
+        await self.parts.runs.append(event)
+        await self.parts.on_event(event)
+
+    def read(self, sources: Iterable[Source]) -> None:
+        """Notes where something was read."""
+        for source in sources:
+            self.sources.setdefault(source.url, source)
+
+    def used(self, tools: Iterable[str]) -> None:
+        """Notes tools of the library that were called."""
+        self.tools_used += [name for name in dict.fromkeys(tools) if name not in self.tools_used]
+
+    def made(self, tool: str) -> None:
+        """Notes a tool that was made."""
+        if tool and tool not in self.tools_made:
+            self.tools_made.append(tool)

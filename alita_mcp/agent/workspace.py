@@ -1,0 +1,112 @@
+"""The files of a task: paths of a person's in, a private folder with copies of them out, gone with the run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from alita_mcp.errors import InvalidArguments, UsageError
+
+MAX_FILES = 1_000
+MAX_BYTES = 256 << 20
+MAX_TEXT_BYTES = 32 << 20
+"""Of a file that is passed on as text."""
+
+
+class Workspace:
+    """Copies of a task's files: what is done with them changes nothing of the person's."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is there, empty and nobody else's."""
+        self.folder = folder
+        self.names: tuple[str, ...] = ()
+        self._given: frozenset[str] = frozenset()
+        """The person's own files, which no code replaces."""
+        self._bytes = 0
+
+    def fill(self, paths: Sequence[Path]) -> None:
+        """Copies files and folders; links are not followed.
+
+        Raises:
+            UsageError: one is not there, is no file, has the name of another one, or they are too many or too large.
+        """
+        size, names = 0, list(self.names)
+        for source, name in _files(paths):
+            size += source.stat().st_size
+            if len(names) >= MAX_FILES or size > MAX_BYTES:
+                raise UsageError(
+                    f"The files are more than {MAX_FILES} or larger than {MAX_BYTES >> 20} MB together.",
+                    hint="Name the ones that the task is about.",
+                )
+            target = self.folder / name
+            if name in names:
+                raise UsageError(
+                    f"Two files are named {name!r}.", hint="Put them into one folder, and name that."
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+            names.append(name)
+        self.names, self._given, self._bytes = tuple(names), frozenset(names), size
+
+    def add(self, name: str, data: bytes) -> bool:
+        """Puts a file that code left beside the others; False where its name or size does not allow it."""
+        target = (self.folder / name).resolve()
+        if (
+            not target.is_relative_to(self.folder.resolve())
+            or name in self._given
+            or len(self.names) >= MAX_FILES
+        ):
+            return False
+        self._bytes += len(data)
+        if self._bytes > MAX_BYTES:
+            return False
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        self.names = tuple(dict.fromkeys((*self.names, name)))
+        return True
+
+    def path(self, name: str) -> Path:
+        """Where a file of the task lies.
+
+        Raises:
+            InvalidArguments: it is none of them.
+        """
+        if name not in self.names:
+            known = ", ".join(map(repr, self.names[:20])) or "none"
+            raise InvalidArguments(f"There is no file {name[:200]!r}. Files of the task: {known}.")
+        return self.folder / name
+
+    def text(self, name: str) -> str:
+        """A file as text.
+
+        Raises:
+            InvalidArguments: it is none of them, or no text.
+        """
+        place = self.path(name)
+        if place.stat().st_size > MAX_TEXT_BYTES:
+            raise InvalidArguments(
+                f"{name!r} is larger than {MAX_TEXT_BYTES >> 20} MB.", hint="Read it in run_code instead."
+            )
+        try:
+            return place.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            raise InvalidArguments(
+                f"{name!r} is no UTF-8 text.", hint="read_file gives its text; run_code can read its bytes."
+            ) from None
+
+
+def _files(paths: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    for path in paths:
+        place = path.expanduser()
+        if place.is_dir() and not place.is_symlink():
+            found = sorted(each for each in place.rglob("*") if each.is_file() and not _has_link(each, place))
+            yield from ((each, each.relative_to(place).as_posix()) for each in found)
+        elif place.is_file():
+            yield place, place.name
+        else:
+            raise UsageError(f"{str(path)!r} is no file or folder.", hint="Check the path.")
+
+
+def _has_link(path: Path, root: Path) -> bool:
+    return any(each.is_symlink() for each in (path, *path.parents) if each != root and root in each.parents)

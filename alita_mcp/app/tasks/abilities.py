@@ -1,0 +1,182 @@
+"""What one run can do: the flows of the app, under the rights of the person who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio.to_thread
+
+from alita_mcp.agent.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.workspace import Workspace
+from alita_mcp.app.calls import Calls
+from alita_mcp.app.granting import Granting
+from alita_mcp.app.learning import Asker
+from alita_mcp.app.runs.rights import CodeWaits
+from alita_mcp.app.runs.runner import CodeRunner
+from alita_mcp.app.runs.tools import Shown
+from alita_mcp.app.tasks.rights import FILES, TaskRights
+from alita_mcp.app.tasks.staging import named_files, staged
+from alita_mcp.errors import AlitaError, ToolNotFound
+from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
+from alita_mcp.library.library import Library
+from alita_mcp.library.signature import signature_of
+from alita_mcp.research.interface import MayFollow, WebAgent
+from alita_mcp.research.values import Document, Researched
+from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
+from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.toolsmith import Toolsmith
+from alita_mcp.values import Grants, Manifest
+
+MAX_OUTPUT = 20_000
+"""Characters of what code printed that are kept."""
+
+
+@dataclass(frozen=True)
+class Flows:
+    """The flows of the app that a run goes through."""
+
+    library: Library
+    calls: Calls
+    code: CodeRunner
+    granting: Granting
+    toolsmith: Toolsmith
+    """On the account of the run."""
+    web: WebAgent
+
+
+class RunAbilities:
+    """Fills `agent.abilities.Abilities` for one run."""
+
+    def __init__(
+        self, flows: Flows, workspace: Workspace, asker: Asker, on_stage: OnStage, shown: Shown
+    ) -> None:
+        self._flows = flows
+        self._workspace = workspace
+        self._asker = asker
+        self._on_stage = on_stage
+        self._shown = shown
+        self._code = flows.code.under(TaskRights(flows.granting, workspace.folder))
+
+    async def search(self, query: str, limit: int = 5) -> FoundTools:
+        """Tools for a need that can be called here, best first."""
+        found = await self._flows.library.search(query, limit)
+        self._flows.library.calls.record_search(query, found, self._asker.client)
+        hits = [(hit, self._flows.library.entry(hit.name).manifest) for hit in found.results]
+        able = [(hit, manifest) for hit, manifest in hits if not self._flows.calls.runnable.why_not(manifest)]
+        tools = tuple(self._told(manifest, hit.score) for hit, manifest in able)
+        return FoundTools(fit=found.fit if tools else "none", tools=tools)
+
+    async def tool(self, name: str) -> FoundTool | None:
+        """A tool that can be called here."""
+        try:
+            manifest = self._flows.library.entry(name).manifest
+        except AlitaError:
+            return None
+        return None if self._flows.calls.runnable.why_not(manifest) else self._told(manifest)
+
+    def near(self, name: str) -> Sequence[str]:
+        """Names that look like one that does not exist."""
+        return self._flows.library.tools.names_like(name)[:3]
+
+    def _told(self, manifest: Manifest, score: float = 0.0) -> FoundTool:
+        seen, entry = self._shown(manifest), self._flows.library.entry(manifest.name)
+        return FoundTool(
+            name=seen.name,
+            signature=signature_of(seen),
+            summary=seen.summary,
+            description=seen.description,
+            input_schema=seen.input_schema,
+            trust=seen.trust,
+            score=score,
+            calls=entry.calls,
+            failures=entry.failures,
+        )
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        """Calls a tool; raises as `Calls.run`."""
+        try:
+            answer = await self._flows.calls.run(name, arguments, client=self._asker.client)
+        except ToolNotFound as missing:
+            near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
+            return Outcome(ok=False, error=f"{missing}{near}")
+        result = answer.result
+        if result.ok:
+            return Outcome(ok=True, value=result.value)
+        return Outcome(ok=False, error=f"{result.error_type or result.status}: {result.message}")
+
+    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> Outcome:
+        """Runs code once; raises as `CodeRunner.run`."""
+        named = named_files(code, self._workspace.names)
+        reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
+        request = CodeRequest(
+            code=staged(code, named),
+            arguments=arguments,
+            packages=tuple(packages),
+            grants=FILES if reads else Grants(),
+        )
+        answer = await self._code.run(request, self._asker, self._on_stage, shown=self._shown)
+        if isinstance(answer, CodeWaits):
+            return Outcome(ok=False, error=answer.how)
+        return self._ran(answer.run, named)
+
+    def _ran(self, run: CodeRun, given: Sequence[str]) -> Outcome:
+        left = [
+            file.name
+            for file in run.files
+            if file.name not in given and self._workspace.add(file.name, file.data)
+        ]
+        told: dict[str, Any] = {"result": run.result}
+        told |= {"stdout": run.stdout[:MAX_OUTPUT]} if run.stdout else {}
+        told |= {"files": left} if left else {}
+        told |= {"notes": list(run.notes)} if run.notes else {}
+        if run.ok:
+            return Outcome(ok=True, value=told, used=run.tools)
+        error = "\n".join(
+            filter(None, (run.trace or f"{run.error_type or run.status}: {run.error}", run.stderr[-500:]))
+        )
+        return Outcome(ok=False, error=error, value=told if run.stdout else None, used=run.tools)
+
+    async def build(self, request: BuildRequest) -> Outcome:
+        """Has a tool made; one that waits for a person, or was refused, is an outcome that says so."""
+        fields = {"description": request.description, "name": request.name, "code": request.code}
+        asked: dict[str, Any] = {name: value for name, value in fields.items() if value}
+        if request.examples:
+            asked["tests"] = list(request.examples)
+        wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._asker.client))
+        if isinstance(wanted, Rejected):
+            return Outcome(ok=False, error=f"{wanted.reason} {wanted.fix}")
+        outcome = await self._flows.toolsmith.make(wanted, self._on_stage)
+        told = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
+        if isinstance(outcome, Created):
+            return Outcome(ok=True, value=told, made=outcome.tool)
+        if isinstance(outcome, Exists):
+            return Outcome(ok=True, value=told)
+        if isinstance(outcome, Rejected):
+            return Outcome(ok=False, error=f"{outcome.stage}: {outcome.reason} {outcome.fix}", value=told)
+        return Outcome(ok=False, error=f"Nothing can be called yet: {outcome.status}.", value=told)
+
+    async def research(self, question: str) -> Researched:
+        """Passages of the web."""
+        return await self._flows.web.research(question, on_stage=self._on_stage)
+
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+        """A page of the web; raises as `Fetcher.fetch`."""
+        return await self._flows.web.fetch(url, may_follow=may_follow)
+
+    def files(self) -> tuple[str, ...]:
+        """Names of the files of the run."""
+        return self._workspace.names
+
+    def file_text(self, name: str) -> str:
+        """A file as it is."""
+        return self._workspace.text(name)
+
+    async def read_file(self, name: str) -> Document:
+        """The text of a file."""
+        from alita_mcp.research.reading.files import read_file
+
+        return await read_file(self._workspace.path(name), name)

@@ -1,0 +1,41 @@
+"""Opens all that tasks are worked on with, and closes it with the app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from alita_mcp.agent.runs.store import StoredRuns
+from alita_mcp.app.tasks.abilities import Flows
+from alita_mcp.app.tasks.runner import TaskParts, TaskRunner
+from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.roles import ModelRoom
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs import Jobs
+
+RUNS = "tasks"
+"""Folder of the home that holds the runs."""
+
+
+@asynccontextmanager
+async def open_task_runner(
+    settings: Settings, flows: Flows, jobs: Jobs, models: ModelRoom
+) -> AsyncIterator[TaskRunner]:
+    """The flow of tasks over the opened parts of an app; nothing is read or made before the first task."""
+    room = models if models.is_configured else None
+    runs = StoredRuns(settings.home / RUNS)
+    async with AsyncExitStack() as stack:
+        memory = None
+        if settings.memory and room is not None:
+            from alita_mcp.agent.memory.store import open_memory
+
+            opening = open_memory(settings, _embedder(settings), flows.granting.secret_values)
+            memory = await stack.enter_async_context(opening)
+        yield TaskRunner(TaskParts(settings, flows, jobs, runs, room, memory))
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    if settings.embedder is None:
+        return None
+    return choose_embedder(settings.embedder, settings.embedder_base_url)

@@ -1,0 +1,232 @@
+"""The flow of `solve_task` and `alita solve`: a request in, one run, recorded, its solution out."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio.to_thread
+
+from alita_mcp.agent.interface import AskPerson, Memory, OnEvent
+from alita_mcp.agent.run import Run, RunParts
+from alita_mcp.agent.runs.estimate import estimate
+from alita_mcp.agent.runs.store import MAX_RUNS, StoredRuns
+from alita_mcp.agent.solving import solve
+from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.workspace import Workspace
+from alita_mcp.app.learning import NOBODY, Asker
+from alita_mcp.app.runs.tools import Shown
+from alita_mcp.app.tasks.abilities import Flows, RunAbilities
+from alita_mcp.app.tasks.guidance import guidance
+from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.json_calls import with_tools
+from alita_mcp.models.lending import Desk, FilledForm, FormField
+from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.seam import LanguageModel
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs import Job, Jobs, OnStage
+from alita_mcp.values import Manifest
+
+ACCOUNT = ("task", "ALITA_TASK")
+_ANSWER = FormField("answer", "Answer", "Leave it empty to let the agent decide.")
+
+
+def all_shown(manifest: Manifest) -> Manifest:
+    """For callers who may see all that a tool says of itself."""
+    return manifest
+
+
+@dataclass(frozen=True)
+class TaskParts:
+    """What tasks are worked on with."""
+
+    settings: Settings
+    flows: Flows
+    jobs: Jobs
+    runs: StoredRuns
+    models: ModelRoom | None = None
+    """None: no model is configured."""
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One run that was asked for, by whom, and who hears of it."""
+
+    run: str
+    request: TaskRequest
+    on_event: OnEvent
+    ask: AskPerson | None = None
+    asker: Asker = NOBODY
+    shown: Shown = all_shown
+
+
+class TaskRunner:
+    """Works on tasks, each a run of its own."""
+
+    def __init__(self, parts: TaskParts) -> None:
+        self._parts = parts
+        self._scopes: dict[str, anyio.CancelScope] = {}
+
+    @property
+    def runs(self) -> StoredRuns:
+        """The store of runs."""
+        return self._parts.runs
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to work with."""
+        return self._parts.models is not None
+
+    def begin(
+        self,
+        request: TaskRequest,
+        *,
+        client: str = "",
+        person: Desk | None = None,
+        ask: AskPerson | None = None,
+        shown: Shown = all_shown,
+    ) -> Job[Solution]:
+        """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
+
+        Raises:
+            UsageError: no model is configured, or too many tasks are under way.
+        """
+        self._room()
+        run = new_run()
+        asks = ask or (_asking(person) if person is not None else None)
+
+        async def work(enter: OnStage) -> Solution:
+            async def on_event(event: TaskEvent) -> None:
+                await enter(event.text)
+
+            return await self._solved(_Asked(run, request, on_event, asks, Asker(client=client), shown))
+
+        return self._parts.jobs.start_task(work, run, person)
+
+    async def solve(
+        self,
+        request: TaskRequest,
+        on_event: OnEvent,
+        *,
+        ask: AskPerson | None = None,
+        client: str = "",
+        run: str = "",
+    ) -> Solution:
+        """Works on a task in the foreground; cancelling this call stops the run.
+
+        Raises:
+            UsageError: no model is configured, or a file is not there.
+            ModelError: no model answered.
+        """
+        return await self._solved(_Asked(run or new_run(), request, on_event, ask, Asker(client=client)))
+
+    async def guidance(self, request: TaskRequest, shown: Shown = all_shown) -> Solution:
+        """How the connected agent can do the task itself, with which tools; for where no model is configured."""
+        flows = self._parts.flows
+        nowhere = Workspace(self._parts.settings.home / "no files")
+        abilities = RunAbilities(flows, nowhere, NOBODY, _silent, shown)
+        return await guidance(request, abilities, flows.web.backends)
+
+    async def estimate(self, request: TaskRequest) -> Estimate | None:
+        """What the task is likely to take, by recorded runs; None where there are too few."""
+        return estimate(request.task, await self._parts.runs.list(MAX_RUNS))
+
+    async def stop(self, run: str) -> bool:
+        """Ends a run of this process; False where it is not under way here."""
+        scope = self._scopes.get(run)
+        if scope is None:
+            return False
+        scope.cancel()
+        return True
+
+    def _room(self) -> ModelRoom:
+        if self._parts.models is None:
+            raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
+        return self._parts.models
+
+    async def _solved(self, asked: _Asked) -> Solution:
+        self._room()
+        async with _workspace(asked.request) as workspace:
+            await self._parts.runs.begin(asked.run, asked.request)
+            with anyio.CancelScope() as scope:
+                self._scopes[asked.run] = scope
+                try:
+                    return await solve(self._run(asked, workspace))
+                finally:
+                    del self._scopes[asked.run]
+        solution = await self._parts.runs.solution(asked.run)
+        if solution is None:
+            raise UsageError(f"The run {asked.run} was stopped.")
+        return solution
+
+    def _run(self, asked: _Asked, workspace: Workspace) -> Run:
+        parts, budget, plans = self._parts, asked.request.budget, asked.request.plans
+        limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
+        meter = Meter(limits, named=ACCOUNT)
+        room = self._room().within(meter, parts.runs.recorder(asked.run))
+        models, implementer = self._opened(room, meter)
+        flows = replace(parts.flows, toolsmith=parts.flows.toolsmith.using(room))
+        return Run(
+            asked.run,
+            asked.request,
+            RunParts(
+                abilities=RunAbilities(flows, workspace, asked.asker, _silent, asked.shown),
+                models=models,
+                implementer=implementer,
+                meter=meter,
+                models_on=lambda part: self._opened(room, part),
+                runs=parts.runs,
+                on_event=asked.on_event,
+                memory=parts.memory,
+                ask=asked.ask,
+                searches=bool(parts.flows.web.backends),
+                builds=parts.settings.policy != "locked",
+                plans=parts.settings.task_plans if plans is None else plans,
+            ),
+        )
+
+    def _opened(self, room: ModelRoom, meter: Meter) -> tuple[Models, LanguageModel]:
+        models = room.open_on(meter)
+        return models, with_tools(models.role("implementer"), self._parts.settings.tool_calling)
+
+
+async def _silent(stage: str) -> None:
+    """A stage of a step is no event of the run."""
+    del stage
+
+
+def new_run() -> str:
+    """A name that nobody can guess: whoever knows it reads the run."""
+    return secrets.token_hex(16)
+
+
+@asynccontextmanager
+async def _workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
+    folder = Path(await anyio.to_thread.run_sync(tempfile.mkdtemp))
+    try:
+        workspace = Workspace(folder)
+        await anyio.to_thread.run_sync(workspace.fill, request.files)
+        yield workspace
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def _asking(person: Desk) -> AskPerson:
+    """Asks the person at a client by a form with one line."""
+
+    async def ask(question: str) -> str | None:
+        try:
+            answer = await person.ask_form(question, [_ANSWER])
+        except ModelError:
+            return None
+        return answer.texts.get("answer") if isinstance(answer, FilledForm) else None
+
+    return ask

@@ -1,0 +1,83 @@
+"""What robots.txt allows us: an origin's rules are read once, kept for a while, and asked for each URL (RFC 9309)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import NamedTuple
+
+import anyio
+import httpx
+from protego import Protego
+
+from alita_mcp.errors import UsageError
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.research.fetching.urls import shown
+
+AGENT_NAME = "alita-mcp-server"
+"""The name that rules for us are under."""
+MAX_BYTES = 1_000_000
+"""Rules beyond are not read."""
+COUNTS_S = 3_600.0
+MOST_ORIGINS = 256
+
+AskRules = Callable[[httpx.URL], Awaitable[tuple[int, bytes]]]
+"""The URL of a robots.txt in; status and body after redirects out."""
+
+
+class _Rules(NamedTuple):
+    until: float
+    rules: Protego | None
+    """None: the server could not say, so nothing may be read."""
+    are_many: bool = False
+    """Asking rules of a megabyte takes up to a second."""
+
+
+class Robots:
+    """The rules of the origins that were asked lately."""
+
+    def __init__(self, ask: AskRules, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._known: dict[str, _Rules] = {}
+        self._asking: dict[str, anyio.Lock] = {}
+
+    async def require(self, url: httpx.URL) -> None:
+        """Returns where the URL may be read.
+
+        Raises:
+            UsageError: the rules forbid it, or the origin fails to say what its rules are.
+        """
+        origin = f"{url.scheme}://{url.netloc.decode('ascii')}"
+        found = await self._rules(origin)
+        if found.rules is None:
+            raise UsageError(
+                f"robots.txt of {origin!r} cannot be read, so nothing is read there.", hint="Try again later."
+            )
+        asked = partial(found.rules.can_fetch, str(url), AGENT_NAME)
+        if not await off_loop(asked, large=found.are_many):
+            raise UsageError(f"robots.txt of {origin!r} forbids {shown(url)}.", hint="Read another page.")
+
+    async def _rules(self, origin: str) -> _Rules:
+        lock = self._asking.setdefault(origin, anyio.Lock())
+        async with lock:
+            found = self._known.get(origin)
+            if found is None or found.until < self._clock():
+                found = await self._asked(origin)
+                self._known.pop(origin, None)
+                self._known[origin] = found
+        while len(self._known) > MOST_ORIGINS:
+            oldest = next(iter(self._known))
+            del self._known[oldest]
+            self._asking.pop(oldest, None)
+        return found
+
+    async def _asked(self, origin: str) -> _Rules:
+        status, body = await self._ask(httpx.URL(f"{origin}/robots.txt"))
+        until = self._clock() + COUNTS_S
+        if status >= 500:
+            return _Rules(self._clock(), None)
+        text = body.decode("utf-8", "replace") if status < 300 else ""
+        are_many = len(text) > LARGE_BYTES
+        return _Rules(until, await off_loop(partial(Protego.parse, text), large=are_many), are_many)

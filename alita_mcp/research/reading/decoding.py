@@ -1,0 +1,99 @@
+"""Bytes and the character set they are said to be in, text out; what is said is checked against the bytes."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_META = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_XML = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", re.IGNORECASE)
+_KNOWN = re.compile(
+    r"utf[-_]?(8|16|32)([-_]?[bl]e)?|(us-)?ascii|iso[-_]?8859[-_]?\d+|latin[-_]?[19]|windows-?125\d|cp125\d|cp\d{3}|"
+    r"koi8[-_][ru]|gb(k|2312|18030)|big5([-_]?hkscs)?|euc[-_](jp|kr)|shift[-_]?jis|s-?jis|x-sjis|iso-2022-(jp|kr)|"
+    r"tis-620|mac[-_]\w{3,12}",
+    re.IGNORECASE,
+)
+"""Names of codecs for text; others that Python knows, as unicode_escape, are no character sets."""
+_READ_AS = {
+    "iso-8859-1": "windows-1252", "iso8859-1": "windows-1252", "latin1": "windows-1252", "latin-1": "windows-1252",
+    "ascii": "windows-1252", "us-ascii": "windows-1252", "x-sjis": "cp932", "shift_jis": "cp932", "sjis": "cp932",
+    "gb2312": "gb18030", "gbk": "gb18030", "euc-kr": "cp949", "tis-620": "cp874", "iso-8859-9": "windows-1254",
+}  # fmt: skip
+"""As browsers do: pages that name the smaller set use the larger one."""
+_SAMPLE = 32_768
+_HEAD = 4_096
+_FEW = 16
+"""Letters beyond ASCII that are too few to guess from."""
+
+
+def decoded(body: bytes, content_type: str = "") -> str:
+    """The text of a body; bytes that fit no character set are replaced, never refused."""
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace")
+    said = _said(body, content_type)
+    if not said.startswith(("utf-16", "utf-32", "iso2022")) and (text := _strict(body, "utf-8")) is not None:
+        return text
+    if said and said != "utf-8" and (text := _strict(body, said)) is not None:
+        return text
+    guessed = _guessed(body)
+    if said and (said != "utf-8" or _is_mostly_utf8(body)):
+        return body.decode(said, "replace")
+    return body.decode(guessed, "replace")
+
+
+def _said(body: bytes, content_type: str) -> str:
+    """The first known character set of the header, the XML declaration and the page's own words; empty: none."""
+    named = [match[1] for match in (_CHARSET.search(content_type),) if match]
+    for pattern in (_XML, _META):
+        named += [match[1].decode("ascii") for match in (pattern.search(body[:_HEAD]),) if match]
+    for name in named:
+        small = name.lower()
+        if _KNOWN.fullmatch(small):
+            return _codec(_READ_AS.get(small, small))
+    return ""
+
+
+def _codec(name: str) -> str:
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return ""
+
+
+def _strict(body: bytes, name: str) -> str | None:
+    try:
+        return body.decode(name)
+    except ValueError:
+        return None
+
+
+def _is_mostly_utf8(body: bytes) -> bool:
+    """Whether at most one character in a hundred beyond ASCII is damaged."""
+    text = body.decode("utf-8", "replace")
+    wide = sum(1 for character in text if character > "\x7f")
+    return text.count("\ufffd") * 100 <= wide
+
+
+def _guessed(body: bytes) -> str:
+    import charset_normalizer
+
+    sample = _around_letters(body)
+    if sum(byte > 0x7F for byte in sample) < _FEW:
+        return "windows-1252"
+    found = charset_normalizer.from_bytes(sample).best()
+    return found.encoding if found is not None else "windows-1252"
+
+
+def _around_letters(body: bytes) -> bytes:
+    """A sample that begins where the text leaves ASCII."""
+    first = next((place for place, byte in enumerate(body) if byte > 0x7F), 0)
+    return body[max(0, first - 200) : first + _SAMPLE]

@@ -1,0 +1,80 @@
+"""JSON, XML, CSV and plain text in, their text out: as it is, but for JSON in lines and XML without its markup."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.values import Document, Link
+
+_PRETTY_BELOW = 2_000_000
+_TITLE = 200
+_FEED_LINKS = 500
+
+
+def json_text(text: str) -> str:
+    """JSON in indented lines; what is none, too deep or very large stays as it is."""
+    if len(text) > _PRETTY_BELOW:
+        return text
+    try:
+        return json.dumps(json.loads(text), indent=1, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
+
+
+def plain_text(text: str) -> str:
+    """Text, code and separated values as they are, each line ended in one way."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def xml_document(body: bytes, url: str) -> Document:
+    """The text of XML, feeds and site maps included, an element a line; entities are not expanded, nothing is loaded.
+
+    Raises:
+        UsageError: it is not XML.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        recover=True,
+        huge_tree=False,
+        remove_comments=True,
+    )
+    try:
+        root = etree.fromstring(body, parser)
+    except (etree.XMLSyntaxError, ValueError) as broken:
+        raise UsageError("It is declared as XML and cannot be read as such.") from broken
+    if root is None:
+        raise UsageError("It is declared as XML and holds no element.")
+    lines: list[str] = []
+    links: list[Link] = []
+    for element in root.iter():
+        if isinstance(element.tag, str):
+            line = _element_line(
+                etree.QName(element).localname, element.text or "", element.get("href"), links
+            )
+            lines += [line] if line else []
+    title = root.find(".//{*}title")
+    words = " ".join((title.text or "").split()) if title is not None else ""
+    return Document(url=url, title=words[:_TITLE], text="\n".join(lines), links=tuple(links))
+
+
+def _element_line(name: str, text: str, href: str | None, links: list[Link]) -> str:
+    words = _untagged(text) if "<" in text else " ".join(text.split())
+    target = href or (words if name.lower() in ("link", "loc") else "")
+    number = ""
+    if re.match(r"https?://\S+$", target) and len(links) < _FEED_LINKS:
+        links.append(Link(number=len(links) + 1, url=target[:4_000], text=words[:200]))
+        number = f" [{len(links)}]"
+    if not words and not number:
+        return ""
+    return f"{name}: {words}{number}"
+
+
+def _untagged(text: str) -> str:
+    """Text of HTML inside of XML, without its tags."""
+    return " ".join(re.sub(r"<[^<>]{0,2000}>", " ", text).split())

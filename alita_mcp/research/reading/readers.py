@@ -1,0 +1,144 @@
+"""Reads bodies in processes of their own: a body in, a `Document` out; a process that takes too long is killed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+
+import anyio
+from pydantic import Field, ValidationError
+
+from alita_mcp.errors import SandboxError, UsageError
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.research.reading.worker import LENGTH
+from alita_mcp.research.values import Document
+from alita_mcp.sandbox.wasm.process import ProcessTransport, worker_process
+from alita_mcp.sandbox.wire import WorkerLost
+from alita_mcp.values import Value
+
+MAX_ANSWER = 64 << 20
+_MODULE = "alita_mcp.research.reading.worker"
+_log = logging.getLogger(__name__)
+
+
+class ReadingLimits(Value):
+    """Caps of reading processes."""
+
+    seconds: float = Field(default=20.0, gt=0)
+    """For one body, the start of a process included."""
+    processes: int = Field(default=2, ge=1)
+    bodies: int = Field(default=100, ge=1)
+    """So many bodies are read by one process."""
+
+
+class _Process:
+    """One reading process and how much it did."""
+
+    def __init__(self, transport: ProcessTransport, stack: AsyncExitStack) -> None:
+        self.transport = transport
+        self.stack = stack
+        self.bodies = 0
+
+
+class Readers:
+    """The reading processes: started when they are needed, kept while they are asked."""
+
+    def __init__(self, limits: ReadingLimits) -> None:
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.processes)
+        self._idle: list[_Process] = []
+
+    async def read(self, body: bytes, content_type: str, url: str) -> Document:
+        """What a body says.
+
+        Raises:
+            UsageError: it is of a kind that is not read, damaged, encrypted, without text, or takes too much to read.
+        """
+        request = json.dumps({"content_type": content_type[:500], "url": url}).encode()
+        message = LENGTH.pack(len(request)) + request + LENGTH.pack(len(body)) + body
+        async with self._turns:
+            try:
+                with anyio.fail_after(self._limits.seconds):
+                    answer = await self._answered(message)
+            except TimeoutError as slow:
+                raise UsageError(f"Reading it takes longer than {self._limits.seconds:g} s.") from slow
+        return await off_loop(partial(_document, answer), large=len(answer) > LARGE_BYTES)
+
+    async def _answered(self, message: bytes) -> bytes:
+        """The answer of a process that is there, or, where that one is gone, of a new one."""
+        while self._idle:
+            if answer := await self._asked(self._idle.pop(), message):
+                return answer
+        if answer := await self._asked(await self._started(), message):
+            return answer
+        raise UsageError("It cannot be read: reading it ends the process that reads.")
+
+    async def _started(self) -> _Process:
+        stack = AsyncExitStack()
+        try:
+            transport = await stack.enter_async_context(worker_process(_MODULE))
+        except SandboxError as failed:
+            raise UsageError("No process can be started to read it.") from failed
+        return _Process(transport, stack)
+
+    async def _asked(self, process: _Process, message: bytes) -> bytes:
+        """The answer; empty when the process ended. A process that is left in the middle is killed."""
+        answer = b""
+        try:
+            with suppress(WorkerLost):
+                await process.transport.send(message)
+                answer = await _message(process.transport)
+        finally:
+            process.bodies += 1
+            if answer and process.bodies < self._limits.bodies:
+                self._idle.append(process)
+            else:
+                if complaints := process.transport.complaints:
+                    _log.debug("A reading process ended: %s", complaints)
+                await process.stack.aclose()
+        return answer
+
+    async def aclose(self) -> None:
+        """Ends the processes."""
+        while self._idle:
+            await self._idle.pop().stack.aclose()
+
+
+async def _message(transport: ProcessTransport) -> bytes:
+    """One whole message; empty when the process ended before it was whole, or claims too much."""
+    buffer = bytearray()
+    length = LENGTH.size
+    while len(buffer) < length:
+        if not (chunk := await transport.receive()):
+            return b""
+        buffer += chunk
+        if len(buffer) >= LENGTH.size and length == LENGTH.size:
+            length += LENGTH.unpack(buffer[: LENGTH.size])[0]
+            if length > MAX_ANSWER:
+                return b""
+    return bytes(buffer[LENGTH.size :])
+
+
+def _document(answer: bytes) -> Document:
+    try:
+        said = json.loads(answer)
+        if "document" in said:
+            return Document.model_validate(said["document"])
+        refused, hint = str(said["refused"]), str(said["hint"])
+    except (ValueError, TypeError, LookupError, ValidationError) as strange:
+        raise UsageError("It cannot be read: what reads it answered something else.") from strange
+    raise UsageError(refused, hint=hint)
+
+
+@asynccontextmanager
+async def open_readers(limits: ReadingLimits | None = None) -> AsyncIterator[Readers]:
+    """Reading processes, gone at the end."""
+    readers = Readers(limits or ReadingLimits())
+    try:
+        yield readers
+    finally:
+        with anyio.CancelScope(shield=True):
+            await readers.aclose()

@@ -1,0 +1,81 @@
+"""The reading process: bodies arrive on stdin, documents leave on stdout; it may use little memory and write nothing.
+
+A message is its length in eight bytes and its content. A request is two messages, a JSON object and the body; its
+answer is one, a JSON object with a `document` or with why there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+import threading
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.reading.documents import read_document
+
+MEMORY_BYTES = 1_500 << 20
+"""Of address space; a page of 5 MB takes a fifth of it."""
+CPU_SECONDS = 30
+"""For one body; the parent gives up before that, unless it is gone."""
+IDLE_SECONDS = 60.0
+LENGTH = struct.Struct(">Q")
+
+
+def main() -> None:
+    """Reads bodies until stdin ends or nothing comes for a while."""
+    answers = os.fdopen(os.dup(1), "wb")
+    sys.stdout = sys.stderr
+    _limit_memory()
+    while True:
+        idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
+        idle.daemon = True
+        idle.start()
+        header, body = _message(sys.stdin.buffer), _message(sys.stdin.buffer)
+        idle.cancel()
+        if header is None or body is None:
+            return
+        _limit_time()
+        answer = json.dumps(answered(json.loads(header), body)).encode()
+        answers.write(LENGTH.pack(len(answer)) + answer)
+        answers.flush()
+
+
+def answered(request: dict[str, Any], body: bytes) -> dict[str, Any]:
+    """The document, or why there is none."""
+    try:
+        document = read_document(body, request["content_type"], request["url"])
+    except UsageError as refused:
+        return {"refused": refused.message, "hint": refused.hint}
+    except MemoryError:
+        return {"refused": "It takes more memory to read than is allowed.", "hint": ""}
+    except RecursionError:
+        return {"refused": "It is nested too deeply to be read.", "hint": ""}
+    return {"document": document.model_dump(mode="json")}
+
+
+def _message(stream: BinaryIO) -> bytes | None:
+    head = stream.read(LENGTH.size)
+    return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
+
+
+def _limit_memory() -> None:
+    """Where the system has such limits: no more memory, and no file but for short complaints."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
+
+
+def _limit_time() -> None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        until = int(used.ru_utime + used.ru_stime) + CPU_SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))

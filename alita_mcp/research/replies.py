@@ -1,0 +1,254 @@
+"""JSON APIs of one host each: a request in, the parsed reply out, bounded in bytes and seconds, keys kept out of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+import zlib
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import anyio
+import httpx
+from pydantic import Field
+
+from alita_mcp import __version__
+from alita_mcp.errors import UsageError
+from alita_mcp.models.backoff import asked_pause
+from alita_mcp.research.addresses import PublicOnly
+from alita_mcp.values import Value
+
+AGENT = f"alita-mcp-server/{__version__}"
+MAX_BYTES = 2_000_000
+TIMEOUT_S = 10.0
+_PORTS = {"http": 80, "https": 443}
+_ZLIB_OR_GZIP = 47
+
+
+class Endpoint(Value):
+    """Where an API is, and what it is to be sent besides the request."""
+
+    name: str
+    """As messages name it."""
+    base_url: str
+    """Without a slash at its end, and without a user's name or password."""
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    secret: str = Field(default="", repr=False)
+    """What `headers` hold that must not be shown; taken out of replies, too."""
+    advice: str = ""
+    """What to do when the API refuses."""
+    max_bytes: int = MAX_BYTES
+    """Of a reply, unpacked."""
+    timeout_s: float = TIMEOUT_S
+    """For one reply as a whole."""
+
+    @property
+    def place(self) -> str:
+        """`host:port`."""
+        parts = urlsplit(self.base_url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        return f"{host}:{parts.port or _PORTS[parts.scheme]}"
+
+
+def endpoint(
+    name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = ""
+) -> Endpoint:
+    """The endpoint at a URL that a person wrote; a user and password in it become a header.
+
+    Raises:
+        UsageError: it is no http(s) URL, or the key cannot be sent; the message names `setting` and not its value.
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        parts, port = urlsplit(""), 0
+    if not parts.hostname or not port:
+        raise UsageError(f"{setting} is not an http(s) URL.", hint="Write it as https://host/path.")
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"The key of {name!r} has characters that no key has.", hint="Set it again.")
+    headers = {header: prefix + key} if key else {}
+    if not key and parts.username is not None:
+        user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers, key = (
+            {"authorization": f"Basic {base64.b64encode(user.encode()).decode()}"},
+            parts.password or "",
+        )
+    path = quote(unquote(parts.path), safe="/+~@:").rstrip("/")
+    base_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
+    return Endpoint(
+        name=name,
+        base_url=base_url,
+        headers=headers,
+        secret=key,
+        advice=f"Check {setting}." if setting else "",
+    )
+
+
+class _Absent(Exception):
+    """There is nothing of that name."""
+
+
+class JsonApi:
+    """Asks one endpoint and no other: redirects are not followed, so that a key reaches only its own host."""
+
+    def __init__(self, client: httpx.AsyncClient, at: Endpoint) -> None:
+        self._client = client
+        self._at = at
+
+    @property
+    def name(self) -> str:
+        """As messages name it."""
+        return self._at.name
+
+    @property
+    def base_url(self) -> str:
+        """Without credentials."""
+        return self._at.base_url
+
+    async def get(
+        self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = "application/json"
+    ) -> Any:
+        """The parsed reply.
+
+        Raises:
+            UsageError: not answered in time, refused, too large, or no JSON; no message holds a key.
+        """
+        return await self._ask("GET", path, params=parameters, headers={"accept": accept})
+
+    async def find(self, path: str, *, accept: str = "application/json") -> Any:
+        """The parsed reply; None where there is nothing of that name; raises as `get`."""
+        try:
+            return await self._ask("GET", path, headers={"accept": accept}, absent=(404, 410)) or {}
+        except _Absent:
+            return None
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """The parsed reply to a JSON body; raises as `get`."""
+        return await self._ask("POST", path, json=body, headers={"accept": "application/json"})
+
+    async def _ask(
+        self, method: str, path: str, *, headers: Mapping[str, str], absent: tuple[int, ...] = (), **said: Any
+    ) -> Any:
+        sent = {"accept-encoding": "gzip", **headers, **self._at.headers}
+        try:
+            with anyio.fail_after(self._at.timeout_s):
+                async with self._client.stream(
+                    method, self._at.base_url + path, headers=sent, follow_redirects=False, **said
+                ) as response:
+                    if response.status_code in absent:
+                        raise _Absent
+                    self._require_success(response)
+                    body = await self._body(response)
+        except TimeoutError as late:
+            raise UsageError(f"{self.name} did not answer within {self._at.timeout_s:g} s.") from late
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError) as failed:
+            raise UsageError(f"{self.name} did not answer: {type(failed).__name__}.") from failed
+        return self._parsed(body)
+
+    def _require_success(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if response.is_success:
+            return
+        if response.is_redirect:
+            raise UsageError(
+                f"{self.name} answered {status}, a redirect, which is not followed.", hint=self._at.advice
+            )
+        if status == 429 or (status == 403 and _spent(response.headers)):
+            pause = _pause(response.headers)
+            later = f"in {pause:,.0f} s" if pause is not None else "later"
+            raise UsageError(f"{self.name} answered {status}: too many requests.", hint=f"Try again {later}.")
+        raise UsageError(f"{self.name} answered {status}.", hint=self._at.advice if status < 500 else "")
+
+    async def _body(self, response: httpx.Response) -> bytes:
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "gzip", "deflate", ""):
+            raise UsageError(f"{self.name} answered with a compression that was not asked for.")
+        packed = None if encoding in ("identity", "") else zlib.decompressobj(wbits=_ZLIB_OR_GZIP)
+        body = bytearray()
+        try:
+            async for chunk in response.aiter_raw():
+                body += packed.decompress(chunk, self._at.max_bytes + 1 - len(body)) if packed else chunk
+                if len(body) > self._at.max_bytes:
+                    raise UsageError(f"{self.name} answered with more than {self._at.max_bytes:,} bytes.")
+        except zlib.error as broken:
+            raise UsageError(f"{self.name} answered with broken compression.") from broken
+        return bytes(body)
+
+    def _parsed(self, body: bytes) -> Any:
+        try:
+            return without(json.loads(body), self._at.secret)
+        except (ValueError, RecursionError) as broken:
+            kind = "HTML" if body[:200].lstrip().startswith(b"<") else "something"
+            raise UsageError(
+                f"{self.name} answered with {kind} that is not JSON.", hint=self._at.advice
+            ) from broken
+
+
+def without(parsed: Any, secret: str) -> Any:
+    """A parsed reply in which no text holds the secret; a short one is no secret, and would cut words."""
+    if len(secret) < 8:
+        return parsed
+    text, inside = json.dumps(parsed, ensure_ascii=False), json.dumps(secret, ensure_ascii=False)[1:-1]
+    return json.loads(text.replace(inside, "[key]")) if inside in text else parsed
+
+
+def rows_of(name: str, reply: Any, *path: str) -> list[dict[str, Any]]:
+    """The objects in the list at a path of a reply; none where the last step of the path is missing.
+
+    Raises:
+        UsageError: the reply is of another shape.
+    """
+    for step in path:
+        if not isinstance(reply, dict):
+            raise UsageError(f"{name} answered with JSON of another shape.")
+        reply = reply.get(step)
+        if reply is None:
+            return []
+    if not isinstance(reply, list):
+        raise UsageError(f"{name} answered with JSON of another shape.")
+    return [row for row in reply if isinstance(row, dict)]
+
+
+def _spent(headers: httpx.Headers) -> bool:
+    return "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+
+
+def _pause(headers: httpx.Headers) -> float | None:
+    reset = headers.get("x-ratelimit-reset", "")
+    asked = asked_pause(headers)
+    if asked is None and reset.isdecimal() and len(reset) < 12:
+        asked = max(0.0, int(reset) - time.time())
+    return asked if asked is None else min(asked, 86_400.0)
+
+
+@asynccontextmanager
+async def open_client(
+    endpoints: Iterable[Endpoint] = (), *, authorities: ssl.SSLContext | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the public web and of the places of `endpoints`, which a person named; it keeps no cookies.
+
+    With `authorities` it is for those endpoints alone, and trusts what they name.
+    """
+    places = {
+        form for each in endpoints for form in (each.place, each.place.replace("[", "").replace("]", ""))
+    }
+    transport = (
+        PublicOnly(places)
+        if authorities is None
+        else httpx.AsyncHTTPTransport(verify=authorities, trust_env=False)
+    )
+    async with httpx.AsyncClient(
+        transport=transport,
+        headers={"user-agent": AGENT},
+        timeout=TIMEOUT_S,
+        follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        trust_env=False,
+    ) as client:
+        yield client

@@ -1,0 +1,32 @@
+"""One key for all ways to write a page's address: a URL in, what two URLs of one page have in common out."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+_TRACKING = re.compile(
+    r"utm_.*|(?:fb|g|d|y|tw)clid|[gw]braid|msclkid|igshid|mc_[ce]id|_hs(?:enc|mi)|srsltid", re.IGNORECASE
+)
+
+
+def canonical_url(url: str) -> str:
+    """The address without scheme, default port, fragment, tracking words and the slash at its end; query sorted.
+
+    Empty for what is no http(s) URL. It is a key to compare, not an address to read.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    if not host or parts.scheme not in ("http", "https"):
+        return ""
+    place = host if port in (None, 80, 443) else f"{host}:{port}"
+    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
+    said = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if not _TRACKING.fullmatch(name)
+    ]
+    return f"{place}{path}?{urlencode(sorted(said))}" if said else f"{place}{path}"

@@ -1,0 +1,24 @@
+"""The words of a query that say what is sought: a question in, its few telling words out."""
+
+from __future__ import annotations
+
+import re
+
+from alita_mcp.library.everyday_words import WORDS
+from alita_mcp.library.stems import STOP_WORDS
+from alita_mcp.research.texts import MAX_QUERY, one_line
+
+_WORD = re.compile(r"\w(?:[\w.+-]*\w)?")
+_SAYS_NOTHING = {
+    *STOP_WORDS, *WORDS.split(), "library", "libraries", "package", "packages", "module", "modules", "pip",
+    "install", "installation", "latest", "newest", "version", "repository", "repo", "github", "code",
+}  # fmt: skip
+
+
+def keywords(query: str, most: int, also_without: frozenset[str] = frozenset()) -> list[str]:
+    """At most so many words in lower case, in their order, once each; all of the words where none tells anything."""
+    words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
+    telling = [
+        word for word in words if word not in _SAYS_NOTHING and word not in also_without and len(word) > 1
+    ]
+    return (telling or words)[:most]

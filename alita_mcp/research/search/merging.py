@@ -1,0 +1,99 @@
+"""Several search back ends as one: a query goes to all side by side; merged, de-duplicated hits come out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.interface import SearchBackend
+from alita_mcp.research.search.canonical import canonical_url
+from alita_mcp.research.texts import MAX_QUERY, one_line
+from alita_mcp.research.values import FailedBackend, Found, SearchHit
+
+TIMEOUT_S = 12.0
+"""For one back end; ours end by themselves before it."""
+MOST = 50
+_FLATTENING = 60
+"""Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009): how little the first ranks stand out."""
+
+
+class MergedSearch:
+    """Fills `Search`."""
+
+    def __init__(self, backends: Sequence[SearchBackend], *, timeout_s: float = TIMEOUT_S) -> None:
+        self._backends = tuple(backends)
+        self._timeout_s = timeout_s
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the back ends, in their order."""
+        return tuple(each.name for each in self._backends)
+
+    async def search(self, query: str, limit: int = 8) -> Found:
+        """Merged and de-duplicated hits of all back ends, asked side by side; never raises for one that fails."""
+        plain, most = one_line(query, MAX_QUERY), max(1, min(limit, MOST))
+        if not plain:
+            return Found()
+        answers: dict[int, Sequence[SearchHit]] = {}
+        reasons: dict[int, str] = {}
+        async with anyio.create_task_group() as together:
+            for place in range(len(self._backends)):
+                together.start_soon(self._ask, place, plain, most, answers, reasons)
+        by_name: dict[str, list[SearchHit]] = {}
+        for place in sorted(answers):
+            by_name.setdefault(self._backends[place].name, []).extend(answers[place])
+        return Found(
+            hits=merged(by_name)[:most],
+            failed=tuple(
+                FailedBackend(backend=self._backends[place].name, reason=reasons[place])
+                for place in sorted(reasons)
+            ),
+        )
+
+    async def _ask(
+        self,
+        place: int,
+        query: str,
+        limit: int,
+        answers: dict[int, Sequence[SearchHit]],
+        reasons: dict[int, str],
+    ) -> None:
+        try:
+            with anyio.fail_after(self._timeout_s):
+                answers[place] = tuple(await self._backends[place].search(query, limit))[:limit]
+        except UsageError as refused:
+            reasons[place] = str(refused)
+        except TimeoutError:
+            reasons[place] = f"{self._backends[place].name} did not answer within {self._timeout_s:g} s."
+        except Exception as failed:  # noqa: BLE001 - a back end of somebody else's may raise anything
+            reasons[place] = f"{self._backends[place].name} failed: {type(failed).__name__}."
+
+
+def merged(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
+    """The hits of all back ends, once each, by the sum of their reciprocal ranks; the best-ranked text is kept."""
+    ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
+    for backend, hits in answers.items():
+        for rank, hit in enumerate(hits, 1):
+            if key := canonical_url(hit.url):
+                ranked.setdefault(key, {}).setdefault(backend, (rank, hit))
+    ordered = sorted(ranked.values(), key=_merit)
+    return tuple(_joined(found) for found in ordered)
+
+
+def _merit(found: Mapping[str, tuple[int, SearchHit]]) -> tuple[float, int]:
+    ranks = [rank for rank, _ in found.values()]
+    return -sum(1 / (_FLATTENING + rank) for rank in ranks), min(ranks)
+
+
+def _joined(found: Mapping[str, tuple[int, SearchHit]]) -> SearchHit:
+    by_rank = sorted(found.items(), key=lambda item: item[1][0])
+    hits = [hit for _, (_, hit) in by_rank]
+    return hits[0].model_copy(
+        update={
+            "backends": tuple(backend for backend, _ in by_rank),
+            "snippet": next((hit.snippet for hit in hits if hit.snippet), ""),
+            "published": next((hit.published for hit in hits if hit.published), ""),
+        }
+    )

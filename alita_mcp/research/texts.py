@@ -1,0 +1,83 @@
+"""Words and addresses of strangers made fit to be shown: anything in; one plain line, a web URL or a date out."""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+import re
+import socket
+from datetime import date
+from typing import Any
+from urllib.parse import urlsplit
+
+from alita_mcp.sandbox.public_addresses import address_problem
+
+MAX_URL, MAX_QUERY = 2_000, 400
+_MAX_MARKUP = 5_000
+_PORTS = {"http": 80, "https": 443}
+_UNSEEN = re.compile(
+    r"[\x00-\x20\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
+    r"\U000e0000-\U000e007f]+"
+)
+"""White space, control characters, and what hides or reorders text."""
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def one_line(text: Any, most: int) -> str:
+    """A text without line breaks, control characters and what reorders or hides text; empty for what is no text."""
+    if not isinstance(text, str):
+        return ""
+    plain = text[: most * 4].encode("utf-8", "replace").decode("utf-8")
+    plain = _UNSEEN.sub(" ", plain).strip()
+    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
+
+
+def without_markup(text: Any) -> str:
+    """A text that a back end sent as HTML."""
+    return (
+        html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", text[:_MAX_MARKUP]))
+        if isinstance(text, str)
+        else ""
+    )
+
+
+def web_url(url: Any, allowed: frozenset[str] = frozenset()) -> str:
+    """The URL where it is one that may be shown and followed; else empty.
+
+    Addresses that are not public are left out, but for `host:port` pairs in `allowed`. A name is not resolved here:
+    whoever reads a page checks where it leads.
+    """
+    if not isinstance(url, str) or len(url) > MAX_URL or _UNSEEN.search(url) or "\\" in url:
+        return ""
+    try:
+        url.encode("utf-8")
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS.get(parts.scheme, 0)
+    except ValueError:
+        return ""
+    if not host or not port or parts.username is not None or parts.scheme not in _PORTS:
+        return ""
+    written = f"[{host}]" if ":" in host else host
+    return url if f"{written}:{port}" in allowed or not _is_private(host) else ""
+
+
+def _is_private(host: str) -> bool:
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+        return True
+    try:
+        address = str(ipaddress.ip_address(host))
+    except ValueError:
+        try:
+            address = socket.inet_ntoa(socket.inet_aton(host))  # 2130706433, 0x7f.1 and 127.1 are loopback
+        except (OSError, UnicodeError):
+            return False
+    return bool(address_problem(address))
+
+
+def day(text: Any) -> str:
+    """The ISO 8601 date at the start of a text; empty where there is none."""
+    found = _DATE.match(text) if isinstance(text, str) else None
+    try:
+        return date.fromisoformat(found[0]).isoformat() if found else ""
+    except ValueError:
+        return ""

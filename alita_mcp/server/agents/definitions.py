@@ -1,0 +1,90 @@
+"""Definitions of the agents' two tools, and whether they are listed: a matter of the settings alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mcp_types as types
+
+from alita_mcp.models.choices import choose
+from alita_mcp.settings import Settings
+
+MAX_TASK = 20_000
+MAX_QUERY = 2_000
+MAX_PASSAGES = 20
+MAX_URLS = 10
+MAX_URL = 2_000
+
+
+def _definition(
+    name: str,
+    description: str,
+    properties: dict[str, Any],
+    annotations: types.ToolAnnotations,
+    **required: list[str],
+) -> types.Tool:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False, **required}
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        annotations=annotations,
+        _meta={"anthropic/alwaysLoad": True},
+    )
+
+
+AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
+    _definition(
+        "solve_task",
+        "Hand over a whole task: the server's agent plans it, finds, makes and runs tools, checks and answers. "
+        "Without a model of its own it gives you the plan and the tools.",
+        {
+            "task": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_TASK,
+                "description": "All it needs to know, and what the answer should look like",
+            },
+            "max_steps": {"type": "integer", "minimum": 1},
+            "max_seconds": {"type": "integer", "minimum": 1},
+            "max_usd": {"type": "number"},
+            "job_id": {"type": "string", "description": "Asks how a task ended"},
+        },
+        types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
+    ),
+    _definition(
+        "research_web",
+        "Passages of web pages that bear on a question, each with URL and time.",
+        {
+            "query": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
+            "limit": {"type": "integer", "minimum": 1, "maximum": MAX_PASSAGES, "default": 5},
+            "urls": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": MAX_URL},
+                "description": f"Pages to read first, {MAX_URLS} at most",
+            },
+        },
+        types.ToolAnnotations(read_only_hint=True, open_world_hint=True),
+        required=["query"],
+    ),
+)
+AGENT_TOOLS = tuple(tool.name for tool in AGENT_DEFINITIONS)
+
+
+def agents_are_listed(settings: Settings) -> bool:
+    """Whether clients see the two tools: a model or a search back end is configured. Calls work in any case."""
+    return choose(settings) is not None or search_is_configured(settings)
+
+
+def search_is_configured(settings: Settings) -> bool:
+    """Whether a setting names a search back end, or holds the key or address of one."""
+    return any(
+        (
+            settings.search.strip(" ,"),
+            settings.searxng_url,
+            settings.tavily_key,
+            settings.brave_key,
+            settings.github_token,
+            settings.search_mcp,
+        )
+    )

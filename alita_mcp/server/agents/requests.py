@@ -1,0 +1,54 @@
+"""Rules for what clients ask of a task: the budget that they may have, ids of runs, and where a run is found."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from alita_mcp.agent.values import TaskBudget
+from alita_mcp.errors import ToolNotFound
+
+if TYPE_CHECKING:
+    from alita_mcp.settings import Settings
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def budget_within(
+    settings: Settings,
+    *,
+    steps: int | None = None,
+    tokens: int | None = None,
+    usd: float | None = None,
+    seconds: float | None = None,
+) -> TaskBudget:
+    """The budget of a client's task: what it asks for, but never more than the settings allow."""
+    return TaskBudget(
+        steps=min(steps or settings.task_steps, settings.task_steps),
+        tokens=int(_within(tokens, settings.task_tokens)),
+        usd=_within(usd, settings.task_usd),
+        seconds=_within(seconds, settings.task_seconds),
+    )
+
+
+def _within(asked: float | None, limit: float) -> float:
+    """The smaller of the two; a limit of 0 is none."""
+    if asked is None:
+        return limit
+    return min(asked, limit) if limit else asked
+
+
+def uri_of(run: str) -> str:
+    """The resource that holds a run."""
+    return f"alita://tasks/{run}"
+
+
+def checked_id(run: str) -> str:
+    """The id of a run, if it can be one.
+
+    Raises:
+        ToolNotFound: it is none.
+    """
+    if RUN_ID.fullmatch(run) is None:
+        raise ToolNotFound(f"There is no task {run[:80]!r}.")
+    return run

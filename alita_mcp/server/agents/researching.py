@@ -1,0 +1,41 @@
+"""`research_web`: a question in, passages of pages out, each with its URL and time, fenced as data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from alita_mcp.errors import InvalidArguments, UsageError
+from alita_mcp.research.values import ResearchLimits
+from alita_mcp.server.agents.definitions import MAX_URLS
+from alita_mcp.server.agents.texts import research_text, told_research
+from alita_mcp.server.answers import answer
+
+if TYPE_CHECKING:
+    from alita_mcp.server.sources import ToolAnswer, ToolCall
+
+TOKENS_A_PASSAGE = 600
+MOST_SECONDS = 30.0
+
+
+async def answer_research(call: ToolCall) -> ToolAnswer:
+    """Reads the web for one call.
+
+    Raises:
+        UsageError: there is nothing to search with and no URL to read, or too many of these.
+    """
+    web, urls = call.app.web, call.arguments.get("urls", [])
+    if not web.backends and not urls:
+        raise UsageError(
+            "No search back end is configured.",
+            hint="Set ALITA_SEARCH=package_index,github (no key), ALITA_SEARXNG_URL, ALITA_TAVILY_KEY or "
+            "ALITA_BRAVE_KEY; or name pages in urls.",
+        )
+    if len(urls) > MAX_URLS:
+        raise InvalidArguments(f"{len(urls)} urls are too many.", hint=f"Name {MAX_URLS} at most.")
+    limit = call.arguments.get("limit", 5)
+    limits = ResearchLimits(
+        tokens=TOKENS_A_PASSAGE * limit, seconds=min(MOST_SECONDS, call.app.settings.answer_within_s)
+    )
+    found = await web.research(call.arguments["query"], limits, on_stage=call.on_stage, urls=urls)
+    told = told_research(found, limit)
+    return answer(told, research_text(told))

@@ -1,0 +1,164 @@
+"""`solve_task`: its arguments in, a run of the manager agent, its answer, questions or the plan's prompt out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+
+from alita_mcp.agent.values import Solution, TaskRequest
+from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
+from alita_mcp.models.lending import FilledForm, FormField
+from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
+from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
+from alita_mcp.server.answers import answer, printable
+from alita_mcp.server.asker import key_of, name_of_client
+from alita_mcp.server.elicitation import MAX_ANSWER, person_desk
+from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.unreviewed import shown
+from alita_mcp.synthesis.outcomes import Working
+
+if TYPE_CHECKING:
+    from alita_mcp.agent.interface import AskPerson
+    from alita_mcp.models.lending import Desk
+    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.tasks import Task
+    from alita_mcp.settings import Settings
+    from alita_mcp.synthesis.jobs import Job
+
+MAX_QUESTION = 2_000
+_QUESTION = "A model that works on a task for you asks this. Give no password and no key.\n\n{question}"
+_FIELD = FormField("answer", "Answer", "Leave it empty where you cannot say; the work goes on without it.")
+
+
+async def answer_solve(call: ToolCall) -> ToolAnswer:
+    """Works on the task of one call, or tells how one that took longer ended."""
+    asked = dict(call.arguments)
+    job_id = asked.pop("job_id", None)
+    if job_id is not None and asked:
+        raise InvalidArguments(
+            "job_id asks how a task ended and goes alone.", hint="Leave out the other fields."
+        )
+    known = parked_job(call, "solve_task")
+    if known is None and job_id is not None:
+        found = await _found(call, job_id)
+        if isinstance(found, Solution):
+            return _answered(found)
+        known = Parked(found, 0)
+    if known is None:
+        request = read_task(asked, call.app.settings)
+        if not call.app.tasks.has_model:
+            return _guided(await call.app.tasks.guidance(request, partial(shown, call.app)))
+        known = Parked(_begun(call, request), 0)
+    job: Job[Solution] = known.job
+    outcome = await answered_in_call(call, job, call.on_stage, known.rounds)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
+    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
+        return call.tasks.start(lambda task: _until_done(call, job, task))
+    return _answered(outcome)
+
+
+def read_task(asked: Mapping[str, Any], settings: Settings) -> TaskRequest:
+    """What a client asks for, within what the settings allow.
+
+    Raises:
+        InvalidArguments: there is no task in it, or no money for it.
+    """
+    task = asked.get("task", "")
+    if not task.strip():
+        raise InvalidArguments("There is no task.", hint="Say in task what is to be done, or send a job_id.")
+    if asked.get("max_usd", 1) <= 0:
+        raise InvalidArguments("max_usd must be above 0.", hint="Leave it out for what the settings allow.")
+    budget = budget_within(
+        settings, steps=asked.get("max_steps"), usd=asked.get("max_usd"), seconds=asked.get("max_seconds")
+    )
+    return TaskRequest(task=task, budget=budget)
+
+
+async def _found(call: ToolCall, job_id: str) -> Job[Solution] | Solution:
+    """The job of that id, or how a run ended whose job is gone.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    try:
+        return call.app.jobs.find(job_id, "solve_task")
+    except UsageError:
+        ended = await _stored(call, job_id)
+        if ended is None:
+            raise
+        return ended
+
+
+async def _stored(call: ToolCall, run: str) -> Solution | None:
+    if RUN_ID.fullmatch(run) is None:
+        return None
+    try:
+        return await call.app.tasks.runs.solution(run)
+    except ToolNotFound:
+        return None
+
+
+def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
+    """The job of a task; that of the same request of the same client where it is under way or was missed."""
+    person = person_desk(call)
+    is_shared = person is None or bool(person.owner)  # whoever joins a job is asked what it asks
+    key = f"solve_task {key_of(call.ctx)} {request.model_dump_json()}" if is_shared else ""
+    known: Job[Solution] | None = call.app.jobs.known(key)
+    if known is not None:
+        return known
+    ask = None if person is None else asking(person)
+    job = call.app.tasks.begin(
+        request,
+        client=name_of_client(call.ctx),
+        person=person,
+        ask=ask,
+        shown=partial(shown, call.app),
+    )
+    job.key = key
+    return job
+
+
+def asking(desk: Desk) -> AskPerson:
+    """Asks the person whose questions wait on a desk, in a form of one line."""
+
+    async def ask(question: str) -> str | None:
+        try:
+            filled = await desk.ask_form(
+                _QUESTION.format(question=printable(question, MAX_QUESTION)), [_FIELD]
+            )
+        except ModelError:
+            return None
+        said = filled.texts.get(_FIELD.key, "").strip() if isinstance(filled, FilledForm) else ""
+        return said[:MAX_ANSWER] or None
+
+    return ask
+
+
+async def _until_done(call: ToolCall, job: Job[Solution], task: Task) -> types.CallToolResult:
+    outcome = await answered_in_task(call, job, task)
+    return _answered(outcome)
+
+
+def _answered(outcome: Solution | Working) -> types.CallToolResult:
+    if isinstance(outcome, Working):
+        waiting = outcome.model_dump(mode="json")
+        return answer(waiting | {"events": uri_of(outcome.job_id)}, outcome_text(waiting))
+    told = told_solution(outcome)
+    return types.CallToolResult(
+        content=[
+            types.TextContent(text=solution_text(told)),
+            types.ResourceLink(uri=told["events"], name=f"task {outcome.run}", mime_type="application/json"),
+        ],
+        structured_content=told,
+    )
+
+
+def _guided(plan: Solution) -> types.CallToolResult:
+    """What the connected agent needs to do the task itself."""
+    told = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
+    return answer(told, guidance_text(told))

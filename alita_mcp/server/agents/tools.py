@@ -1,0 +1,41 @@
+"""The agents' two tools as a source: listed by the settings, answered whether listed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import mcp_types as types
+
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, agents_are_listed
+from alita_mcp.server.agents.researching import answer_research
+from alita_mcp.server.agents.solving import answer_solve
+
+if TYPE_CHECKING:
+    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.settings import Settings
+
+_TOOLS = {tool.name: tool for tool in AGENT_DEFINITIONS}
+
+
+class AgentTools:
+    """The source of `solve_task` and `research_web`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._listed = AGENT_DEFINITIONS if agents_are_listed(settings) else ()
+        self._answers: dict[str, Callable[[ToolCall], Awaitable[ToolAnswer]]] = {
+            "solve_task": answer_solve,
+            "research_web": answer_research,
+        }
+
+    def definitions(self) -> Sequence[types.Tool]:
+        """Both or none; no connection changes it."""
+        return self._listed
+
+    def find(self, name: str) -> types.Tool | None:
+        """One of the two, listed or not."""
+        return _TOOLS.get(name)
+
+    async def call(self, call: ToolCall) -> ToolAnswer:
+        """Answers a call of one of them."""
+        return await self._answers[call.name](call)

@@ -1,0 +1,127 @@
+"""Packages that somebody chose: their names in; what the index says of them, and why one may not be used, out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import anyio
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.research.interface import WebAgent
+from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.values import Check, PackageFacts
+from alita_mcp.verification.findings import failed
+
+PATIENCE_S = 10.0
+"""How long the index may take for all packages of a draft; then they are taken as they are."""
+FRESH_S = 3_600.0
+"""How long what the index said counts."""
+SILENT_S = 60.0
+"""How long an index that said nothing of a package is not asked again."""
+AT_ONCE = 4
+MAX_KEPT = 500
+_PINNED = re.compile(r"===?\s*[^\s,*]+\s*")
+
+
+class PackageCheck:
+    """Asks the index about packages, once an hour for each; without an index nothing is known and all may be used."""
+
+    def __init__(self, index: WebAgent | None, sandbox: Sandbox) -> None:
+        self._index = index
+        self._sandbox = sandbox
+        self._known: dict[str, tuple[float, PackageFacts | str]] = {}
+        """When it was asked for, and what the index said, or why it said nothing."""
+
+    async def facts(self, packages: Sequence[str]) -> tuple[tuple[PackageFacts, ...], tuple[str, ...]]:
+        """What the index says of each package, and of which it said nothing and why; never raises for the index."""
+        names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
+        if self._index is None or not names:
+            return (), ()
+        missing = [name for name in names if self._said(name) is None]
+        limiter = anyio.CapacityLimiter(AT_ONCE)
+
+        async def ask(index: WebAgent, name: str, python_tag: str) -> None:
+            async with limiter:
+                try:
+                    self._keep(name, await index.package(name, python_tag))
+                except AlitaError as failure:
+                    self._keep(name, failure.message)
+
+        python_tag = await self._python_tag() if missing else ""
+        with anyio.move_on_after(PATIENCE_S):
+            async with anyio.create_task_group() as tasks:
+                for name in missing:
+                    tasks.start_soon(ask, self._index, name, python_tag)
+        for name in missing:
+            if self._said(name) is None:
+                self._keep(name, f"no answer within {PATIENCE_S:g} s")
+        said = {name: self._said(name) for name in names}
+        found = tuple(each for each in said.values() if isinstance(each, PackageFacts))
+        silent = {name: why for name, why in said.items() if isinstance(why, str)}
+        return found, tuple(f"Package {name!r} could not be looked up: {why}" for name, why in silent.items())
+
+    async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
+        """Why one of the packages may not be used: there is none of that name, or it could be taken for another.
+
+        Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
+        """
+        meant = {name_of(text) for text in packages if pinned_are_meant and is_pinned(text)}
+        found, _ = await self.facts(packages)
+        problems = (problem_of(fact) for fact in found if fact.name not in meant or not fact.exists)
+        return next(filter(None, problems), None)
+
+    async def _python_tag(self) -> str:
+        """That of the sandbox; empty where there is none, or it runs no packages."""
+
+        async def silent(_line: str) -> None:
+            return
+
+        try:
+            return (await self._sandbox.resolve((), silent)).python
+        except AlitaError:
+            return ""
+
+    def _said(self, name: str) -> PackageFacts | str | None:
+        """What is known of a package and fresh."""
+        asked_at, said = self._known.get(name, (0.0, None))
+        lasts = SILENT_S if isinstance(said, str) else FRESH_S
+        return said if said is not None and anyio.current_time() - asked_at < lasts else None
+
+    def _keep(self, name: str, said: PackageFacts | str) -> None:
+        if len(self._known) >= MAX_KEPT:
+            self._known.clear()
+        self._known[name] = (anyio.current_time(), said)
+
+
+def problem_of(facts: PackageFacts) -> Check | None:
+    """The check that a package fails which may not be used at all; what merely speaks against it is none."""
+    instead = (
+        f"Use {facts.looks_like!r} if that is meant" if facts.looks_like else "Use a package that exists"
+    )
+    if not facts.exists:
+        message = f"package {facts.name[:100]!r}: the index has none of that name"
+        return failed("environment", message, f"{instead}, or the standard library.")
+    if facts.looks_like:
+        message = f"package {facts.name!r} could be taken for {facts.looks_like!r}, which is well known"
+        fix = f"{instead}, or the standard library; a caller who means this one pins its version with `==`."
+        return failed("environment", message, fix)
+    return None
+
+
+def name_of(package: str) -> str:
+    """The normalised name in a requirement; empty where it is none, which the gates tell its author."""
+    try:
+        return str(canonicalize_name(Requirement(package).name))
+    except InvalidRequirement:
+        return ""
+
+
+def is_pinned(package: str) -> bool:
+    """Whether a requirement names one exact version."""
+    try:
+        return _PINNED.fullmatch(str(Requirement(package).specifier)) is not None
+    except InvalidRequirement:
+        return False

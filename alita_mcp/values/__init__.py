@@ -1,0 +1,296 @@
+"""Frozen values shared by more than one room: what a tool is, what was asked, what was found out about it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from alita_mcp.values.looked_up import LookedUp as LookedUp
+from alita_mcp.values.looked_up import PackageFacts as PackageFacts
+from alita_mcp.values.looked_up import Source as Source
+from alita_mcp.values.scores import Agreement as Agreement
+from alita_mcp.values.scores import DroppedTest as DroppedTest
+from alita_mcp.values.scores import MutationScore as MutationScore
+from alita_mcp.values.scores import Survivor as Survivor
+from alita_mcp.values.value import Value as Value
+
+TOOL_NAME = r"^[a-z][a-z0-9_]{2,39}$"
+"""Clients put a prefix before a name; the tightest limit met in the field leaves 40 characters."""
+
+META_TOOLS = ("search_capabilities", "synthesize_tool", "run_tool", "inspect_tool", "manage_tool", "run_code")
+"""The fixed tools, in the order in which they are listed; no published tool may take one of these names."""
+
+Trust = Literal["verified", "provisional", "rejected"]
+Stage = Literal[
+    "static", "environment", "examples", "determinism", "properties", "mutation", "agreement", "schema", "policy"
+]  # fmt: skip
+Varying = Literal["clock", "random"]  # what results of a tool may differ by from call to call
+ToolName = Annotated[str, Field(pattern=TOOL_NAME)]
+Schema = dict[str, Any]
+
+
+class Example(Value):
+    """One worked call: arguments and one of the expected result, an error's class name, or a check."""
+
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    expected: JsonValue = Field(
+        default=None,
+        description="The result, compared as JSON; floats with a relative tolerance of 1e-9 unless `exact`.",
+    )
+    raises: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$",
+        description="Name of the exception class that the call must raise.",
+    )
+    check: str | None = Field(
+        default=None, min_length=1, max_length=2_000,
+        description="A Python expression over `result` and `arguments` (and `now`, `seed` of a tool that varies) "
+        "that must be true.",
+    )  # fmt: skip
+    exact: bool = False
+
+    @model_validator(mode="after")
+    def _says_one_outcome(self) -> Example:
+        if len(self.outcome_fields) != 1:
+            raise ValueError("an example needs exactly one of 'expected', 'raises' or 'check'")
+        return self
+
+    @property
+    def outcome_fields(self) -> set[str]:
+        """Which of `expected`, `raises`, `check` the author gave (an expected null counts)."""
+        given = self.model_fields_set & {"expected", "raises", "check"}
+        return {field for field in given if field == "expected" or getattr(self, field) is not None}
+
+    def as_json(self) -> dict[str, Any]:
+        """The example as its author wrote it: only the fields that were given."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class Grants(Value):
+    """What a tool asks for beyond pure computation; nothing of it holds before a person approved it."""
+
+    network: tuple[str, ...] = ()
+    """Host names, as in `api.example.org` or `*.example.org`."""
+    workspace: Literal["none", "read", "write"] = "none"
+    model: bool = False
+    tools: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+    @property
+    def is_pure(self) -> bool:
+        """True when nothing is asked for."""
+        return self == Grants()
+
+
+class Limits(Value):
+    """What one call may use."""
+
+    wall_seconds: float = Field(default=30.0, gt=0, le=600)
+    cpu_seconds: float = Field(default=30.0, gt=0, le=600)
+    memory_bytes: int = Field(default=256 << 20, ge=16 << 20)
+    processes: int = Field(default=64, ge=1)
+    scratch_bytes: int = Field(default=64 << 20, ge=0)
+    output_bytes: int = Field(default=64 << 10, ge=0)
+    """How much of stdout and of stderr is kept; sixteen times as much in all ends the call."""
+    result_bytes: int = Field(default=1 << 20, ge=1)
+    json_depth: int = Field(default=64, ge=1, le=64)
+    """How deep arrays and objects of the result may be nested."""
+    open_files: int = Field(default=256, ge=16, le=1024)
+    scratch_files: int = Field(default=4096, ge=16)
+    """How many files and folders the scratch directory holds."""
+    broker_calls: int = Field(default=200, ge=0)
+    """How often one call may ask a door of `alita_tool` and open a connection."""
+    network_bytes: int = Field(default=32 << 20, ge=0)
+    """How many bytes one call may send and receive over the network, together."""
+
+
+class Recorded(Value):
+    """Marks of the runs of code that a version was made of, and of those of its examples that nobody has confirmed."""
+
+    runs: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+
+class Draft(Value):
+    """A proposed version, not accepted."""
+
+    name: ToolName
+    description: str
+    code: str
+    examples: tuple[Example, ...]
+    use_when: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Requirements as in `numpy>=2`."""
+    grants: Grants = Grants()
+    limits: Limits = Limits()
+    varies: tuple[Varying, ...] = ()
+    recorded: Recorded | None = None
+
+
+class ToolContract(Value):
+    """What the code itself says, read without running it (DESIGN §4)."""
+
+    function: str
+    summary: str
+    """First line of the docstring, or of the description when there is none."""
+    input_schema: Schema
+    output_schema: Schema
+    """Root `type: object`; other results are wrapped as `{"result": …}`."""
+    wraps_result: bool
+    is_async: bool
+    raises: tuple[str, ...] = ()
+    """Exception classes named in the docstring's `Raises:`."""
+    imports: tuple[str, ...] = ()
+    """Top-level modules that the code imports."""
+
+
+class Lock(Value):
+    """Packages resolved for one sandbox's Python: exact versions with hashes, wheels only."""
+
+    requirements: tuple[str, ...] = ()
+    """Lines as pip reads them: `name==1.2.3 --hash=sha256:…`, sorted."""
+    python: str = ""
+    """Python tag and platform it was resolved for, as in `cp311-linux_x86_64`."""
+
+    @property
+    def text(self) -> str:
+        """The lock as `requirements.lock` holds it."""
+        return "".join(f"{line}\n" for line in self.requirements)
+
+
+class Check(Value):
+    """One finding of one gate."""
+
+    stage: Stage
+    passed: bool
+    hard: bool = True
+    """A hard failure rejects the draft; a soft one only lowers the trust."""
+    message: str = ""
+    fix: str = ""
+    """What to change, in words that a model can act on."""
+    case: dict[str, Any] | None = None
+    """The arguments of the call that showed it."""
+    expected: Any = None
+    got: Any = None
+    trace: tuple[str, ...] = ()
+    """At most ten lines."""
+    seconds: float = 0.0
+
+
+class Usage(Value):
+    """What one piece of work asked of language models."""
+
+    calls: int = 0
+    """Answers that a model was asked for, failed ones included; answers that were kept from before are not."""
+    cached: int = 0
+    """Answers that were kept from before and cost nothing."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = 0.0
+    """By the price list that ships with litellm; None where the price of at least one answer is not known."""
+    seconds: float = 0.0
+    """Spent waiting for models; calls that ran at once are counted each."""
+    by_role: dict[str, Usage] = Field(default_factory=dict)
+    """The same for each role that was asked: planner, tester, coder, judge, implementer."""
+
+
+class WrittenFrom(Value):
+    """What the writers of a version were told: the planner's specification of a request."""
+
+    request: str
+    signature: str
+    rules: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+    """Of the rules those that the request does not say, each `name: what holds`."""
+
+
+class VerificationReport(Value):
+    """What was proved about a version, and in what sandbox."""
+
+    trust: Trust
+    checks: tuple[Check, ...]
+    sandbox: str
+    """Kind of the sandbox: `docker`, `bubblewrap`, `wasm`, …"""
+    examples_passed: int
+    examples_total: int
+    deterministic: bool
+    seeds: tuple[int, ...] = ()
+    properties: int = 0
+    """How many inputs generated from the input schema were tried."""
+    properties_seed: int | None = None
+    """What they were drawn with: the same seed, schema and examples give the same inputs."""
+    mutation: MutationScore | None = None
+    environment: str | None = None
+    """Digest of the built environment, when packages were asked for."""
+    seconds: float = 0.0
+    seconds_by_gate: dict[str, float] = Field(default_factory=dict)
+    created_at: str
+    """ISO 8601, UTC."""
+    software: dict[str, str] = Field(default_factory=dict)
+    """Versions of the programs that took part: alita, python, sandbox."""
+    agreement: Agreement | None = None
+    """For a tool that models wrote: how far their candidates and tests agree."""
+    usage: Usage | None = None
+    """For a tool that models wrote: what they cost."""
+    written_from: WrittenFrom | None = None
+    """For a tool that models wrote: what they were told to write."""
+    recorded: Recorded | None = None
+    """For a tool that was made of runs of code: which, and what nobody has confirmed."""
+    looked_up: LookedUp | None = None
+    """For a tool that models wrote: what was looked up before they did."""
+
+    @property
+    def failure(self) -> Check | None:
+        """The hard check that ended the run, if one did."""
+        return next((check for check in self.checks if check.hard and not check.passed), None)
+
+
+class Manifest(Value):
+    """A version's public face: enough to list, search and call it."""
+
+    name: ToolName
+    version: int = Field(ge=1)
+    description: str
+    summary: str
+    use_when: tuple[str, ...] = ()
+    input_schema: Schema
+    output_schema: Schema
+    wraps_result: bool
+    packages: tuple[str, ...] = ()
+    grants: Grants = Grants()
+    limits: Limits = Limits()
+    varies: tuple[Varying, ...] = Field(default=(), exclude_if=lambda varies: not varies)
+    trust: Trust
+    deterministic: bool
+    created_at: str
+    digest: str
+    """`sha256:…` over everything that decides what runs; see `library.files.digest_of`."""
+
+
+class AcceptedVersion(Value):
+    """A draft that passed its gates, with all that the library keeps of it but the version number."""
+
+    draft: Draft
+    contract: ToolContract
+    lock: Lock
+    report: VerificationReport
+    made_by: str = ""
+    """What the client that asked for it calls itself."""
+
+
+class StoredVersion(Value):
+    """One version as read back from disk, its digest checked."""
+
+    manifest: Manifest
+    code: str
+    lock: Lock
+    examples: tuple[Example, ...]
+    report: VerificationReport
+
+    @property
+    def draft(self) -> Draft:
+        """The draft this version was accepted from, for verifying it again."""
+        shared = Draft.model_fields.keys() & Manifest.model_fields.keys()
+        told: dict[str, Any] = {field: getattr(self.manifest, field) for field in shared}
+        return Draft(code=self.code, examples=self.examples, recorded=self.report.recorded, **told)

@@ -1,0 +1,66 @@
+"""How much speaks for a version: the agreement of independent writers, and mistakes that its examples notice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alita_mcp.values.value import Value
+
+
+class DroppedTest(Value):
+    """A written test that contradicts the majority of the candidates."""
+
+    test: dict[str, Any]
+    """As its author wrote it."""
+    got: Any = None
+    """What the chosen candidate gives instead."""
+
+
+class Agreement(Value):
+    """What independent candidates and suites said about a tool that models wrote."""
+
+    candidates: int
+    suites: int
+    share: float
+    """Of the candidates, those that behave as the chosen one."""
+    passed: float
+    """Of all tests of the suites, those that the chosen one passes."""
+    alike: int
+    """Candidates whose text is the chosen one's."""
+    kept: tuple[int, ...] = ()
+    """Numbers of the tests that the chosen one passes; they are examples of the version."""
+    dropped: tuple[int, ...] = ()
+    """Numbers of the tests that contradict the majority and were left out."""
+    contradicting: tuple[DroppedTest, ...] = ()
+    """The first of the dropped ones."""
+    repairs: int = 0
+    """How often the chosen one was mended after a failure."""
+    attempts: int = 1
+    """How many times candidates and tests were drawn."""
+    blind: tuple[str, ...] = ()
+    """Marks of those examples of the version that models wrote; the others are the caller's own."""
+    probability: float | None = None
+    """That the chosen one is right, by agreement and by what is known of the models; None in older reports."""
+    on_record: bool = False
+    """Whether what is known of these models was measured, not presumed."""
+
+
+class Survivor(Value):
+    """A mutant of a tool's code that no example noticed."""
+
+    line: int
+    was: str
+    now: str
+    shown_by: dict[str, Any] | None = None
+    """Arguments with which it gives another result: an example that would notice it."""
+
+
+class MutationScore(Value):
+    """How many small mistakes in a tool's code its examples notice."""
+
+    killed: int
+    total: int
+    survivors: tuple[Survivor, ...] = ()
+    equivalent: int = 0
+    """Mutants that gave no other result on any of so many inputs; they do not count."""
+    inputs: int = 0

@@ -1,0 +1,172 @@
+"""`alita bench agent`: tasks with known answers, solved by the manager agent, by plain ReAct, and by one run of code.
+
+All three ask the same model in the same run. Answers count as GAIA counts them. `--scripted` asks a scripted model in
+place of a real one: its figures say something about the harness, nothing about any model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from alita_mcp import __version__
+from alita_mcp.agent.values import TaskBudget
+from alita_mcp.errors import UsageError
+from alita_mcp.models.choices import choose
+from alita_mcp.settings import ModelChoice, Settings, read_settings
+
+if TYPE_CHECKING:
+    from benchmarks.agent import arms, scripted_solver, site, tally, task_file
+else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
+    arms = importlib.import_module(f"{__package__}.arms")
+    scripted_solver = importlib.import_module(f"{__package__}.scripted_solver")
+    site = importlib.import_module(f"{__package__}.site")
+    tally = importlib.import_module(f"{__package__}.tally")
+    task_file = importlib.import_module(f"{__package__}.task_file")
+
+ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
+STEPS = 60
+"""Of one task: a site of 40 pages is read within it."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The benchmark's own options."""
+    parser.add_argument(
+        "--tasks", metavar="FILE", type=Path, default=task_file.OURS,
+        help="JSON lines, one task each, ours or GAIA's; default: the 30 of this benchmark",
+    )  # fmt: skip
+    parser.add_argument(
+        "--model", metavar="M", type=_model, help="for every role; default: as ALITA_MODEL… say"
+    )
+    parser.add_argument("--base-url", metavar="URL", help="of an OpenAI-compatible server")
+    parser.add_argument("--sandbox", metavar="KIND", help="default: as ALITA_SANDBOX says")
+    parser.add_argument(
+        "--only", metavar="ARM", nargs="+", choices=arms.NAMES, default=list(arms.NAMES),
+        help=f"of {', '.join(arms.NAMES)}; default: all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--level", metavar="N", type=int, nargs="+", default=[], help="only tasks of these levels"
+    )
+    parser.add_argument("--id", metavar="ID", nargs="+", default=[], dest="ids", help="only these tasks")
+    parser.add_argument("--limit", metavar="N", type=_positive, help="only the first N tasks")
+    parser.add_argument(
+        "--max-steps", metavar="N", type=_positive, default=STEPS, help=f"of one task; default: {STEPS}"
+    )
+    parser.add_argument(
+        "--max-usd", metavar="X", type=float, help="of one task; default: as ALITA_TASK_USD says"
+    )
+    parser.add_argument(
+        "--scripted", action="store_true", help="ask the scripted model: measures the harness, not a model"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, object]:
+    """The figures of each arm under its name, and what they were measured with.
+
+    Raises:
+        UsageError: the file holds no readable task, or no model is configured.
+        SandboxUnavailable: no sandbox isolates here.
+    """
+    if options.scripted and (options.model or options.base_url):
+        raise UsageError("--scripted asks no other model.", hint="Leave out --model and --base-url.")
+    tasks = task_file.read_tasks(options.tasks, options.level, options.ids, options.limit)
+    with ExitStack() as stack:
+        if options.scripted:
+            options.model = scripted_solver.MODEL
+            options.base_url = stack.enter_context(scripted_solver.serving())
+        place = stack.enter_context(_site(tasks, options.tasks))
+        settings = settings_for(options, read_settings(), place.host)
+        chosen = choose(settings)
+        if chosen is None:
+            raise UsageError("This benchmark needs a model.", hint="Give --model, or set ALITA_MODEL.")
+        figures = anyio.run(partial(measure, tasks, settings, options, place.url))
+    return {
+        **figures,
+        "date": datetime.now(UTC).date().isoformat(),
+        "version": __version__,
+        "sandbox": settings.sandbox,
+        "model": "scripted" if options.scripted else chosen.name,
+        "tasks_file": options.tasks.name,
+        "max_steps": options.max_steps,
+    }
+
+
+async def measure(
+    tasks: Sequence[task_file.AgentTask], settings: Settings, options: argparse.Namespace, url: str
+) -> dict[str, object]:
+    """The figures of each arm, one arm after another."""
+    usd = settings.task_usd if options.max_usd is None else options.max_usd
+    budget = TaskBudget(
+        steps=options.max_steps, tokens=settings.task_tokens, usd=usd, seconds=settings.task_seconds
+    )
+    setup = arms.Setup(settings, budget, options.tasks.parent, url)
+    found: dict[str, object] = {}
+    for arm in arms.NAMES:
+        if arm in options.only:
+            trials = await arms.trials_of(arm, tasks, setup, _tell)
+            found[arm] = tally.figures(trials)
+    return found
+
+
+def settings_for(options: argparse.Namespace, settings: Settings, site_host: str) -> Settings:
+    """The settings with what the options say, and without what would tie the run to this machine's library."""
+    allowed = ", ".join(filter(None, (settings.web_allow, site_host)))
+    alone: dict[str, object] = {
+        "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
+        "secrets_file": None, "client_model": False, "web_allow": allowed,
+    }  # fmt: skip
+    given = {"sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url}
+    roles: dict[str, object] = {}
+    if options.model:
+        same = {"name": None, "base_url": None, "key_from": None}
+        roles = {role: getattr(settings, role).model_copy(update=same) for role in ROLES}
+    if options.scripted:  # a server on loopback that asks for no key
+        roles = {role: ModelChoice(key_from=None) for role in ROLES}
+    return settings.model_copy(update=alone | roles | {name: value for name, value in given.items() if value})
+
+
+def table(result: dict[str, object]) -> str:
+    """The figures as a reader wants them."""
+    by_arm = {name: each for name in arms.NAMES if isinstance(each := result.get(name), dict)}
+    words = f"{result['date']}: alita {result['version']}, {result['sandbox']}, model {result['model']}"
+    if result["model"] == "scripted":
+        words += "; figures of a scripted model measure the harness, not a model"
+    return f"{tally.as_table(by_arm)}\n\n{words}"
+
+
+def _site(tasks: Sequence[task_file.AgentTask], file: Path) -> site.Site:
+    """The site of the tasks: ours, or the folder that they name."""
+    folders = {task.site for task in tasks if isinstance(task.site, str) and task.site}
+    if len(folders) > 1:
+        raise UsageError(f"The tasks name {len(folders)} sites; one is served.")
+    if not folders:
+        return site.served()
+    folder = (file.resolve().parent / folders.pop()).resolve()
+    if not folder.is_relative_to(file.resolve().parent) or not folder.is_dir():
+        raise UsageError(f"The site {str(folder)!r} is no folder beside the tasks.")
+    return site.served_folder(folder)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _model(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("a model's name, as in ollama/qwen3")
+    return text.strip()
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("a whole number from 1 on")
+    return int(text)

@@ -1,0 +1,129 @@
+"""Plans in a run: asked for once, told to the model, and changed when a step of them fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from alita_mcp.agent.interface import Recalled, Recipe, RecipeStep
+from alita_mcp.models.seam import Completion, Message
+from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, finish, world
+
+
+def fails(**_arguments: Any) -> int:
+    raise ValueError("it is broken")
+
+
+def plans(*candidates: tuple[str, str, float]) -> str:
+    """What a planner writes: for each plan the way and tool of its only step, and an estimate."""
+    made = [
+        {
+            "steps": [{"need": "the number", "way": way, "tool": tool, "reason": "it is there"}],
+            "estimate": estimate,
+        }
+        for way, tool, estimate in candidates
+    ]
+    return json.dumps({"plans": made})
+
+
+def chosen(made: World) -> list[str]:
+    """The tools of the plans that were chosen, in order."""
+    told = [event for event in made.runs.told if event.kind == "plan" and event.data.get("chosen")]
+    return [event.data["chosen"]["steps"][0]["tool"] for event in told]
+
+
+async def test_the_planners_favourite_is_told_to_the_model_and_its_tool_offered() -> None:
+    made = world(
+        [plans(("reuse", "number_a", 0.9), ("run_once", "", 0.4)), call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7}),
+        task="Find number_a",
+        plans=3,
+    )
+    solution = await made.solve()
+    assert solution.solved
+    assert "Plan to follow" in made.shown(1)
+    assert "reuse: number_a" in made.shown(1)
+    assert "number_a" in {tool.name for tool in made.model.options[1]["tools"]}
+    assert chosen(made) == ["number_a"]
+
+
+async def test_after_a_failed_step_another_plan_is_chosen_and_told() -> None:
+    made = world(
+        [
+            plans(("reuse", "number_a", 0.9), ("reuse", "number_b", 0.7)),
+            call("number_a"),
+            call("number_b"),
+            finish("7"),
+        ],
+        PlainAbilities(tools={"number_a": fails, "number_b": lambda: 7}),
+        task="Find number_a number_b",
+        plans=3,
+    )
+    solution = await made.solve()
+    assert solution.solved
+    assert chosen(made) == ["number_a", "number_b"]
+    assert "reuse: number_b" in made.shown(2)
+
+
+async def test_when_no_plan_is_left_others_are_asked_for_with_what_failed() -> None:
+    def script(messages: Sequence[Message]) -> str | Completion:
+        text = messages[-1].content
+        if "Give at most" in text:
+            return (
+                plans(("run_once", "", 0.6)) if "it is broken" in text else plans(("reuse", "number_a", 0.5))
+            )
+        turns = sum(message.role == "assistant" for message in messages)
+        return call("number_a", again=turns) if turns < 8 else finish("none", solved=False)
+
+    made = world(script, PlainAbilities(tools={"number_a": fails}), task="Find number_a", plans=3, usd=0.0)
+    await made.solve()
+    assert any(
+        "it is broken" in asked[-1].content and "Give at most" in asked[-1].content
+        for asked in made.model.asked
+    )
+    assert chosen(made)[0] == "number_a"
+    assert "" in chosen(made)
+
+
+async def test_a_planner_that_writes_no_plans_delays_nothing() -> None:
+    made = world(
+        ["no plans", "none", call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7}),
+        plans=3,
+    )
+    assert (await made.solve()).solved
+
+
+async def test_without_plans_the_planner_is_not_asked() -> None:
+    made = world([call("number_a"), finish("7")], PlainAbilities(tools={"number_a": lambda: 7}), plans=0)
+    assert (await made.solve()).solved
+    assert made.runs.kinds.count("plan") == 0
+
+
+async def test_a_recipe_of_a_like_task_is_followed_without_asking_the_planner() -> None:
+    recipe = Recipe(
+        id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="the number"),), successes=3
+    )
+    recalled = Recalled(recipes=((recipe, 0.95),), ids=("r1",))
+    made = world(
+        [call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7}),
+        memory=MemoryOfATest(recalled),
+        plans=3,
+    )
+    solution = await made.solve()
+    assert (solution.solved, solution.calls) == (True, 2)
+    assert chosen(made) == ["number_a"]
+
+
+async def test_a_recipe_of_a_task_that_is_hardly_alike_is_only_told() -> None:
+    recipe = Recipe(id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="n"),), successes=3)
+    made = world(
+        [plans(("run_once", "", 0.6)), call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7}),
+        memory=MemoryOfATest(Recalled(recipes=((recipe, 0.4),), ids=("r1",))),
+        plans=3,
+    )
+    await made.solve()
+    assert "Find {x}" in made.model.asked[0][-1].content

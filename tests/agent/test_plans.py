@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from alita_mcp.agent.interface import Recipe, RecipeStep
+from alita_mcp.agent.planning import dag
+from alita_mcp.agent.planning.estimates import step_chances
+from alita_mcp.agent.planning.plans import (
+    MAX_PLANS,
+    MAX_STEPS,
+    PLANS_SHAPE,
+    Plan,
+    PlansAnswer,
+    PlanStep,
+    plans_from,
+    react_plan,
+    recipe_plan,
+    recombined,
+)
+from alita_mcp.models.asking import Unreadable, read
+from alita_mcp.models.seam import Completion
+
+
+def read_plans(text: str, tools: tuple[str, ...] = ("get_page",)) -> tuple[Plan, ...]:
+    return plans_from(read(Completion(text=text, model="scripted"), PlansAnswer), tools)
+
+
+def answer(*steps: dict[str, object], estimate: object = 0.5) -> str:
+    return json.dumps({"plans": [{"steps": steps, "estimate": estimate}]})
+
+
+def step(need: str, tool: str = "", after: tuple[int, ...] = ()) -> PlanStep:
+    return PlanStep(need=need, way="reuse" if tool else "run_once", tool=tool, after=after)
+
+
+def test_the_shape_that_a_prompt_shows_is_one_that_is_read() -> None:
+    shown = PLANS_SHAPE.partition("\n")[0].replace("reuse|compose|run_once|build|research", "Run-once")
+    (plan,) = read_plans(f"Here you are:\n```json\n{shown}\n```")
+    assert plan.steps[0].way == "run_once"
+    assert plan.estimate == 0.7
+
+
+def test_tools_that_do_not_exist_are_marked() -> None:
+    (plan,) = read_plans(
+        answer(
+            {"need": "a", "way": "reuse", "tool": "get_page"},
+            {"need": "b", "way": "reuse", "tool": "do_all"},
+            {"need": "c", "way": "build", "tool": None},
+        )
+    )
+    assert [each.known for each in plan.steps] == [True, False, True]
+
+
+def test_steps_come_after_those_they_need_and_circles_are_cut() -> None:
+    (plan,) = read_plans(
+        answer(
+            {"need": "last", "way": "run_once", "after": [2, 3, 99, 0, -1]},
+            {"need": "first", "way": "run_once", "after": [3]},
+            {"need": "second", "way": "run_once", "after": 2},
+        )
+    )
+    assert sorted(each.need for each in plan.steps) == ["first", "last", "second"]
+    assert all(other < at for at, each in enumerate(plan.steps) for other in each.after)
+    assert "do not exist" in plan.note
+    assert "circle" in plan.note
+
+
+def test_a_step_given_too_early_is_put_in_its_place() -> None:
+    (plan,) = read_plans(
+        answer({"need": "sum", "way": "compose", "after": [2]}, {"need": "read", "way": "research"})
+    )
+    assert [(each.need, each.after) for each in plan.steps] == [("read", ()), ("sum", (0,))]
+    assert plan.note == ""
+
+
+def test_more_plans_and_steps_than_fit_are_cut() -> None:
+    steps = [{"need": f"n{at}", "way": "build"} for at in range(MAX_STEPS + 3)]
+    plans = [{"steps": [{"need": f"p{at}", "way": "build"}, *steps]} for at in range(MAX_PLANS + 2)]
+    found = read_plans(json.dumps({"plans": plans}))
+    assert len(found) == MAX_PLANS
+    assert {len(plan.steps) for plan in found} == {MAX_STEPS}
+    assert "4 steps after the first 12 were dropped" in found[0].note
+
+
+def test_the_same_plan_twice_counts_once() -> None:
+    one = {"steps": [{"need": "Read  it", "way": "research"}]}
+    other = {"steps": [{"need": "read it", "way": "research"}], "estimate": 1}
+    assert len(read_plans(json.dumps({"plans": [one, other]}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [(0.7, 0.7), ("70 %", 0.7), (70, 0.7), ("0,7", 0.7), (-3, 0.0), (1e9, 1.0), ("high", 0.5), (None, 0.5),
+     ("nan", 0.5), ([], 0.5), (True, 1.0), ("1%", 0.01), (10**400, 0.5)],
+)  # fmt: skip
+def test_estimates_are_read_however_they_are_written(said: object, meant: float) -> None:
+    (plan,) = read_plans(answer({"need": "a", "way": "build"}, estimate=said))
+    assert plan.estimate == pytest.approx(meant)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"plans": []}',
+        '{"plans": [{"steps": []}]}',
+        '{"plans": 3}',
+        "no plan",
+        answer({"need": " ", "way": "build"}),
+        answer({"need": "a", "way": "guess"}),
+        answer({"need": ["a"], "way": "build"}),
+        answer({"need": "a", "way": None}),
+    ],
+)
+def test_what_is_no_plan_is_asked_for_again(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_plans(text)
+
+
+words = st.sampled_from(["", " ", "get_page", "a" * 900, "\x00\ud800", "reuse", "95 %", "{", "é\u202e\n\n b"])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
+    max_leaves=8,
+)
+hostile_step = st.fixed_dictionaries(
+    {"need": words | json_values, "way": st.sampled_from(["reuse", "Build", "research"])},
+    optional={
+        "tool": json_values,
+        "reason": json_values,
+        "after": json_values | st.lists(st.integers(-2, 20)),
+    },
+)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"steps": st.lists(hostile_step, max_size=15)},
+            optional={"estimate": json_values, "x": json_values},
+        ),
+        max_size=10,
+    )
+)
+def test_whatever_a_model_writes_gives_sound_plans_or_is_refused(plans: list[object]) -> None:
+    try:
+        found = read_plans(json.dumps({"plans": plans}))
+    except Unreadable:
+        return
+    assert 0 < len(found) <= MAX_PLANS
+    for plan in found:
+        assert Plan.model_validate(plan.model_dump()) == plan
+
+
+@given(st.lists(st.lists(st.integers(-3, 14), max_size=6), max_size=12))
+def test_any_order_is_repaired_into_one_that_can_run(needed: list[list[int]]) -> None:
+    order, after, _ = dag.in_order(needed)
+    assert sorted(order) == list(range(len(needed)))
+    assert all(other < at for at, each in enumerate(after) for other in each)
+    steps = [PlanStep(need="n", way="build", after=each) for each in after]
+    done: set[int] = set()
+    while len(done) < len(steps):
+        now = dag.ready(steps, done)
+        assert now
+        done |= set(now)
+    assert dag.ready(steps, done) == ()
+
+
+def test_an_order_that_can_run_is_left_as_it_is() -> None:
+    order, after, repairs = dag.in_order([[], [0], [], [1, 2]])
+    assert (order, after, repairs) == ((0, 1, 2, 3), ((), (0,), (), (1, 2)), ())
+
+
+def test_independent_steps_are_ready_together_and_a_failure_blocks_what_needs_it() -> None:
+    steps = [step("a"), step("b"), step("c", after=(0, 1)), step("d", after=(2,)), step("e", after=(1,))]
+    assert dag.ready(steps, ()) == (0, 1)
+    assert dag.ready(steps, {1}, begun={0}) == (4,)
+    assert dag.blocked(steps, {0}) == (2, 3)
+    assert dag.added_seconds(steps, [5, 3, 2, 1, 9]) == (5, 0, 2, 1, 4)
+
+
+def test_a_plan_that_waits_for_a_later_step_is_refused() -> None:
+    with pytest.raises(ValidationError, match="earlier steps"):
+        Plan(steps=(step("a", after=(1,)), step("b")))
+
+
+def test_a_recipe_becomes_a_plan_of_its_steps() -> None:
+    recipe = Recipe(
+        id="r1", task="t", successes=3, failures=1,
+        steps=(RecipeStep(tool="run_code", need=""), RecipeStep(tool="sum_up", need="add them up")),
+    )  # fmt: skip
+    plan = recipe_plan(recipe, 0.9)
+    assert plan is not None
+    assert [(each.way, each.tool, each.after) for each in plan.steps] == [
+        ("run_once", "", ()),
+        ("reuse", "sum_up", (0,)),
+    ]
+    assert plan.estimate == pytest.approx(0.6)
+    assert (plan.origin, plan.recipe) == ("recipe", "r1")
+    assert recipe_plan(Recipe(id="r2", task="t"), 1) is None
+
+
+def test_the_plan_to_decide_as_one_goes_has_one_step() -> None:
+    plan = react_plan(" what  is it? " * 100)
+    assert (plan.origin, len(plan.steps)) == ("react", 1)
+    assert react_plan("").steps[0].need == "the task"
+
+
+def test_steps_for_the_same_need_are_exchanged_but_for_those_that_failed() -> None:
+    one = Plan(steps=(step("read", "get_page"), step("sum", "sum_up", (0,))), estimate=0.64)
+    other = Plan(steps=(step("Read"), step("sum")), estimate=0.36)
+    found = recombined([one, other, one])
+    assert found[:2] == (one, other)
+    assert sorted(tuple(each.tool for each in plan.steps) for plan in found[2:]) == [
+        ("", "sum_up"),
+        ("get_page", ""),
+    ]
+    assert all(plan.exchanged and plan.estimate == pytest.approx(0.48) for plan in found[2:])
+    assert all(plan.steps[1].after == (0,) for plan in found if plan.steps[0].tool == "get_page")
+    without = recombined([one, other], without=[one.steps[1].key])
+    assert [tuple(each.tool for each in plan.steps) for plan in without[2:]] == [("get_page", "")]
+    assert recombined([one, other], limit=2) == (one, other)
+
+
+def test_plans_that_differ_in_a_step_tell_what_their_author_thinks_of_it() -> None:
+    common, good, bad = step("read"), step("sum", "sum_up"), step("sum", "guess_it")
+    chances = step_chances(
+        [Plan(steps=(common, good), estimate=0.8), Plan(steps=(common, bad), estimate=0.2)]
+    )
+    assert chances[bad.key] < 0.4 < chances[good.key]
+    assert chances[bad.key] < chances[common.key] <= 1
+    assert step_chances([Plan(steps=(common,), estimate=0)])[common.key] == pytest.approx(0.01)

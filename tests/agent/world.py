@@ -1,0 +1,236 @@
+"""Runs of the manager agent without an app: abilities that are plain functions, a store of runs in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from alita_mcp.agent.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.interface import AskPerson, Episode, Fact, Memory, Recalled
+from alita_mcp.agent.run import Run, RunParts
+from alita_mcp.agent.solving import solve
+from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
+from alita_mcp.errors import InvalidArguments, ToolNotFound
+from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.json_calls import with_tools
+from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolCall
+from alita_mcp.research.interface import MayFollow
+from alita_mcp.research.values import Document, Passage, Researched, SearchHit
+from alita_mcp.settings import Settings
+
+RUN = "0" * 32
+Script = Iterable[str | Completion] | Callable[[Sequence[Message]], str | Completion]
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> Completion:
+    """A turn of a model that asks for calls."""
+    asked = tuple(
+        ToolCall(id=f"call_{number}", name=name, arguments=arguments)
+        for number, (name, arguments) in enumerate(wanted, 1)
+    )
+    return Completion(text=text, model="scripted", calls=asked)
+
+
+def call(name: str, /, **arguments: Any) -> Completion:
+    """A turn that asks for one call."""
+    return calls((name, arguments))
+
+
+def finish(answer: Any, **more: Any) -> Completion:
+    """A turn that ends the task."""
+    return call("finish", **{"answer": answer, "solved": True, **more})
+
+
+@dataclass
+class PlainAbilities:
+    """Tools are functions, pages and files are texts; remembers what was asked of it."""
+
+    tools: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    pages: Mapping[str, Document] = field(default_factory=dict)
+    passages: Mapping[str, Sequence[Passage]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    code: Callable[[str, dict[str, Any]], Outcome | Awaitable[Outcome]] | None = None
+    built: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+
+    def _all(self) -> dict[str, Callable[..., Any]]:
+        return {**self.tools, **self.built}
+
+    def _found(self, name: str) -> FoundTool:
+        schema = {"type": "object", "properties": {}}
+        return FoundTool(
+            name=name,
+            signature=f"{name}()",
+            summary=name,
+            description=name,
+            input_schema=schema,
+            trust="verified",
+        )
+
+    async def search(self, query: str, limit: int = 5) -> FoundTools:
+        self.asked.append(("search", query))
+        found = tuple(
+            self._found(name) for name in self._all() if any(word in name for word in query.split())
+        )
+        return FoundTools(fit="match" if found else "none", tools=found[:limit])
+
+    async def tool(self, name: str) -> FoundTool | None:
+        return self._found(name) if name in self._all() else None
+
+    def near(self, name: str) -> Sequence[str]:
+        return [known for known in self._all() if known[:3] == name[:3]]
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        self.asked.append((name, arguments))
+        try:
+            return Outcome(ok=True, value=self._all()[name](**arguments))
+        except ValueError as wrong:
+            return Outcome(ok=False, error=f"ValueError: {wrong}")
+
+    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> Outcome:
+        self.asked.append(("run_code", (code, arguments, tuple(packages))))
+        if self.code is None:
+            names: dict[str, Any] = dict(arguments)
+            return Outcome(ok=True, value={"result": eval(code, {}, names)})  # tests' own code
+        outcome = self.code(code, arguments)
+        return outcome if isinstance(outcome, Outcome) else await outcome
+
+    async def build(self, request: BuildRequest) -> Outcome:
+        self.asked.append(("build", request))
+        if not request.name:
+            return Outcome(ok=False, error="examples: the tool does not do that")
+        self.built[request.name] = lambda **arguments: sum(arguments.values())
+        return Outcome(ok=True, value={"status": "created", "tool": request.name}, made=request.name)
+
+    async def research(self, question: str) -> Researched:
+        self.asked.append(("research", question))
+        found = tuple(self.passages.get(question, ()))
+        hits = tuple(SearchHit(url=each.url, title=each.title) for each in found)
+        return Researched(question=question, passages=found, hits=hits)
+
+    async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
+        self.asked.append(("fetch", url))
+        return self.pages[url]
+
+    def files(self) -> tuple[str, ...]:
+        return tuple(self.texts)
+
+    def file_text(self, name: str) -> str:
+        if name not in self.texts:
+            raise InvalidArguments(f"There is no file {name!r}.")
+        return self.texts[name]
+
+    async def read_file(self, name: str) -> Document:
+        return Document(url=f"file:{name}", text=self.file_text(name))
+
+
+class RunsInMemory:
+    """Fills `TaskRuns`."""
+
+    def __init__(self) -> None:
+        self.told: list[TaskEvent] = []
+        self.values: dict[str, bytes] = {}
+
+    async def begin(self, run: str, request: TaskRequest) -> None:
+        """Nothing to note."""
+
+    async def append(self, event: TaskEvent) -> None:
+        self.told.append(event)
+
+    async def keep_value(self, run: str, reference: str, value: bytes) -> None:
+        self.values[reference] = value
+
+    async def read_value(self, run: str, reference: str) -> bytes:
+        if reference not in self.values:
+            raise ToolNotFound(f"There is no value {reference!r}.")
+        return self.values[reference]
+
+    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
+        return [event for event in self.told if event.number > after]
+
+    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
+        for event in await self.events(run, after):
+            yield event
+
+    async def solution(self, run: str) -> Solution | None:
+        last = self.told[-1] if self.told else None
+        return Solution.model_validate(last.data) if last and last.kind == "finished" else None
+
+    @property
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.told]
+
+
+class MemoryOfATest:
+    """Fills `Memory` with what a test puts in; remembers what it was given."""
+
+    def __init__(self, recalled: Recalled | None = None) -> None:
+        self.recalled = recalled or Recalled()
+        self.episodes: list[Episode] = []
+        self.facts: list[Fact] = []
+
+    async def recall(self, task: str) -> Recalled:
+        return self.recalled
+
+    async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
+        self.episodes.append(episode)
+        self.facts += facts
+
+
+@dataclass
+class World:
+    """One run to be made, and what came of it."""
+
+    model: ScriptedModel
+    abilities: PlainAbilities
+    runs: RunsInMemory
+    run: Run
+
+    async def solve(self) -> Solution:
+        return await solve(self.run)
+
+    def shown(self, turn: int = -1) -> str:
+        """All that the model was shown when it was asked for the last time, or for that turn."""
+        return "\n".join(message.content for message in self.model.asked[turn])
+
+
+def world(
+    script: Script,
+    abilities: PlainAbilities | None = None,
+    *,
+    task: str = "What is it?",
+    ask: AskPerson | None = None,
+    memory: Memory | None = None,
+    searches: bool = False,
+    plans: int = 0,
+    request: TaskRequest | None = None,
+    **budget: Any,
+) -> World:
+    """A run of one scripted model in all roles."""
+    model, runs = ScriptedModel(script), RunsInMemory()
+    abilities = abilities or PlainAbilities()
+    request = request or TaskRequest(task=task, budget=TaskBudget(**budget))
+    room = ModelRoom(Settings(response_cache_mb=0), source=lambda _role: model)
+
+    def opened(meter: Meter) -> tuple[Models, LanguageModel]:
+        models = room.open_on(meter)
+        return models, with_tools(models.role("implementer"))
+
+    limits = request.budget
+    meter = Meter(
+        Budget(tokens=limits.tokens, usd=limits.usd, seconds=limits.seconds), named=("task", "ALITA_TASK")
+    )
+    models, implementer = opened(meter)
+
+    async def on_event(event: TaskEvent) -> None:
+        json.dumps(event.model_dump(mode="json"))
+
+    parts = RunParts(
+        abilities=abilities, models=models, implementer=implementer, meter=meter, models_on=opened, runs=runs,
+        on_event=on_event, memory=memory, ask=ask, searches=searches, plans=plans,
+    )  # fmt: skip
+    return World(model, abilities, runs, Run(RUN, request, parts))

@@ -1,0 +1,96 @@
+"""`alita memory`: lists, shows, exports and forgets; forgetting asks on a terminal, or needs --yes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+
+from alita_mcp.agent.memory.store import open_memory
+from alita_mcp.settings import Settings
+from tests.agent.memory.remembered import stated, summed
+from tests.cli.conftest import Alita
+
+
+class Person(io.StringIO):
+    """A terminal at which somebody has typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def remembered(home: Path) -> None:
+    async def work() -> None:
+        async with open_memory(Settings(home=home)) as memory:
+            await memory.remember(summed(), [stated("Lyon has 522,250 inhabitants.")])
+
+    anyio.run(work)
+
+
+def test_a_new_library_remembers_nothing(alita: Alita) -> None:
+    said = alita("memory")
+    assert (said.status, said.out) == (0, "")
+    assert "Nothing is remembered" in said.err
+    assert alita("memory", "list", "--json").json == []
+    assert alita("memory", "forget", "--all", "--json").json == {"forgotten": 0}
+
+
+@pytest.mark.usefixtures("remembered")
+def test_memories_are_listed_by_kind_and_by_words(alita: Alita) -> None:
+    every = alita("memory", "list", "--json").json
+    assert [each["kind"] for each in every] == ["episodic", "semantic", "procedural"]
+    said = alita("memory", "--kind", "semantic").out
+    assert "population of Lyon: “Lyon has 522,250 inhabitants.” (https://example.org/lyon)" in said
+    assert [each["kind"] for each in alita("memory", "--query", "lyon", "--json").json] == ["semantic"]
+    few = alita("memory", "--limit", "1")
+    assert len(few.out.splitlines()) == 1
+    assert "2 more" in few.err
+
+
+@pytest.mark.usefixtures("remembered")
+def test_one_memory_is_shown_and_all_are_exported(alita: Alita, tmp_path: Path) -> None:
+    (recipe,) = alita("memory", "--kind", "procedural", "--json").json
+    assert alita("memory", "show", recipe["id"], "--json").json == recipe
+    assert "{column}" in alita("memory", "show", recipe["id"]).out
+    assert alita("memory", "show", "recipe-x").status == 2
+    target = tmp_path / "memories.jsonl"
+    assert alita("memory", "export", str(target), "--json").json == {"exported": 3}
+    assert len([json.loads(line) for line in target.read_text("utf-8").splitlines()]) == 3
+
+
+@pytest.mark.usefixtures("remembered")
+def test_forgetting_needs_a_person_or_yes(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [each["id"] for each in alita("memory", "--json").json]
+    refused = alita("memory", "forget", ids[0])
+    assert (refused.status, "--yes" in refused.err) == (2, True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", Person("n\n"))
+    kept = alita("memory", "forget", "--query", "lyon")
+    assert (kept.status, "Forget 1?" in kept.err) == (130, True)
+    monkeypatch.setattr("sys.stdin", Person("y\n"))
+    assert "1 forgotten" in alita("memory", "forget", "--query", "lyon").out
+    assert "2 forgotten" in alita("memory", "forget", "--all", "--yes").out
+    assert alita("memory", "--json").json == []
+
+
+@pytest.mark.usefixtures("remembered")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show",),
+        ("export",),
+        ("forget",),
+        ("forget", "--all", "--query", "lyon"),
+        ("forget", "episode-none", "--yes"),
+        ("list", "episode-none"),
+        ("remember",),
+        ("list", "--kind", "other"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(alita: Alita, words: tuple[str, ...]) -> None:
+    assert alita("memory", *words).status == 2
+    assert len(alita("memory", "--json").json) == 3

@@ -1,0 +1,218 @@
+"""Pages in HTML: main text, tables, code and links as a reader of the page has them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.reading.documents import read_document
+from alita_mcp.research.values import Document
+
+URL = "https://example.org/guide/page?page=2"
+SENTENCES = (
+    "Owls hunt at night and fly without a sound. They see well in the dark, and hear better still. " * 3
+)
+
+
+def read(body: str, head: str = "", url: str = URL) -> Document:
+    page = f"<!doctype html><html><head><title>A page</title>{head}</head><body>{body}</body></html>"
+    return read_document(page.encode(), "text/html; charset=utf-8", url)
+
+
+def article(inside: str) -> str:
+    return f"<main><article><h1>Owls</h1><p>{SENTENCES}</p>{inside}<p>{SENTENCES}</p></article></main>"
+
+
+def test_a_table_stands_where_it_stood_with_spans_filled_and_bars_escaped() -> None:
+    table = """<table><caption>Prices</caption><thead><tr><th rowspan="2">Fruit</th><th colspan="2">Price</th></tr>
+      <tr><th>old</th><th>new</th></tr></thead><tfoot><tr><td>all</td><td>3</td><td>4</td></tr></tfoot>
+      <tbody><tr><td>apple|pear</td><td>1</td><td>2<br>or 3</td></tr></tbody></table>"""
+    text = read(article(table + "<h2>After</h2>")).text
+    expected = """Prices
+
+| Fruit | Price | Price |
+| --- | --- | --- |
+| Fruit | old | new |
+| apple\\|pear | 1 | 2 or 3 |
+| all | 3 | 4 |"""
+    assert expected in text
+    assert text.index("hear better") < text.index("| apple") < text.index("## After")
+
+
+def test_code_keeps_its_lines_and_spaces() -> None:
+    code = "<pre><code>def owls(n):\n    return  n * 2  # &lt;b&gt;\n</code></pre><pre>a<br>b```</pre>"
+    text = read(article(code)).text
+    assert "```\ndef owls(n):\n    return  n * 2  # <b>\n```" in text
+    assert "````\na\nb```\n````" in text
+
+
+def test_links_are_absolute_numbered_once_and_followed_by_those_outside_of_the_text() -> None:
+    body = (
+        '<nav><a href="/">Start</a><a href="/about"><img alt="About us" src="x"></a></nav>'
+        + article('<p>See <a href="owls.html">the owls</a> and <a href="owls.html">again</a>, '
+                  '<a href="#here">here</a>, <a href="mailto:a@b.c">mail</a>, <a href="javascript:x()">run</a>, '
+                  '<a href="http://me:word@a.example/">in</a>, <a href="http://[">broken</a>.</p>')
+        + '<div class="pager"><a href="?page=1">Previous</a><a href="?page=3" rel="next">Next »</a></div>'
+    )  # fmt: skip
+    document = read(body, head='<base href="https://other.example/base/"><link rel="next" href="?page=3">')
+    by_text = {link.text: link for link in document.links}
+    assert by_text["the owls"].url == "https://other.example/base/owls.html"
+    assert by_text["Next »"].url == "https://other.example/base/?page=3"
+    assert by_text["About us"].url == "https://other.example/about"
+    assert len(document.links) == 6  # with "here": the base makes another page of it
+    number = by_text["the owls"].number
+    assert f"See the owls [{number}] and again [{number}]," in document.text
+    outside = document.text.partition("## Other links on this page")[2].split("\n")
+    names = [line.rpartition(" [")[0] for line in outside if line]
+    assert names == ["- Previous", "- Next »", "- Start", "- About us"]
+
+
+def test_the_head_says_which_pages_come_before_and_after() -> None:
+    head = '<link rel="prev" href="?page=1"><link rel="next" href="?page=3"><link rel="icon" href="/i">'
+    links = read(article(""), head=head, url="https://example.org/list?page=2").links
+    assert [(link.text, link.url) for link in links] == [
+        ("prev page", "https://example.org/list?page=1"),
+        ("next page", "https://example.org/list?page=3"),
+    ]
+
+
+def test_a_page_of_nothing_but_a_table_is_its_table() -> None:
+    rows = "".join(f"<tr><td>town {row}</td><td>{row * 1000}</td></tr>" for row in range(50))
+    text = read(f"<h1>Towns</h1><table>{rows}</table>").text
+    assert text.count("| town ") == 50
+    assert "Towns" in text
+
+
+def test_tables_that_lay_out_a_page_are_no_data() -> None:
+    inner = f"<h1>Owls</h1><p>{SENTENCES}</p>"
+    body = f"<table><tr><td><table><tr><td>menu</td></tr></table></td><td>{inner}</td></tr></table>"
+    text = read(body).text
+    assert "hear better still" in text
+    assert "| --- |" not in text
+    assert "---" not in read(article('<table role="presentation"><tr><td>a</td><td>b</td></tr></table>')).text
+
+
+def test_what_no_reader_sees_is_not_read() -> None:
+    hidden = (
+        '<p style="display: none">obey one</p><p hidden>obey two</p><script>obey()</script>'
+        '<template><p>obey three</p></template><div style="font-size:0px">obey four</div><!-- obey five -->'
+        '<p style="opacity:0.5">faint words that a reader sees well enough to read them</p>'
+    )
+    text = read(article(hidden)).text
+    assert "obey" not in text
+    assert "faint words" in text
+
+
+def test_lists_headings_quotations_and_comments_keep_their_form() -> None:
+    inside = (
+        "<h2>Kinds</h2><ul><li>barn owls<ul><li>of the north</li></ul></li><li>tawny <code>owls</code></li></ul>"
+        "<ol><li>first</li><li>second</li></ol><blockquote>They said so.<br>Twice.</blockquote>"
+        "<h3>Terms</h3><dl><dt>owl</dt><dd>a bird</dd></dl>"
+    )
+    text = read(article(inside)).text
+    for line in (
+        "# Owls",
+        "## Kinds",
+        "- barn owls",
+        "  - of the north",
+        "1. first",
+        "2. second",
+        "### Terms",
+    ):
+        assert line in text.split("\n")
+    assert "tawny `owls`" in text
+    assert "> They said so." in text
+
+
+def test_a_page_without_a_main_part_is_read_whole() -> None:
+    text = read("<div>one</div><div>two <b>words</b></div>").text
+    assert "one" in text
+    assert "two words" in text
+
+
+def test_a_page_of_links_only_is_its_links() -> None:
+    document = read('<a href="/a">first link</a><a href="/b">second link</a>')
+    assert [link.text for link in document.links] == ["first link", "second link"]
+    assert "second link [2]" in document.text
+
+
+def test_pages_of_very_many_elements_are_read_whole() -> None:
+    body = "<p>word</p>" * 70_000
+    assert read(body).text.count("word") == 70_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div>" * 50_000 + "deep",
+        "<b><i>" * 20_000 + "deep",
+        "<table><tr><td>" * 5_000 + "deep",
+        "<ul><li>" * 5_000 + "deep",
+        "<p " + " ".join(f"a{n}=1" for n in range(2_000)) + ">deep</p>",
+        "&lt;" * 100_000 + "deep",
+        f"<table><tr><td colspan=999999999 rowspan=999999999>deep</td></tr>{'<tr><td>x</td></tr>' * 300}</table>",
+    ],
+)
+def test_pathological_markup_is_read_or_refused(body: str) -> None:
+    try:
+        assert len(read(body).text) < 5_000_000
+    except UsageError as refused:
+        assert "readable" in refused.message  # noqa: PT017 - both ends are right
+
+
+def test_markup_without_text_is_refused() -> None:
+    for body in ("", "<script>x()</script>", "<img src=x>"):
+        with pytest.raises(UsageError, match="no readable text"):
+            read(body)
+
+
+PIECES = st.sampled_from(
+    ["<table>", "<tr>", "<td colspan=2>", "</td>", "</table>", "<th rowspan=3>", "<pre>", "</pre>", "<a href='?p=2'>",
+     "</a>", "<li>", "<ul>", "</ul>", "<p>", "words of a page ", "<br>", "<h1>", "</h1>", "<blockquote>", "<nav>", "|",
+     "<img alt=x>", "<base href='//['>", "<frameset>", "</body>", "</html>", "\0", "\ufffe", "[1]", "<div hidden>"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_no_markup_breaks_it(body: str) -> None:
+    try:
+        document = read_document(body.encode("utf-8", "surrogatepass"), "text/html", URL)
+    except UsageError:
+        return
+    assert [link.number for link in document.links] == list(range(1, len(document.links) + 1))
+    assert all(link.url.startswith(("http://", "https://")) for link in document.links)
+
+
+def test_a_thread_keeps_who_wrote_what() -> None:
+    posts = "".join(
+        f'<div class="post"><div class="author">{name}</div><div class="message"><p>{SENTENCES}</p></div></div>'
+        for name in ("marta", "gearhead")
+    )
+    text = read(f'<div class="posts"><h1>Owls</h1>{posts}</div>').text
+    assert "marta" in text
+    assert "gearhead" in text
+
+
+def test_headings_are_looked_for_again_where_the_main_text_lacks_them() -> None:
+    rules = "".join(
+        f"<h2>§ {n} Rule</h2><p>({n}) Everyone may use the library. {SENTENCES}</p>" for n in range(1, 5)
+    )
+    head = '<div class="kopf"><a href="/">Home</a></div><div class="navi"><a href="/a">A</a></div>'
+    lines = read(
+        f'{head}<div class="inhalt"><h1>Statute</h1><p>The council decided:</p>{rules}</div>'
+    ).text.split("\n")
+    assert "# Statute" in lines
+    assert "## § 4 Rule" in lines
+
+
+def test_what_is_left_out_is_said() -> None:
+    rows = "<tr><td>a</td><td>b</td></tr>" * 500_001
+    assert read(f"<table>{rows}<tr><td>c</td></tr></table>").text.endswith("(1 more rows are not shown)")
+    assert "nested too deeply" in read("<p>first</p>" + "<div><p>word</p>" * 1_000).text
+    links = "".join(f'<a href="/{number}">link {number}</a> ' for number in range(1_200))
+    document = read(f"<nav>{links}</nav>{article('')}")
+    assert len(document.links) == 1_000
+    assert document.text.endswith("(800 more links are not listed here)\n(links after these have no numbers)")

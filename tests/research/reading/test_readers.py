@@ -1,0 +1,225 @@
+"""The processes that read: kept, bounded, killed; nothing that is read takes the server with it."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import anyio
+import psutil
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.reading import readers as readers_module
+from alita_mcp.research.reading import worker
+from alita_mcp.research.reading.files import MAX_BYTES, read_file
+from alita_mcp.research.reading.readers import Readers, ReadingLimits, open_readers
+from alita_mcp.sandbox.wasm import process
+from tests.research.reading.test_pdf import pdf
+
+pytestmark = pytest.mark.anyio
+PAGE = b"<html><title>Owls</title><body><p>Owls hunt at night.</p></body></html>"
+SLOW = b"<p " + b" ".join(b"a%d=1" % number for number in range(60_000)) + b">words</p>"
+
+
+async def title(readers: Readers) -> str:
+    return (await readers.read(PAGE, "text/html", "http://a.example/")).title
+
+
+async def test_one_process_reads_many_bodies_and_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    opened = anyio.open_process
+
+    async def noted(*arguments: object, **options: object) -> object:
+        made = await opened(*arguments, **options)  # type: ignore[arg-type]
+        started.append(made.pid)
+        return made
+
+    monkeypatch.setattr(process.anyio, "open_process", noted)
+    with anyio.fail_after(60):
+        async with open_readers(ReadingLimits(bodies=3)) as readers:
+            for _ in range(4):
+                assert await title(readers) == "Owls"
+            assert len(started) == 2
+        assert [pid for pid in started if psutil.pid_exists(pid)] == []
+
+
+async def test_what_takes_too_long_is_given_up_and_the_next_body_is_read() -> None:
+    with anyio.fail_after(60):
+        async with open_readers(ReadingLimits(seconds=3)) as readers:
+            with pytest.raises(UsageError, match="longer than 3 s"):
+                await readers.read(SLOW, "text/html", "http://a.example/")
+            assert await title(readers) == "Owls"
+
+
+async def test_a_caller_that_leaves_takes_its_process_with_it() -> None:
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            with anyio.move_on_after(1.0) as left:
+                await readers.read(SLOW, "text/html", "http://a.example/")
+            assert left.cancelled_caught
+            assert await title(readers) == "Owls"
+
+
+async def test_what_is_refused_inside_is_refused_outside() -> None:
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            with pytest.raises(UsageError, match="encrypted with a password") as refused:
+                await readers.read(pdf("x", password="y"), "application/pdf", "http://a.example/")
+            assert refused.value.hint == "Give a copy without one."
+
+
+async def test_a_process_that_ended_while_nobody_asked_is_replaced() -> None:
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            assert await title(readers) == "Owls"
+            (idle,) = readers._idle
+            idle.transport._process.kill()
+            await idle.transport._process.wait()
+            assert await title(readers) == "Owls"
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        ("pass", "ends the process"),
+        ("import sys; sys.stdin.buffer.read(1); print('x' * 100)", "ends the process"),
+        ("import os; os.write(1, bytes(7) + bytes([2]) + b'{}'); os.read(0, 1)", "something else"),
+        ("import os; os.write(1, bytes(7) + bytes([2]) + b'[]'); os.read(0, 1)", "something else"),
+        (
+            "import os; os.write(1, bytes(7) + bytes([15]) + b'{\"document\": 1}'); os.read(0, 1)",
+            "something else",
+        ),
+    ],
+)
+async def test_a_process_that_answers_nonsense_is_no_document(
+    program: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "command", lambda *_words: [sys.executable, "-I", "-S", "-c", program])
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            with pytest.raises(UsageError, match=why):
+                await title(readers)
+
+
+async def test_where_no_process_starts_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "command", lambda *_words: ["/no/such/program"])
+    async with open_readers() as readers:
+        with pytest.raises(UsageError, match="No process"):
+            await title(readers)
+
+
+async def test_memory_is_bounded(tmp_path: Path) -> None:
+    root = str(Path(worker.__file__).parents[3])
+    program = (
+        f"import sys; sys.path.insert(0, {root!r}); from alita_mcp.research.reading import worker\n"
+        "worker.read_document = lambda *_: bytearray(8 << 30); worker.main()"
+    )
+    with anyio.fail_after(60), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "command", lambda *_words: [sys.executable, "-I", "-c", program])
+        async with open_readers() as readers:
+            with pytest.raises(UsageError, match="more memory"):
+                await title(readers)
+
+
+def test_the_process_answers_until_its_input_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def message(content: bytes) -> bytes:
+        return worker.LENGTH.pack(len(content)) + content
+
+    asked = json.dumps({"content_type": "text/plain", "url": "http://a.example/"}).encode()
+    answers = io.BytesIO()
+    monkeypatch.setattr(worker, "_limit_memory", lambda: None)
+    monkeypatch.setattr(worker, "_limit_time", lambda: None)
+    monkeypatch.setattr(worker.os, "fdopen", lambda *_: answers)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(
+        sys, "stdin", SimpleNamespace(buffer=io.BytesIO((message(asked) + message(b"words")) * 2))
+    )
+    worker.main()
+    answers.seek(0)
+    said = json.loads(worker._message(answers) or b"")
+    assert said["document"]["text"] == "words"
+    assert worker._message(answers) is not None
+    assert worker._message(answers) is None
+
+
+@pytest.mark.parametrize(("failure", "why"), [(MemoryError, "memory"), (RecursionError, "deeply")])
+def test_what_is_too_much_for_the_process_is_refused(
+    failure: type[Exception], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(worker, "read_document", fail)
+    assert why in worker.answered({"content_type": "", "url": ""}, b"")["refused"]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "kind", "text"),
+    [
+        ("data.csv", b"a;b\r\n1;2\r\n", "text/csv", "a;b\n1;2\n"),
+        ("notes.md", "# Käuze".encode("latin-1"), "text/plain", "# Käuze"),
+        ("data.json", b'{"a": 1}', "application/json", '{\n "a": 1\n}'),
+        ("page.html", PAGE, "text/html", "Owls hunt at night."),
+        ("Report.PDF", pdf("words"), "application/pdf", "--- page 1 of 1 ---\nwords"),
+        ("nothing.txt", b" \n", "text/plain", ""),
+    ],
+    ids=["csv", "markdown", "json", "html", "pdf", "nothing"],
+)
+async def test_files_of_a_task_are_read(name: str, body: bytes, kind: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(body)
+    with anyio.fail_after(60):
+        document = await read_file(tmp_path / "file", name)
+        assert (document.url, document.content_type, document.text) == (f"file:{name}", kind, text)
+        async with open_readers() as readers:
+            assert await read_file(tmp_path / "file", name, readers) == document
+
+
+async def test_files_that_are_not_read_are_refused_by_name(tmp_path: Path) -> None:
+    large, program = tmp_path / "large", tmp_path / "program"
+    with large.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    program.write_bytes(b"\x7fELF")
+    cases = [
+        (large, "large.csv", "larger than"),
+        (program, "tool.bin", "'tool.bin'.*no text"),
+        (tmp_path, "folder", "no file"),
+        (tmp_path / "none", "none.txt", "no file"),
+        (program, "table.xlsx", "office file"),
+    ]
+    with anyio.fail_after(60):
+        for path, name, why in cases:
+            with pytest.raises(UsageError, match=why):
+                await read_file(path, name)
+
+
+async def test_an_answer_is_read_no_further_than_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers_module, "MAX_ANSWER", 100)
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            with pytest.raises(UsageError, match="ends the process"):
+                await readers.read(b"word " * 100, "text/plain", "http://a.example/")
+
+
+def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource", reason="this system limits no processes")
+    limits: dict[int, tuple[int, int]] = {}
+    monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update({which: pair}))
+    worker._limit_memory()
+    worker._limit_time()
+    assert limits[resource.RLIMIT_AS] == (worker.MEMORY_BYTES, worker.MEMORY_BYTES)
+    assert limits[resource.RLIMIT_CORE] == (0, 0)
+    assert limits[resource.RLIMIT_FSIZE][0] < 1 << 20
+    assert limits[resource.RLIMIT_CPU][0] >= worker.CPU_SECONDS
+
+
+async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"<html><body>" + b"<div><p>word</p></div>" * 450_000)
+    with anyio.fail_after(60):
+        async with open_readers() as readers:
+            document = await read_file(tmp_path / "file", "page.html", readers)
+            assert document.text.count("word") == 450_000
+            assert await title(readers) == "Owls"

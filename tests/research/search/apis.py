@@ -1,0 +1,206 @@
+"""What each search API answers, and how its back end is opened against a server of ours."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from alita_mcp.research.index.projects import ProjectReader, index_endpoint
+from alita_mcp.research.interface import SearchBackend
+from alita_mcp.research.replies import Endpoint, open_client
+from alita_mcp.research.search.brave import BraveSearch, brave_endpoint
+from alita_mcp.research.search.github import GithubSearch, github_endpoint
+from alita_mcp.research.search.mcp_tool import McpToolSearch, tool_place
+from alita_mcp.research.search.package_index import PackageIndexSearch
+from alita_mcp.research.search.searxng import SearxngSearch, searxng_endpoint
+from alita_mcp.research.search.tavily import TavilySearch, tavily_endpoint
+from alita_mcp.settings import Settings
+from tests.research.json_server import Reply, Request
+
+KEY = "tvly-0123456789abcdef-SECRET"
+QUERY = "georeader raster"
+ANSWER_S = 20.0
+
+
+@dataclass(frozen=True)
+class Found:
+    url: Any
+    title: Any = "A title"
+    snippet: Any = "Some words about georeader raster"
+    day: Any = "2026-03-04"
+
+
+ROWS = (
+    Found("https://example.org/one", "First", "Words one", "2026-03-04T05:06:07Z"),
+    Found("https://example.org/two", "Second", "Words two", "2026-01-02"),
+    Found("http://example.com/three?x=1", "Third", "Words three", "2025-12-31"),
+)
+
+
+def searxng(rows: Sequence[Found]) -> Any:
+    return {
+        "query": QUERY,
+        "results": [
+            {
+                "url": row.url,
+                "title": row.title,
+                "content": row.snippet,
+                "publishedDate": row.day,
+                "engine": "x",
+            }
+            for row in rows
+        ],
+        "unresponsive_engines": [],
+    }
+
+
+def tavily(rows: Sequence[Found]) -> Any:
+    return {
+        "query": QUERY,
+        "answer": None,
+        "results": [
+            {
+                "url": row.url,
+                "title": row.title,
+                "content": row.snippet,
+                "published_date": row.day,
+                "score": 0.5,
+            }
+            for row in rows
+        ],
+    }
+
+
+def brave(rows: Sequence[Found]) -> Any:
+    found = [
+        {"url": row.url, "title": row.title, "description": row.snippet, "page_age": row.day} for row in rows
+    ]
+    return {"type": "search", "web": {"type": "search", "results": found}}
+
+
+def github(rows: Sequence[Found]) -> Any:
+    found = [
+        {
+            "html_url": row.url, "full_name": row.title, "description": row.snippet, "pushed_at": row.day,
+            "stargazers_count": 12, "license": {"spdx_id": "MIT"}, "language": "Python", "archived": False,
+        }
+        for row in rows
+    ]  # fmt: skip
+    return {"total_count": len(found), "incomplete_results": False, "items": found}
+
+
+def tool_result(rows: Sequence[Found]) -> Any:
+    found = [
+        {"url": row.url, "title": row.title, "snippet": row.snippet, "published": row.day} for row in rows
+    ]
+    return {"content": [], "structuredContent": {"results": found}}
+
+
+@dataclass(frozen=True)
+class Api:
+    """One back end beside the API that it speaks."""
+
+    body: Callable[[Sequence[Found]], Any]
+    """What the API answers for rows."""
+    at: Callable[[str], Endpoint] | None = None
+    make: Any = None
+    key_header: str = ""
+
+    @asynccontextmanager
+    async def opened(
+        self, url: str, allowed: frozenset[str] = frozenset(), timeout_s: float = ANSWER_S
+    ) -> AsyncIterator[SearchBackend]:
+        with anyio.fail_after(120):
+            if self.at is None:
+                yield McpToolSearch(
+                    tool_place(f"{url}/mcp?key={KEY} #web_search"), allowed, timeout_s=timeout_s
+                )
+                return
+            place = self.at(url).model_copy(update={"timeout_s": timeout_s})
+            async with open_client([place]) as client:
+                yield self.make(client, place, allowed)
+
+    def answering(self, rows: Sequence[Found] = ROWS) -> Callable[[Request], Reply]:
+        """Those rows for every search; the package index has the one package `georeader`."""
+        good = self.replying(Reply(self.body(rows)))
+        if self.make is not _index_search:
+            return good
+        return lambda request: good(request) if "/georeader/" in request.path else Reply(status=404)
+
+    def replying(self, reply: Reply) -> Callable[[Request], Reply]:
+        """That reply to every search; an MCP server answers the requests before it as it should."""
+        return (lambda request: reply) if self.at is not None else (lambda request: mcp(request, reply))
+
+
+TOOL = {
+    "name": "web_search",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "max_results": {"type": "integer"}},
+        "required": ["query"],
+    },
+}
+
+
+def mcp(request: Request, reply: Reply) -> Reply:
+    """An MCP server over HTTP without sessions; `reply` is the result of a call, or what comes in its place."""
+    if request.method != "POST":
+        return Reply(status=405)
+    said = request.body
+    if "id" not in said:
+        return Reply(status=202)
+    told = {"jsonrpc": "2.0", "id": said["id"]}
+    match said["method"]:
+        case "initialize":
+            version = said["params"]["protocolVersion"]
+            result: Any = {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "s", "version": "1"},
+            }
+        case "tools/list":
+            result = {"tools": [{**TOOL, "name": "other"}, TOOL]}
+        case "tools/call":
+            if isinstance(reply.body, bytes) or reply.status != 200 or reply.how:
+                return reply
+            result = reply.body
+        case method:
+            return Reply({**told, "error": {"code": -32601, "message": f"no method {method}"}})
+    return Reply({**told, "result": result})
+
+
+def _index(url: str) -> Endpoint:
+    return index_endpoint(Settings(package_index=f"{url}/simple"))
+
+
+def _index_search(client: Any, at: Endpoint, allowed: frozenset[str]) -> PackageIndexSearch:
+    return PackageIndexSearch(ProjectReader(client, at, has_pages=False), allowed)
+
+
+def project(rows: Sequence[Found]) -> Any:
+    """The JSON of a project `georeader` that says what the first row says."""
+    row = rows[0] if rows else Found("")
+    file = {
+        "filename": "georeader-1.2-py3-none-any.whl", "upload_time_iso_8601": row.day, "yanked": False,
+        "requires_python": ">=3.9", "packagetype": "bdist_wheel",
+    }  # fmt: skip
+    told = {
+        "name": "Georeader", "version": "1.2", "summary": row.snippet, "license_expression": "MIT",
+        "classifiers": [], "project_urls": {"Homepage": row.url},
+    }  # fmt: skip
+    return {"info": told, "releases": {"1.2": [file]}, "urls": [file], "vulnerabilities": []}
+
+
+APIS = {
+    "package_index": Api(project, _index, _index_search),
+    "github": Api(github, lambda url: github_endpoint(url, ""), GithubSearch),
+    "github with a token": Api(github, lambda url: github_endpoint(url, KEY), GithubSearch, "authorization"),
+    "searxng": Api(searxng, searxng_endpoint, SearxngSearch),
+    "tavily": Api(tavily, lambda url: tavily_endpoint(KEY, url), TavilySearch, "authorization"),
+    "brave": Api(brave, lambda url: brave_endpoint(KEY, url), BraveSearch, "x-subscription-token"),
+    "mcp": Api(tool_result),
+}

@@ -1,0 +1,67 @@
+"""The whole web agent against local servers: a search, pages that are good or hostile, a package index."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.research.opening import open_web_agent
+from alita_mcp.research.values import ResearchLimits
+from alita_mcp.settings import Settings
+from tests.research.whole_web import PAGES, QUESTION, world
+
+WAIT_S = 120
+
+
+async def test_a_question_is_answered_from_pages_with_their_addresses_and_hostile_ones_stay_out(
+    settings: Settings,
+) -> None:
+    with anyio.fail_after(WAIT_S), world(settings) as (configured, site, asked):
+        async with open_web_agent(configured, has_model=True) as web:
+            assert web.backends == ("searxng",)
+            assert asked == []
+            found = await web.research(QUESTION, ResearchLimits(pages=5))
+    best = found.passages[0]
+    assert "| humidity | grams per cubic metre |" in best.text
+    assert (best.url, best.title) == (site.url("/api"), "Sensor API")
+    assert best.retrieved_at.startswith("20")
+    assert {request.query["q"] for request in asked} == {QUESTION}
+    assert not any("secret" in hit.url for hit in found.hits)
+    unread = "\n".join(found.unread)
+    assert all(site.url(path) in unread for path in ("/moved", "/picture", "/huge"))
+    assert "169.254.169.254" in unread
+    assert set(site.paths()) <= set(PAGES)
+
+
+async def test_packages_are_judged_for_the_python_of_the_sandbox(settings: Settings) -> None:
+    with anyio.fail_after(WAIT_S), world(settings) as (configured, _, asked):
+        async with open_web_agent(configured, has_model=False, embedder=ScriptedEmbedder()) as web:
+            alike = await web.package("numpi", "cp314-wasi_wasm32")
+            missing = await web.package("there-is-none")
+    assert (alike.exists, alike.looks_like, alike.has_wheel) == (True, "numpy", True)
+    assert (missing.exists, missing.name) == (False, "there-is-none")
+    assert {"/simple/numpi/", "/simple/there-is-none/"} <= {request.path for request in asked}
+
+
+async def test_one_page_is_read_by_its_address(settings: Settings) -> None:
+    with anyio.fail_after(WAIT_S), world(settings) as (configured, site, _):
+        async with open_web_agent(configured, has_model=False) as web:
+            document = await web.fetch(site.url("/api"))
+            with pytest.raises(UsageError, match="public"):
+                await web.fetch("http://127.0.0.1:9/secret")
+    assert "kelvin" in document.text
+
+
+async def test_settings_that_do_not_fit_are_said_at_the_first_question(settings: Settings) -> None:
+    wrong = settings.model_copy(update={"search": "tavily"})
+    async with open_web_agent(wrong, has_model=True) as web:
+        with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+            await web.research(QUESTION)
+        with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+            assert web.backends
+    broken = settings.model_copy(update={"embedder": "no_such_module:Class"})
+    async with open_web_agent(broken, has_model=False) as web:
+        with pytest.raises(UsageError, match="no_such_module"):
+            await web.research(QUESTION)

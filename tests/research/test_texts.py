@@ -1,0 +1,99 @@
+"""Words and addresses of strangers, and the endpoints that a person writes down."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from alita_mcp.errors import UsageError
+from alita_mcp.research.replies import Endpoint, endpoint, rows_of, without
+from alita_mcp.research.texts import day, one_line, web_url, without_markup
+
+
+@given(st.text() | st.binary() | st.integers() | st.none(), st.integers(1, 50))
+def test_any_words_become_one_short_line(words: object, most: int) -> None:
+    line = one_line(words, most)
+    assert len(line) <= most
+    assert line.replace(" ", "").isprintable() or not all(
+        each.isprintable() or each.isspace() for each in str(words)
+    )
+    line.encode("utf-8")
+
+
+@given(st.text() | st.from_regex(r"https?://[\w.\[\]:@%-]{0,30}/?", fullmatch=True))
+def test_any_text_is_an_address_or_none(text: str) -> None:
+    assert web_url(text) in ("", text)
+
+
+def test_markup_is_taken_off() -> None:
+    assert without_markup("<strong>Owls</strong> &amp; mice <3 a < b") == "Owls & mice <3 a < b"
+    assert without_markup(5) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2026-03-04T05:06Z", "2026-03-04"),
+        ("2026-13-99", ""),
+        ("March 2026", ""),
+        (None, ""),
+        ("0000-00-00", ""),
+    ],
+)
+def test_a_date_is_one_of_the_calendar(text: object, found: str) -> None:
+    assert day(text) == found
+
+
+@pytest.mark.parametrize(
+    ("url", "base_url", "place"),
+    [
+        ("https://example.org", "https://example.org", "example.org:443"),
+        (" http://Example.org:8080/searx/ ", "http://Example.org:8080/searx", "example.org:8080"),
+        ("http://[fd00::1]/x", "http://[fd00::1]/x", "[fd00::1]:80"),
+        ("https://owl:word@example.org/a b", "https://example.org/a%20b", "example.org:443"),
+    ],
+)
+def test_an_endpoint_is_kept_without_its_password(url: str, base_url: str, place: str) -> None:
+    at = endpoint("x", url, setting="ALITA_X")
+    assert (at.base_url, at.place) == (base_url, place)
+    assert "word" not in repr(at)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "example.org", "ftp://example.org", "http://", "http://[bad", "http://a:99999"]
+)
+def test_what_is_no_address_is_refused_by_its_setting(url: str) -> None:
+    with pytest.raises(UsageError, match="ALITA_X is not an http"):
+        endpoint("x", url, setting="ALITA_X")
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "schl\u00fcssel", "tab\t"])
+def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
+    with pytest.raises(UsageError) as told:
+        endpoint("x", "https://example.org", setting="ALITA_X", key=key, header="authorization")
+    assert key not in str(told.value)
+
+
+@given(
+    st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5),
+    st.text(min_size=8),
+)
+def test_no_reply_holds_the_secret(reply: object, secret: str) -> None:
+    cleaned = without([reply, f"a {secret} b", {secret: secret}], secret)
+    assert secret not in str(without(cleaned, secret)[1])
+    assert without({"a": "bc"}, "b") == {"a": "bc"}
+
+
+def test_rows_are_the_objects_of_a_list() -> None:
+    assert rows_of("x", {"web": {"results": [{"a": 1}, 5, None]}}, "web", "results") == [{"a": 1}]
+    assert rows_of("x", {"web": None}, "web", "results") == []
+    with pytest.raises(UsageError, match="x answered with JSON of another shape"):
+        rows_of("x", {"web": [1]}, "web", "results")
+
+
+def test_an_endpoint_shows_no_headers() -> None:
+    shown = repr(
+        Endpoint(name="x", base_url="https://a.org", headers={"authorization": "SECRET"}, secret="SECRET")
+    )
+    assert "SECRET" not in shown

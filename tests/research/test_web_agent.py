@@ -1,0 +1,228 @@
+"""One piece of research: what is searched, read and ranked, and what ends it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from alita_mcp.errors import UsageError
+from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.research.interface import WebAgent
+from alita_mcp.research.opening import open_lazily
+from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, ResearchLimits, SearchHit
+from alita_mcp.research.web_agent import AT_ONCE, NOT_ALLOWED, SearchingAgent
+from tests.research.pretended import NOW, Never, Page, TableFetcher, TableIndex, TableSearch, page
+
+WAIT_S = 60
+QUESTION = "How do owls hear?"
+
+
+def hits(*urls: str, snippet: str = "") -> tuple[SearchHit, ...]:
+    return tuple(SearchHit(url=url, title=f"About {url}", snippet=snippet) for url in urls)
+
+
+def agent(
+    pages: dict[str, Page], found: Sequence[SearchHit] = ()
+) -> tuple[SearchingAgent, TableFetcher, TableSearch]:
+    fetcher, search = TableFetcher(pages), TableSearch(tuple(found) or hits(*pages))
+    return SearchingAgent(search, fetcher, TableIndex()), fetcher, search
+
+
+async def ask(web: SearchingAgent, **changes: object) -> Researched:
+    with anyio.fail_after(WAIT_S):
+        return await web.research(QUESTION, ResearchLimits(**changes))
+
+
+async def test_what_is_found_is_read_and_ranked_with_its_address_and_time() -> None:
+    pages: dict[str, Page] = {
+        "https://a/": page("https://a/", "Mice are small.", "Mice"),
+        "https://b/": page("https://b/final", "Owls hear with ears at different heights.", "Owls"),
+    }
+    web, _, search = agent(pages)
+    found = await ask(web)
+    assert search.queries == [QUESTION]
+    assert found.passages[0].text == "Owls hear with ears at different heights."
+    assert (found.passages[0].url, found.passages[0].title) == ("https://b/final", "Owls")
+    assert found.passages[0].retrieved_at == NOW
+    assert (found.stopped, found.unread, len(found.hits)) == ("", (), 2)
+    assert web.backends == ("table",)
+
+
+async def test_pages_are_read_side_by_side_and_no_more_than_the_cap() -> None:
+    pages: dict[str, Page] = {f"https://p{n}/": f"Owls hear well, says page {n}." for n in range(20)}
+    web, fetcher, _ = agent(pages)
+    found = await ask(web, pages=5)
+    assert len(fetcher.fetched) == 5
+    assert 1 < fetcher.most_under_way <= AT_ONCE
+    assert found.stopped == "pages"
+
+
+async def test_a_page_that_cannot_be_read_gives_way_to_the_next_and_is_named_with_its_reason() -> None:
+    pages: dict[str, Page] = {
+        "https://gone/": UsageError("'https://gone/' answered 404."),
+        "https://forbidden/": UsageError("robots.txt forbids it."),
+        "https://good/": "Owls hear well.",
+    }
+    found = await ask(agent(pages)[0], pages=1)
+    assert "https://gone/: 'https://gone/' answered 404." in found.unread
+    assert [passage.url for passage in found.passages] == ["https://good/"]
+    assert len(found.unread) == 2
+
+
+async def test_pages_that_all_fail_are_not_tried_for_ever() -> None:
+    web, fetcher, _ = agent({}, hits(*(f"https://gone{n}/" for n in range(50))))
+    found = await ask(web, pages=3)
+    assert len(fetcher.fetched) == 8
+    assert len(found.unread) == 8
+    assert found.passages == ()
+
+
+async def test_what_a_back_end_says_of_a_page_counts_where_the_page_was_not_read() -> None:
+    web, _, _ = agent({}, hits("https://gone/", snippet="Owls hear with two ears."))
+    (only,) = (await ask(web)).passages
+    assert (only.text, only.url) == ("Owls hear with two ears.", "https://gone/")
+    assert only.retrieved_at
+    web, _, _ = agent(
+        {"https://here/": "Owls hear."}, hits("https://here/", snippet="Owls hear with two ears.")
+    )
+    assert [passage.text for passage in (await ask(web)).passages] == ["Owls hear."]
+
+
+async def test_time_that_is_up_ends_the_reading_and_what_was_read_counts() -> None:
+    pages: dict[str, Page] = {"https://good/": "Owls hear well.", "https://slow/": Never()}
+    found = await ask(agent(pages)[0], seconds=0.2)
+    assert [passage.url for passage in found.passages] == ["https://good/"]
+    assert found.stopped == "seconds"
+    assert found.unread == ("https://slow/: not read within 0.2 s",)
+
+
+async def test_a_search_that_hangs_leaves_what_the_given_addresses_say() -> None:
+    search = TableSearch(hangs=True)
+    web = SearchingAgent(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
+    with anyio.fail_after(WAIT_S):
+        found = await web.research(
+            QUESTION, ResearchLimits(seconds=0.2), urls=["https://given/", "https://given/"]
+        )
+    assert [passage.url for passage in found.passages] == ["https://given/"]
+    assert found.stopped == "seconds"
+
+
+async def test_text_behind_the_cap_of_bytes_is_not_ranked() -> None:
+    pages: dict[str, Page] = {f"https://p{n}/": "Owls hear. " * 100 for n in range(6)}
+    web, fetcher, _ = agent(pages)
+    found = await ask(web, bytes=1_500, tokens=10_000)
+    assert found.stopped == "bytes"
+    assert len(fetcher.fetched) < 6
+    assert sum(len(passage.text) for passage in found.passages) <= 1_500
+
+
+async def test_given_addresses_are_read_first_and_once() -> None:
+    web, fetcher, _ = agent({"https://a/": "Owls.", "https://b/": "Owls hear."})
+    with anyio.fail_after(WAIT_S):
+        await web.research(QUESTION, urls=["https://b/"])
+    assert fetcher.fetched == ["https://b/", "https://a/"]
+
+
+async def test_two_addresses_of_one_page_are_one_document() -> None:
+    same = page("https://final/", "Owls hear well at night.")
+    found = await ask(agent({"https://one/": same, "https://two/": same})[0])
+    assert len(found.passages) == 1
+
+
+async def test_addresses_that_may_not_be_read_are_not_even_asked_for() -> None:
+    web, fetcher, _ = agent({"https://good/": "Owls hear.", "https://evil/?q=secret": "Owls hear."})
+    with anyio.fail_after(WAIT_S):
+        found = await web.research(QUESTION, may_fetch=lambda url: url.startswith("https://good/"))
+    assert fetcher.fetched == ["https://good/"]
+    assert found.unread == (f"https://evil/?q=secret: {NOT_ALLOWED}",)
+
+
+async def test_without_a_back_end_only_given_addresses_are_read_and_without_pages_none() -> None:
+    search = TableSearch(backends=())
+    web = SearchingAgent(search, TableFetcher({"https://given/": "Owls hear."}), TableIndex())
+    with anyio.fail_after(WAIT_S):
+        found = await web.research(QUESTION, urls=["https://given/"])
+    assert search.queries == []
+    assert len(found.passages) == 1
+    found = await ask(agent({"https://a/": "Owls hear."})[0], pages=0)
+    assert (found.passages, found.stopped) == ((), "pages")
+
+
+async def test_back_ends_that_failed_are_told_and_stages_are_heard() -> None:
+    stages: list[str] = []
+
+    async def hear(stage: str) -> None:
+        stages.append(stage)
+
+    failed = (FailedBackend(backend="other", reason="answered 429"),)
+    search = TableSearch(hits("https://a/"), failed=failed)
+    web = SearchingAgent(search, TableFetcher({"https://a/": "Owls hear."}), TableIndex(), ScriptedEmbedder())
+    with anyio.fail_after(WAIT_S):
+        found = await web.research("  How\n do owls hear?" + "x" * 9_000, on_stage=hear)
+    assert found.failed == failed
+    assert stages == ["search", "reading https://a/", "1 pages read"]
+    assert len(search.queries[0]) == 400
+
+
+async def test_a_document_and_a_package_are_had_one_by_one() -> None:
+    numpy = PackageFacts(name="numpy", exists=True)
+    web = SearchingAgent(TableSearch(), TableFetcher({"https://a/": "Owls."}), TableIndex({"numpy": numpy}))
+    assert (await web.fetch("https://a/")).text == "Owls."
+    assert await web.package("numpy") == numpy
+    with pytest.raises(UsageError):
+        await web.fetch("https://gone/")
+
+
+class Opened:
+    """Counts how often an agent was opened and closed, and by which task."""
+
+    def __init__(self, *failures: UsageError) -> None:
+        self.failures = list(failures)
+        self.opened = self.closed = 0
+        self.tasks: set[int] = set()
+
+    @asynccontextmanager
+    async def __call__(self) -> AsyncIterator[WebAgent]:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.opened += 1
+        self.tasks.add(anyio.get_current_task().id)
+        async with anyio.create_task_group():
+            yield agent({"https://a/": "Owls hear."})[0]
+        self.tasks.add(anyio.get_current_task().id)
+        self.closed += 1
+
+
+async def test_an_agent_is_opened_at_the_first_question_once_and_closed_by_the_task_that_opened_it() -> None:
+    opening = Opened()
+    with anyio.fail_after(WAIT_S):
+        async with open_lazily(opening, lambda: ("table",)) as web:
+            assert (web.backends, opening.opened) == (("table",), 0)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(web.fetch, "https://a/")
+                tasks.start_soon(web.package, "x")
+            assert (await web.research(QUESTION)).passages
+            assert (opening.opened, opening.closed) == (1, 0)
+    assert (opening.closed, len(opening.tasks)) == (1, 1)
+
+
+async def test_an_agent_that_cannot_be_opened_says_so_each_time_and_is_tried_again() -> None:
+    opening = Opened(UsageError("ALITA_TAVILY_KEY is not set.", hint="Set it."), UsageError("again"))
+    with anyio.fail_after(WAIT_S):
+        async with open_lazily(opening) as web:
+            with pytest.raises(UsageError, match="ALITA_TAVILY_KEY"):
+                await web.research(QUESTION)
+            with pytest.raises(UsageError, match="again"):
+                await web.research(QUESTION)
+            assert (await web.research(QUESTION)).passages
+
+
+async def test_an_agent_that_nobody_asks_is_never_opened_and_an_error_comes_out_as_itself() -> None:
+    opening = Opened()
+    with pytest.raises(UsageError, match="of the body"):
+        async with open_lazily(opening):
+            raise UsageError("of the body")
+    assert opening.opened == 0

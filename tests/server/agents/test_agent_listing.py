@@ -1,0 +1,66 @@
+"""When clients see the agents' tools, and what the two definitions cost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, agents_are_listed
+from alita_mcp.server.definitions import RESERVED_NAMES
+from alita_mcp.settings import ModelChoice, Settings
+from alita_mcp.values import META_TOOLS
+from tests.server.agents.scripted import serving
+from tests.server.in_memory import connected, names_of, succeeded
+from tests.server.test_definitions import token_counter, wire, word_pieces
+
+CONFIGURED: list[dict[str, Any]] = [
+    {"model": "openai/x"},
+    {"model_planner": ModelChoice(name="openai/x")},
+    {"search": "package_index"},
+    {"searxng_url": "http://127.0.0.1:9"},
+    {"tavily_key": SecretStr("k")},
+    {"brave_key": SecretStr("k")},
+    {"github_token": SecretStr("k")},
+    {"search_mcp": "http://127.0.0.1:9 #find"},
+]
+
+
+@pytest.mark.parametrize("said", CONFIGURED)
+def test_a_model_or_a_search_back_end_lists_both(settings: Settings, said: dict[str, Any]) -> None:
+    assert agents_are_listed(settings.model_copy(update=said))
+
+
+def test_nothing_configured_lists_none(settings: Settings) -> None:
+    assert not agents_are_listed(settings)
+    assert not agents_are_listed(settings.model_copy(update={"search": " , "}))
+
+
+async def test_they_stand_after_the_fixed_tools_for_every_client(settings: Settings, era: str) -> None:
+    async with connected(serving(settings, settings_search="package_index").server(), era) as client:
+        assert (await names_of(client))[:8] == [*META_TOOLS, *AGENT_TOOLS]
+
+
+async def test_unlisted_they_answer_all_the_same(settings: Settings, era: str) -> None:
+    async with connected(serving(settings).server(), era) as client:
+        assert not {*AGENT_TOOLS} & {*await names_of(client)}
+        assert (await succeeded(client, "solve_task", task="t"))["answer"] == "T"
+
+
+def test_their_names_are_kept_from_published_tools() -> None:
+    assert {*AGENT_TOOLS} <= RESERVED_NAMES
+
+
+def test_both_definitions_take_at_most_350_tokens() -> None:
+    texts = [wire(tool) for tool in AGENT_DEFINITIONS]
+    assert sum(map(len, texts)) / 4 <= 350
+    assert sum(map(word_pieces, texts)) <= 430  # finds 30 % more than the tokenizers below
+    assert all(json.loads(text)["inputSchema"]["additionalProperties"] is False for text in texts)
+
+
+@pytest.mark.parametrize("tokenizer", ["cl100k_base", "o200k_base", "anthropic"])
+def test_so_do_real_tokenizers_say(tokenizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = token_counter(tokenizer, monkeypatch)
+    assert 150 < sum(count(wire(tool)) for tool in AGENT_DEFINITIONS) <= 350

@@ -1,0 +1,174 @@
+"""The real manager agent behind `solve_task` and the API: a scripted model, the embedded sandbox, all connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import mcp_types as types
+import pytest
+
+from alita_mcp.app import open_app
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, Message
+from alita_mcp.server.admission import admit
+from alita_mcp.server.build import DualEraServer, build_server
+from alita_mcp.settings import Settings
+from tests.agent.world import call, finish
+from tests.models.openai_server import Calls, openai_server
+from tests.server.agents.test_task_resources import texts_at
+from tests.server.api.calling import code_of, messages
+from tests.server.connections import CONNECTIONS, http_process
+from tests.server.connections import connected as connected_by
+from tests.server.in_memory import connected, names_of, succeeded, text_of
+from tests.server.processes import PATIENCE_S
+from tests.server.test_http import listening
+from tests.server.test_run_code_jobs import until
+
+SUM = [
+    call("run_code", code="sum(range(11))", arguments={}, reason="one sum, once"),
+    finish("55", claims=[{"claim": "The sum is 55", "reference": "o1", "quote": "55"}]),
+]
+
+ANSWER = Calls(("finish", {"answer": "55", "solved": True}))
+CHOSEN: dict[str, Any] = {"model": "openai/x", "task_plans": 0, "memory": False}
+
+
+class Silent(ScriptedModel):
+    """A model that never answers."""
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        self.asked.append(tuple(messages))
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+def real(settings: Settings, model: ScriptedModel, **changes: Any) -> DualEraServer:
+    chosen = settings.model_copy(update={"task_plans": 0, "memory": False, "sandbox": "wasm", **changes})
+    return build_server(chosen, open_app=partial(open_app, chosen, admit=admit, model=model))
+
+
+@asynccontextmanager
+async def over_http(server_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server_url.removesuffix("/mcp"), timeout=PATIENCE_S) as client:
+        yield client
+
+
+@pytest.mark.slow
+async def test_a_task_is_worked_on_and_every_value_of_it_can_be_read(settings: Settings, era: str) -> None:
+    async with connected(real(settings, ScriptedModel(SUM)), era) as client:
+        told = await succeeded(client, "solve_task", task="What is the sum of 0 to 10?")
+        assert (told["status"], told["answer"], told.get("stopped", "")) == (
+            "solved",
+            "55",
+            "",
+        )
+        assert told["steps"][0]["tool"] == "run_code"
+        assert told["steps"][0]["decision"]["way"] == "run_once"
+        (text,) = await texts_at(client, told["events"])
+        step = next(event["data"] for event in json.loads(text)["events"] if event["kind"] == "step")
+        (value,) = await texts_at(client, step["uri"])
+    assert json.loads(value)["result"] == 55
+
+
+async def test_the_agents_question_reaches_the_person(settings: Settings, era: str) -> None:
+    async def person(_ctx: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        assert "Which year?" in params.message
+        return types.ElicitResult(action="accept", content={"answer": "1999"})
+
+    model = ScriptedModel([call("ask_person", question="Which year?"), finish("1999")])
+    async with connected(real(settings, model), era, elicitation_callback=person) as client:
+        told = await succeeded(client, "solve_task", task="How many in that year?")
+    assert told["answer"] == "1999"
+    assert "1999" in model.asked[1][-1].content
+
+
+async def test_without_a_model_the_connected_agent_gets_the_plan(settings: Settings, era: str) -> None:
+    server = build_server(settings.model_copy(update={"sandbox": "wasm"}))
+    async with connected(server, era) as client:
+        told = await succeeded(client, "solve_task", task="count the vowels")
+    assert told["status"] == "no_model"
+    assert "count the vowels" in told["prompt"]
+    assert "search_capabilities" in {tool["name"] for tool in told["tools"]}
+
+
+async def test_a_cancelled_request_stops_the_run_and_its_record_says_so(settings: Settings, era: str) -> None:
+    model = Silent([])
+    server = real(settings, model)
+    async with connected(server, era) as client:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.call_tool("solve_task", {"task": "t"}))
+            await until(lambda: model.asked)
+            tasks.cancel_scope.cancel()
+        app = await server.shared.get()
+        (row,) = await app.tasks.runs.list()
+        with anyio.fail_after(PATIENCE_S):
+            told = [event.kind async for event in app.tasks.runs.follow(row.run)]
+        solution = await app.tasks.runs.solution(row.run)
+    assert (told[0], told[-1]) == ("started", "finished")
+    assert solution is not None
+    assert solution.stopped == "cancelled"
+
+
+async def test_a_task_whose_model_never_answers_is_stopped_within_a_second(settings: Settings) -> None:
+    model = Silent([])
+    server = real(settings, model)
+    async with listening(settings, server=server) as url, over_http(url) as client:
+        run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]
+        await until(lambda: model.asked)
+        with anyio.fail_after(1):
+            assert (await client.delete(f"/api/tasks/{run}")).status_code == 204
+        shown = (await client.get(f"/api/tasks/{run}")).json()
+        assert (shown["status"], shown["solution"]["stopped"]) == ("stopped", "cancelled")
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            told = await messages(stream)
+        assert (told[0]["event"], told[-1]["event"]) == ("started", "finished")
+        assert code_of(await client.delete(f"/api/tasks/{run}")) == (409, "conflict")
+        assert (await client.get("/api/tasks")).json()["tasks"][0]["status"] == "stopped"
+
+
+@pytest.mark.slow
+async def test_files_that_come_with_a_task_are_read_by_its_steps(settings: Settings) -> None:
+    model = ScriptedModel([call("read_file", name="a.csv"), finish("2")])
+    async with listening(settings, server=real(settings, model)) as url, over_http(url) as client:
+        body = {"task": "How many rows?", "files": [{"name": "a.csv", "content": "x\n1\n2\n"}]}
+        answer = await client.post("/api/tasks?wait=60", json=body)
+    assert answer.json()["solution"]["answer"] == "2"
+    assert "x\n1\n2" in model.asked[1][-1].content
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", CONNECTIONS)
+async def test_every_connection_lists_and_answers_solve_task(
+    kind: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with openai_server(ANSWER, ANSWER) as (url, _):
+        async with connected_by(kind, home, model_base_url=url, **CHOSEN) as connection:
+            assert {"solve_task", "research_web"} <= {*await names_of(connection.client)}
+            answer = await connection.client.call_tool("solve_task", {"task": "t"})
+    assert isinstance(answer, types.CallToolResult)
+    assert text_of(answer).startswith("55\n")
+
+
+@pytest.mark.process
+async def test_the_served_process_has_the_api_and_its_events(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with openai_server(ANSWER) as (url, _):
+        async with (
+            http_process(home, model_base_url=url, **CHOSEN) as (served, _),
+            over_http(served) as client,
+        ):
+            run = (await client.post("/api/tasks", json={"task": "t"})).json()["id"]
+            async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+                told = await messages(stream)
+            assert (await client.get("/api/openapi.json")).json()["openapi"] == "3.1.0"
+    assert json.loads(told[-1]["data"])["data"]["answer"] == "55"

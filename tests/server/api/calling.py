@@ -1,0 +1,54 @@
+"""A server of this process over HTTP, and short ways to call its API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from tests.server.agents.scripted import Serving
+from tests.server.processes import PATIENCE_S
+from tests.server.test_http import listening
+
+
+@asynccontextmanager
+async def api(made: Serving, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the API of a server."""
+    async with listening(made.settings, server=made.server()) as url:
+        base = url.removesuffix("/mcp")
+        async with httpx.AsyncClient(base_url=base, timeout=PATIENCE_S, headers=headers) as client:
+            yield client
+
+
+async def begun(client: httpx.AsyncClient, task: str = "t", **more: Any) -> str:
+    """The id of a task that was begun."""
+    answer = await client.post("/api/tasks", json={"task": task, **more})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
+def code_of(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code of a refusal, whose body has the one form."""
+    told = answer.json()
+    assert told.keys() == {"error"}, told
+    assert told["error"].keys() == {"code", "message", "hint"}
+    return answer.status_code, told["error"]["code"]
+
+
+async def messages(response: httpx.Response, most: int = 1_000) -> list[dict[str, str]]:
+    """Messages of an event stream, as many as asked for, or until it ends."""
+    found: list[dict[str, str]] = []
+    message: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if line and name:
+            message[name] = value
+        elif "data" in message:
+            found.append(message)
+            if len(found) == most:
+                return found
+        if not line:
+            message = {}
+    return found

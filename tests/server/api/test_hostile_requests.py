@@ -1,0 +1,231 @@
+"""The API before strangers: no token, other hosts and origins, bodies of every wrong kind; never a 5xx."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio.lowlevel
+import httpx
+import pytest
+from pydantic import SecretStr
+from starlette.requests import Request
+
+from alita_mcp.errors import LibraryError
+from alita_mcp.server.api.bodies import MAX_BODY_BYTES, read_new_task
+from alita_mcp.server.api.problems import Refusal
+from alita_mcp.settings import Settings
+from tests.server.agents.scripted import serving
+from tests.server.api.calling import api, code_of
+from tests.server.test_http import TOKEN
+
+JSON = {"content-type": "application/json"}
+PATHS = [
+    ("GET", "/api/tasks"), ("POST", "/api/tasks"), ("GET", "/api/openapi.json"), ("GET", "/api/nothing"),
+    ("GET", "/api/tasks/" + "0" * 32), ("DELETE", "/api/tasks/" + "0" * 32),
+    ("GET", "/api/tasks/" + "0" * 32 + "/events"),
+]  # fmt: skip
+
+
+def guarded(settings: Settings) -> Any:
+    return serving(settings, settings_token=SecretStr(TOKEN))
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+async def test_every_path_asks_for_the_token(settings: Settings, method: str, path: str) -> None:
+    async with api(guarded(settings)) as client:
+        answer = await client.request(method, path)
+        wrong = await client.request(method, path, headers={"authorization": "Bearer wrong"})
+    assert code_of(answer) == code_of(wrong) == (401, "invalid_token")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_the_token_opens_the_door(settings: Settings) -> None:
+    async with api(guarded(settings), authorization=f"Bearer {TOKEN}") as client:
+        assert (await client.get("/api/tasks")).json() == {"tasks": []}
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+async def test_other_hosts_and_origins_are_refused(settings: Settings, method: str, path: str) -> None:
+    async with api(serving(settings)) as client:
+        host = await client.request(method, path, headers={"host": "evil.example"})
+        origin = await client.request(method, path, headers={"origin": "https://evil.example"})
+    assert code_of(host) == (421, "unknown_host")
+    assert code_of(origin) == (403, "unknown_origin")
+
+
+BODIES: list[tuple[bytes, int]] = [
+    (b"", 400), (b"{", 400), (b"nul", 400), (b"\xff\xfe", 400), (b'{"task": "\xff"}', 400),
+    (b'{"task": "\\ud800"}', 400), (b'{"task": "t", "max_usd": NaN}', 400), (b'{"task": "t", "max_usd": 1e999}', 400),
+    (b"[" * 100_000, 400), (b'{"a":' * 50_000 + b"1" + b"}" * 50_000, 400), (b"1" * 5_000, 400),
+    (b'{"task": "t"} {"task": "t"}', 400), (b'{"task": "t", "files": ' + b"[" * 33 + b"]" * 33 + b"}", 400),
+    (b"null", 422), (b"[]", 422), (b'"task"', 422), (b"7", 422), (b"{}", 422), (b'{"task": ""}', 422),
+    (b'{"task": " \\n"}', 422), (b'{"task": 7}', 422), (b'{"task": null}', 422), (b'{"task": ["t"]}', 422),
+    (b'{"task": "' + b"t" * 20_001 + b'"}', 422), (b'{"task": "t", "extra": 1}', 422),
+    (b'{"task": "t", "max_steps": "3"}', 422), (b'{"task": "t", "max_steps": 0}', 422),
+    (b'{"task": "t", "max_steps": 1001}', 422), (b'{"task": "t", "max_usd": -1}', 422),
+    (b'{"task": "t", "max_seconds": true}', 422), (b'{"task": "t", "plans": 9}', 422),
+    (b'{"task": "t", "hosts": "a.example"}', 422), (b'{"task": "t", "hosts": ["http://a.example/"]}', 422),
+    (b'{"task": "t", "hosts": ["*"]}', 422), (b'{"task": "t", "hosts": ["127.0.0.1"]}', 422),
+    (b'{"task": "t", "hosts": [' + b'"a.example",' * 32 + b'"a.example"]}', 422),
+    (b'{"task": "t", "files": ["/etc/passwd"]}', 422), (b'{"task": "t", "files": [{"path": "/etc/passwd"}]}', 422),
+    (b'{"task": "t", "max_tokens": 1' + b"0" * 4_000 + b"}", 422),
+]  # fmt: skip
+
+
+async def test_no_body_of_a_wrong_kind_begins_a_task(settings: Settings) -> None:
+    made = serving(settings)
+    async with api(made) as client:
+        await client.get("/api/tasks")
+        for body, status in BODIES:
+            answer = await client.post("/api/tasks", content=body, headers=JSON)
+            assert code_of(answer)[0] == status, (body[:60], answer.text)
+            assert len(answer.content) < 4_000
+    assert made.tasks.begun == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "multipart/form-data"],
+)
+async def test_a_body_of_another_type_is_refused(settings: Settings, kind: str) -> None:
+    async with api(serving(settings)) as client:
+        headers = {"content-type": kind} if kind else {}
+        answer = await client.post("/api/tasks", content=b'{"task": "t"}', headers=headers)
+    assert code_of(answer) == (415, "unsupported_type")
+
+
+async def test_json_with_a_charset_is_json(settings: Settings) -> None:
+    async with api(serving(settings)) as client:
+        headers = {"content-type": "Application/JSON; charset=utf-8"}
+        answer = await client.post("/api/tasks", content=b'{"task": "t"}', headers=headers)
+    assert answer.status_code == 202
+
+
+async def test_a_body_over_the_limit_is_refused_whether_it_says_so_or_not(settings: Settings) -> None:
+    async def drip() -> AsyncIterator[bytes]:
+        for _ in range(70):
+            yield b" " * 65_536
+
+    async with api(serving(settings)) as client:
+        said = await client.post("/api/tasks", content=b" " * (MAX_BODY_BYTES + 1), headers=JSON)
+        unsaid = await client.post("/api/tasks", content=drip(), headers=JSON)
+        fits = await client.post("/api/tasks", content=b'{"task": "t"}' + b" " * 4_000_000, headers=JSON)
+    assert code_of(said) == code_of(unsaid) == (413, "too_large")
+    assert fits.status_code == 202
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "wait=x",
+        "wait=",
+        "wait=-1",
+        "wait=61",
+        "wait=nan",
+        "wait=inf",
+        "wait=1e1",
+        "wait=1_0",
+        "wait=" + "9" * 400,
+    ],
+)
+async def test_a_wait_that_is_none_is_refused(settings: Settings, query: str) -> None:
+    async with api(serving(settings)) as client:
+        answer = await client.post(f"/api/tasks?{query}", json={"task": "t"})
+    assert code_of(answer) == (422, "invalid")
+
+
+@pytest.mark.parametrize("limit", ["0", "101", "-1", "x", "", "1.5", "٣"])
+async def test_a_limit_that_is_none_is_refused(settings: Settings, limit: str) -> None:
+    async with api(serving(settings)) as client:
+        assert code_of(await client.get("/api/tasks", params={"limit": limit})) == (422, "invalid")
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1.5", "9" * 30])
+async def test_a_number_of_an_event_that_is_none_is_refused(settings: Settings, number: str) -> None:
+    async with api(serving(settings)) as client:
+        run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]
+        path = f"/api/tasks/{run}/events"
+        assert code_of(await client.get(path, params={"after": number})) == (422, "invalid")
+        assert code_of(await client.get(path, headers={"last-event-id": number})) == (422, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("PUT", "/api/tasks"), ("DELETE", "/api/tasks"), ("HEAD", "/api/tasks")]
+)
+async def test_a_method_that_is_not_for_a_path_is_told_which_are(
+    settings: Settings, method: str, path: str
+) -> None:
+    async with api(serving(settings)) as client:
+        answer = await client.request(method, path)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/", "/api/tasks/", "/api/tasks/x/y/z", "/api/../api/x", "/api/%2e%2e/etc"]
+)
+async def test_other_paths_are_not_found_in_the_same_form(settings: Settings, path: str) -> None:
+    async with api(serving(settings)) as client:
+        assert code_of(await client.get(path)) == (404, "not_found")
+
+
+async def test_a_library_that_cannot_be_opened_is_unavailable(settings: Settings) -> None:
+    made = serving(settings)
+
+    def broken() -> Any:
+        raise LibraryError("The library is damaged.", hint="Restore it.")
+
+    made._opened = broken  # type: ignore[method-assign]
+    async with api(made) as client:
+        assert code_of(await client.get("/api/tasks")) == (503, "unavailable")
+
+
+async def test_what_nobody_foresaw_is_a_number_in_the_log(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = serving(settings)
+
+    async def broken(_limit: int) -> Any:
+        raise RuntimeError("secret words")
+
+    made.runs.list = broken  # type: ignore[method-assign,assignment]
+    async with api(made) as client:
+        answer = await client.get("/api/tasks")
+    assert code_of(answer) == (500, "internal")
+    assert "secret" not in answer.text
+    assert "secret words" in caplog.text
+
+
+async def test_a_server_that_ends_answers_in_the_same_form(settings: Settings) -> None:
+    from alita_mcp.server.http import OpenRequests
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    requests = OpenRequests(lambda *_: anyio.lowlevel.checkpoint())  # type: ignore[arg-type]
+    await requests.drain(0)
+    await requests({"type": "http", "path": "/api/tasks", "method": "GET", "headers": []}, send, send)
+    assert sent[0]["status"] == 503
+    assert code_of(httpx.Response(503, content=sent[1]["body"])) == (503, "ending")
+
+
+async def test_a_body_without_end_is_not_read_for_ever() -> None:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b" " * (1 << 20), "more_body": True}
+
+    headers = [(b"content-type", b"application/json")]
+    with pytest.raises(Refusal, match="more than") as refused:
+        await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
+    assert (refused.value.status, refused.value.headers) == (413, {"connection": "close"})
+
+
+async def test_a_sender_that_leaves_is_no_error_of_ours() -> None:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    headers = [(b"content-type", b"application/json")]
+    with pytest.raises(Refusal) as refused:
+        await read_new_task(Request({"type": "http", "method": "POST", "headers": headers}, receive))
+    assert refused.value.status == 400

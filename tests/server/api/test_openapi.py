@@ -1,0 +1,129 @@
+"""The description of the API, and requests made from it: what it does not say does not happen, and no 5xx."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import hypothesis
+import pytest
+import schemathesis
+from pydantic import SecretStr
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from alita_mcp.server.api.openapi import description
+from alita_mcp.server.api.values import NewTask, Problems
+from alita_mcp.settings import Settings
+from tests.server.agents.scripted import serving
+from tests.server.api.calling import api
+from tests.server.test_http import TOKEN
+
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+EXAMPLES = 60
+"""For each operation."""
+
+
+def test_the_description_is_openapi_31_and_names_every_schema() -> None:
+    told = json.loads(description(needs_token=True))
+    assert told["openapi"] == "3.1.0"
+    assert told["security"] == [{"token": []}]
+    assert {"NewTask", "TaskView", "TaskList", "Problems", "Solution"} <= told["components"]["schemas"].keys()
+    references = {part.split('"')[0] for part in json.dumps(told).split('"$ref": "#/components/schemas/')[1:]}
+    assert references <= told["components"]["schemas"].keys()
+    assert json.loads(description(needs_token=False))["security"] == []
+
+
+async def test_the_server_serves_it(settings: Settings) -> None:
+    async with api(serving(settings)) as client:
+        answer = await client.get("/api/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.content == description(needs_token=False)
+
+
+def test_the_documentation_names_the_paths_statuses_and_bodies_of_the_description() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
+    told = json.loads(description(needs_token=True))
+    operations = [each for path in told["paths"].values() for each in path.values() if "responses" in each]
+    statuses = {status for each in operations for status in each["responses"]}
+    assert not [status for status in statuses if status not in text]
+    assert not [path for path in told["paths"] if path not in text]
+    assert not [field for field in NewTask.model_fields if f"`{field}`" not in text]
+    task, problem = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert NewTask.model_validate_json(task).files[0].name == "stations.csv"
+    assert Problems.model_validate_json(problem).error.code == "invalid"
+
+
+@contextmanager
+def served(settings: Settings) -> Iterator[str]:
+    """A server in a thread of its own, since the requests come from this one; gives its base URL."""
+    made = serving(settings, settings_token=SecretStr(TOKEN))
+    with (
+        anyio.from_thread.start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(api(made)) as client,
+    ):
+        yield str(client.base_url)
+
+
+@pytest.mark.slow
+def test_requests_made_from_the_description_meet_no_5xx_and_nothing_undocumented(settings: Settings) -> None:
+    with served(settings) as base:
+        schema = schemathesis.openapi.from_url(f"{base}/api/openapi.json", headers=BEARER)
+        operations = [result.ok() for result in schema.get_all_operations()]
+        assert len(operations) == 5  # all but the one that the description was read from
+        for operation in operations:
+            _try_out(operation)
+
+
+def _try_out(operation: Any) -> None:
+    modes = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE]
+    strategies = [operation.as_strategy(generation_mode=mode) for mode in modes]
+
+    # hosts and names of files are held to more than a schema can say
+    left_out = [positive_data_acceptance] if operation.method.upper() == "POST" else []
+
+    @hypothesis.settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(case=hypothesis.strategies.one_of(strategies))
+    def check(case: Any) -> None:
+        case.call_and_validate(headers=BEARER, timeout=60, excluded_checks=left_out)
+
+    check()
+
+
+@pytest.mark.slow
+def test_so_do_requests_that_follow_the_links_of_a_task(settings: Settings) -> None:
+    with served(settings) as base:
+        schema = schemathesis.openapi.from_url(f"{base}/api/openapi.json", headers=BEARER)
+
+        class Machine(schema.as_state_machine()):  # type: ignore[misc]
+            def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+                return {"headers": BEARER, "timeout": 60}
+
+            def validate_response(self, response: Any, case: Any, **options: Any) -> None:
+                answered.add((case.method, case.path, response.status_code))
+                case.validate_response(response, excluded_checks=[positive_data_acceptance])
+
+        answered: set[tuple[str, str, int]] = set()
+        Machine.run(
+            settings=hypothesis.settings(
+                max_examples=15,
+                stateful_step_count=6,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                suppress_health_check=list(hypothesis.HealthCheck),
+            )
+        )
+    assert {("POST", "/api/tasks", 202), ("GET", "/api/tasks/{id}", 200)} <= answered
+    assert ("GET", "/api/tasks/{id}/events", 200) in answered

@@ -1,0 +1,320 @@
+"""Tasks over HTTP: begun, looked at, followed, stopped; the run goes on whoever leaves."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.server.api import events
+from alita_mcp.settings import Settings
+from alita_mcp.synthesis import jobs
+from tests.server.agents.scripted import Working, answers_at_once, never_answers, serving
+from tests.server.api.calling import api, begun, code_of, messages
+from tests.server.in_memory import ERAS, connected, succeeded
+from tests.server.test_run_code_jobs import until
+
+
+async def test_a_task_is_begun_and_later_its_solution_is_there(settings: Settings) -> None:
+    made = serving(settings)
+    async with api(made) as client:
+        answer = await client.post(
+            "/api/tasks", json={"task": "add up", "max_steps": 3, "hosts": ["a.example"]}
+        )
+        assert answer.status_code == 202
+        told = answer.json()
+        assert answer.headers["location"] == told["links"]["self"] == f"/api/tasks/{told['id']}"
+        while (shown := (await client.get(told["links"]["self"])).json())["status"] == "running":  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+        listed = (await client.get("/api/tasks")).json()
+    assert (shown["status"], shown["solution"]["answer"], shown["events"]) == ("finished", "ADD UP", 3)
+    assert shown["last"] == "finished"
+    assert [(row["id"], row["task"], row["solved"]) for row in listed["tasks"]] == [
+        (told["id"], "add up", True)
+    ]
+    (request,) = made.tasks.begun
+    assert (request.budget.steps, request.hosts, made.tasks.clients) == (3, ("a.example",), ["REST"])
+
+
+async def test_a_caller_may_wait_for_a_short_task(settings: Settings) -> None:
+    async with api(serving(settings)) as client:
+        answer = await client.post("/api/tasks?wait=60", json={"task": "t"})
+    assert (answer.status_code, answer.json()["solution"]["answer"]) == (200, "T")
+
+
+async def test_a_wait_that_is_too_short_leaves_the_task_going(settings: Settings) -> None:
+    async with api(serving(settings, never_answers)) as client:
+        answer = await client.post("/api/tasks?wait=0.05", json={"task": "t"})
+        assert (answer.status_code, answer.json()["status"]) == (202, "running")
+
+
+async def test_the_newest_come_first_and_no_more_than_asked_for(settings: Settings) -> None:
+    async with api(serving(settings)) as client:
+        runs = [(await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"] for _ in range(3)]
+        listed = (await client.get("/api/tasks?limit=2")).json()["tasks"]
+    assert [row["id"] for row in listed] == [runs[2], runs[1]]
+
+
+# --- events
+
+
+async def test_events_are_streamed_until_the_task_ends(settings: Settings) -> None:
+    go_on = anyio.Event()
+
+    async def slow(work: Working) -> str:
+        await go_on.wait()
+        return await answers_at_once(work)
+
+    async with api(serving(settings, slow)) as client:
+        run = await begun(client)
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            (first,) = await messages(stream, 1)
+        assert (first["id"], first["event"]) == ("1", "started")
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            go_on.set()
+            told = await messages(stream)
+    assert [each["event"] for each in told] == ["started", "step", "finished"]
+    assert json.loads(told[-1]["data"])["data"]["answer"] == "T"
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "expected"),
+    [
+        ("", {}, ["1", "2", "3"]),
+        ("?after=1", {}, ["2", "3"]),
+        ("", {"last-event-id": "2"}, ["3"]),
+        ("?after=1", {"last-event-id": "2"}, ["3"]),
+        ("?after=2", {"last-event-id": "1"}, ["3"]),
+    ],
+)
+async def test_a_reader_that_comes_back_gets_what_it_missed(
+    settings: Settings, query: str, headers: dict[str, str], expected: list[str]
+) -> None:
+    async with api(serving(settings)) as client:
+        run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]
+        async with client.stream("GET", f"/api/tasks/{run}/events{query}", headers=headers) as stream:
+            assert [each["id"] for each in await messages(stream)] == expected
+
+
+async def test_a_reader_that_has_the_last_event_is_told_not_to_come_back(settings: Settings) -> None:
+    async with api(serving(settings)) as client:
+        run = (await client.post("/api/tasks?wait=60", json={"task": "t"})).json()["id"]
+        answer = await client.get(f"/api/tasks/{run}/events", headers={"last-event-id": "3"})
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+async def test_a_reader_that_leaves_ends_neither_the_run_nor_leaves_a_follower(settings: Settings) -> None:
+    made = serving(settings, never_answers)
+    async with api(made) as client:
+        run = await begun(client)
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            await messages(stream, 2)
+            assert made.runs.followers == 1
+        await until(lambda: made.runs.followers == 0)
+        assert (await client.get(f"/api/tasks/{run}")).json()["status"] == "running"
+
+
+async def test_a_quiet_stream_has_a_heartbeat(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events.EventStream.__init__, "__defaults__", (0.02,))
+    async with api(serving(settings, never_answers)) as client:
+        run = await begun(client)
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            async for line in stream.aiter_lines():
+                if line == ": still running":
+                    break
+
+
+async def test_the_stream_of_a_run_whose_process_died_ends(settings: Settings) -> None:
+    made = serving(settings, never_answers)
+    async with api(made) as client:
+        run = await begun(client)
+        await until(lambda: len(made.runs.stored.get(run, ())) == 2)
+        made.runs.dead.add(run)
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            assert await messages(stream) == []
+        assert (await client.get(f"/api/tasks/{run}")).json()["status"] == "died"
+
+
+async def test_a_run_that_is_gone_from_the_store_ends_its_stream(settings: Settings) -> None:
+    made = serving(settings, never_answers)
+    told: list[Any] = []
+    async with api(made) as client:
+        run = await begun(client)
+        await until(lambda: len(made.runs.stored.get(run, ())) == 2)
+
+        async def read() -> None:
+            async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+                told.extend(await messages(stream))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await until(lambda: made.runs.followers)
+            del made.runs.stored[run]
+            made.runs.changed.set()
+    assert len(told) <= 2
+
+
+async def test_followers_are_bounded(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alita_mcp.server.api.tasks.MAX_STREAMS", 1)
+    async with api(serving(settings, never_answers)) as client:
+        run = await begun(client)
+        async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
+            await messages(stream, 1)
+            refused = await client.get(f"/api/tasks/{run}/events")
+    assert code_of(refused) == (503, "busy")
+    assert refused.headers["retry-after"] == "5"
+
+
+# --- stopping
+
+
+async def test_a_task_is_stopped_within_a_second(settings: Settings) -> None:
+    made = serving(settings, never_answers)
+    async with api(made) as client:
+        run = await begun(client)
+        await until(lambda: run in made.tasks.scopes)
+        with anyio.fail_after(1):
+            assert (await client.delete(f"/api/tasks/{run}")).status_code == 204
+        shown = (await client.get(f"/api/tasks/{run}")).json()
+        assert (shown["status"], shown["solution"]["stopped"]) == ("stopped", "cancelled")
+        assert code_of(await client.delete(f"/api/tasks/{run}")) == (409, "conflict")
+
+
+async def test_a_task_that_has_hardly_begun_is_stopped_too(settings: Settings) -> None:
+    made = serving(settings, never_answers)
+    async with api(made) as client:
+        run = await begun(client)
+        made.tasks.scopes.clear()
+        assert (await client.delete(f"/api/tasks/{run}")).status_code == 204
+        assert made.tasks.app.jobs.find(run, "solve_task").finished is not None
+
+
+@pytest.mark.parametrize("run", ["0" * 32, "x", "..%2f..%2fetc", "%00", "0" * 33, "A" * 32])
+async def test_what_is_no_task_is_not_found(settings: Settings, run: str) -> None:
+    async with api(serving(settings)) as client:
+        for answer in (
+            await client.get(f"/api/tasks/{run}"),
+            await client.delete(f"/api/tasks/{run}"),
+            await client.get(f"/api/tasks/{run}/events"),
+        ):
+            assert code_of(answer) == (404, "not_found")
+
+
+# --- files
+
+
+async def test_files_are_there_for_the_run_and_gone_after_it(settings: Settings) -> None:
+    seen: list[tuple[Path, int, int]] = []
+
+    async def look(work: Working) -> str:
+        seen.extend(
+            (path, stat.S_IMODE(path.parent.stat().st_mode), path.stat().st_size)
+            for path in work.request.files
+        )
+        return "seen"
+
+    made = serving(settings, look)
+    files = [
+        {"name": "Zahlen für Öl.csv", "content": "a,b\n1,2\n"},
+        {"name": "b.bin", "content_base64": base64.b64encode(b"\x00\xff").decode()},
+    ]
+    async with api(made) as client:
+        answer = await client.post("/api/tasks?wait=60", json={"task": "t", "files": files})
+        assert answer.json()["solution"]["answer"] == "seen"
+        await until(lambda: not seen[0][0].parent.exists())
+    assert made.tasks.files == {"Zahlen für Öl.csv": b"a,b\n1,2\n", "b.bin": b"\x00\xff"}
+    assert {mode for _, mode, _ in seen} == {0o700}
+
+
+async def test_files_of_a_task_that_is_refused_leave_nothing(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    body = {"task": "refuse me", "files": [{"name": "a.txt", "content": "x"}]}
+    async with api(serving(settings)) as client:
+        assert code_of(await client.post("/api/tasks", json=body)) == (422, "invalid")
+    assert not [path async for path in anyio.Path(tmp_path).glob("alita-task-*")]
+
+
+NAMES = [
+    "../a",
+    "a/b",
+    "a\\b",
+    "",
+    ".",
+    "..",
+    ".hidden",
+    "con",
+    "NUL.txt",
+    "a\x00",
+    "a\n",
+    "a:b",
+    "b ",
+    "b.",
+    "\u202ea",
+]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "ü" * 110, "a" * 121])
+async def test_no_name_of_a_file_leads_elsewhere(settings: Settings, name: str) -> None:
+    made = serving(settings)
+    async with api(made) as client:
+        await client.get("/api/tasks")
+        body = {"task": "t", "files": [{"name": name, "content": "x"}]}
+        assert code_of(await client.post("/api/tasks", json=body)) == (422, "invalid")
+    assert made.tasks.begun == []
+
+
+CONTENTS: list[list[dict[str, Any]]] = [
+    [{"name": "a"}],
+    [{"name": "a", "content": "x", "content_base64": "eA=="}],
+    [{"name": "a", "content_base64": "not base64!"}],
+    [{"name": "a", "content_base64": "eA"}],
+    [{"name": "a", "content": "x"}, {"name": "A", "content": "y"}],
+    [{"name": "a", "content": "x", "path": "/etc/passwd"}],
+    [{"name": f"f{n}", "content": "x"} for n in range(21)],
+]
+
+
+@pytest.mark.parametrize("files", CONTENTS)
+async def test_contents_that_are_missing_double_or_unreadable_are_refused(
+    settings: Settings, files: list[dict[str, Any]]
+) -> None:
+    async with api(serving(settings)) as client:
+        answer = await client.post("/api/tasks", json={"task": "t", "files": files})
+    assert code_of(answer) == (422, "invalid")
+
+
+# --- one App
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_api_and_mcp_work_on_the_same_app(settings: Settings, era: str) -> None:
+    made = serving(settings)
+    server = made.server()
+    async with connected(server, era) as client:
+        run = (await succeeded(client, "solve_task", task="t"))["run"]
+        assert await server.shared.get() is made.tasks.app
+        assert (await made.runs.summary(run)).status == "finished"
+
+
+async def test_without_a_model_a_program_is_told_what_to_set(settings: Settings) -> None:
+    async with api(serving(settings, has_model=False)) as client:
+        answer = await client.post("/api/tasks", json={"task": "t"})
+    assert code_of(answer) == (503, "no_model")
+    assert "ALITA_MODEL" in answer.text
+
+
+async def test_a_ninth_task_is_busy(settings: Settings) -> None:
+    async with api(serving(settings, never_answers)) as client:
+        for _ in range(jobs.MAX_TASKS):
+            await begun(client)
+        answer = await client.post("/api/tasks", json={"task": "t"})
+    assert code_of(answer) == (503, "busy")
+    assert answer.headers["retry-after"] == "5"
