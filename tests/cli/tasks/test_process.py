@@ -1,0 +1,85 @@
+"""`alita solve` as a process, its model behind the real litellm: kept, listed, told, replayed, interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import PATIENCE_S, Said
+from tests.models.openai_server import Calls, openai_server
+
+pytest.importorskip("alita_mcp.app.tasks.runner", reason="needs the flow of tasks")
+pytestmark = pytest.mark.process
+
+ALITA = [sys.executable, "-m", "alita_mcp.cli.main"]
+COMPUTES = Calls(("calculate", {"expression": "6*7"}))
+FINISHES = Calls(("finish", {"answer": "42", "solved": True}))
+
+
+@pytest.fixture
+def environment(stocked: Path, home: Path) -> dict[str, str]:
+    """A library with the tools that come along, in the embedded sandbox, and no plans."""
+    import shutil
+
+    shutil.copytree(stocked, home)
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("ALITA_")},
+        "ALITA_HOME": str(home),
+        "ALITA_SANDBOX": "wasm",
+        "ALITA_TASK_PLANS": "0",
+        "OPENAI_API_KEY": "sk-test-0123456789abcdef",
+    }
+
+
+def alita(environment: dict[str, str], *words: str, **variables: str) -> Said:
+    done = subprocess.run(
+        [*ALITA, *words], env={**environment, **variables},
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_task_is_solved_kept_listed_told_and_replayed_without_a_model(environment: dict[str, str]) -> None:
+    with openai_server(COMPUTES, FINISHES) as (url, asked):
+        model = {"ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
+        done = alita(environment, "solve", "What is 6 times 7?", "--json", "--max-steps", "5", **model)
+    assert done.status == 0, done.err
+    solution = done.json
+    assert (solution["answer"], solution["tools_used"], solution["calls"]) == ("42", ["calculate"], 2)
+    assert "solve: step: 1. calculate" in done.err
+    (listed,) = alita(environment, "runs", "--json").json["runs"]
+    assert (listed["run"], listed["status"], listed["solved"]) == (solution["run"], "finished", True)
+    told = alita(environment, "run-log", solution["run"][:8])
+    assert "step: 1. calculate" in told.out
+    assert "finished: 42" in told.out
+    again = alita(environment, "solve", "--replay-run", solution["run"], "--json")
+    assert again.status == 0, again.err
+    assert (again.json["answer"], again.json["run"] != solution["run"]) == ("42", True)
+    assert len(asked.requests) == 2
+    other = alita(environment, "solve", "What is 7 times 7?", "--replay-run", solution["run"])
+    assert other.status == 8
+    assert "No answer to this question" in other.err
+
+
+def test_ctrl_c_ends_it_with_what_is_known_so_far(environment: dict[str, str]) -> None:
+    with openai_server(COMPUTES, None) as (url, _asked):
+        started = subprocess.Popen(
+            [*ALITA, "solve", "What is 6 times 7?", "--json"],
+            env={**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert started.stderr is not None
+        heard = next(line for line in started.stderr if "step: 1. calculate" in line)
+        assert heard
+        started.send_signal(signal.SIGINT)
+        out, err = started.communicate(timeout=PATIENCE_S)
+    assert started.returncode == 130, err
+    solution = json.loads(out)
+    assert (solution["stopped"], solution["solved"], len(solution["steps"])) == ("cancelled", False, 1)
+    assert "Traceback" not in err
