@@ -164,7 +164,7 @@ class Settings(BaseSettings):
     """Who carries out the steps of a task, in the same form; the planner plans them and the judge checks the answer."""
     tool_calling: Literal["auto", "native", "json"] = "auto"
     """How a model asks for tools in a task: as its provider has it, or in JSON; `auto` falls back to JSON."""
-    task_steps: int = Field(default=40, ge=1, le=1_000)
+    task_steps: int = Field(default=60, ge=1, le=1_000)
     """How many steps one task may take; its sub-tasks' count."""
     task_tokens: int = Field(default=500_000, ge=0)
     """How many tokens, asked and answered, one task may use; 0: any number."""

@@ -20,7 +20,7 @@ Stopped = Literal["", "steps", "tokens", "money", "seconds", "cancelled", "model
 class TaskBudget(Value):
     """Limits of one task; 0 lifts one, but for the steps."""
 
-    steps: int = Field(default=40, ge=1, le=1_000)
+    steps: int = Field(default=60, ge=1, le=1_000)
     tokens: int = Field(default=500_000, ge=0)
     usd: float = Field(default=2.0, ge=0)
     seconds: float = Field(default=1_200.0, ge=0)

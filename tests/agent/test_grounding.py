@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.agent.grounding import is_observed, is_quoted, numbers_in
@@ -54,11 +54,13 @@ def test_a_quotation_stands_there_whatever_its_case_and_spacing() -> None:
     assert not is_quoted("ridge", "the bridge")
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**12), 10**12))
 def test_a_whole_number_is_read_with_and_without_separators(number: int) -> None:
     assert [int(found) for found in numbers_in(f"is {number:,} so")] == [number]
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_no_text_breaks_it(claim: str, observation: str) -> None:
     is_observed(claim, [observation])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.agent.references import MAX_DEPTH, part_of, resolved
@@ -70,6 +70,7 @@ def test_arguments_nested_too_deeply_are_refused() -> None:
         resolved(deep, value_of, file_of)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON)
 def test_what_holds_no_reference_stays_as_it_is(value: Any) -> None:
     if "$ref" not in str(value) and "$file" not in str(value):
