@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from alita_mcp.agent.abilities import Outcome
+from alita_mcp.agent.actions.abilities import Outcome
 from alita_mcp.agent.react import Agent, Brief
 from alita_mcp.agent.run import Run
 from alita_mcp.errors import InvalidArguments

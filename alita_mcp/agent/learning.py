@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from alita_mcp.agent import tools
+from alita_mcp.agent.actions import tools
 from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Claim, Solution, Step

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from alita_mcp.agent import prompts
-from alita_mcp.agent.abilities import FoundTool
+from alita_mcp.agent.actions.abilities import FoundTool
 from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.planning.plans import (
     AGENT_TOOLS,

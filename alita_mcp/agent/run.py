@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from alita_mcp.agent.abilities import Abilities
+from alita_mcp.agent.actions.abilities import Abilities
+from alita_mcp.agent.actions.observations import Observations
+from alita_mcp.agent.actions.web_access import WebAccess
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
-from alita_mcp.agent.observations import Observations
 from alita_mcp.agent.values import EventKind, Step, Stopped, TaskEvent, TaskRequest
-from alita_mcp.agent.web_access import WebAccess
 from alita_mcp.library.files import now
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.roles import Models

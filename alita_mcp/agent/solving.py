@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 
 from alita_mcp.agent import prompts
+from alita_mcp.agent.actions.observations import as_text
 from alita_mcp.agent.delegation import Delegation
 from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.learning import episode_of, facts_of
-from alita_mcp.agent.observations import as_text
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.react import Agent, Brief, Ended
 from alita_mcp.agent.run import Run

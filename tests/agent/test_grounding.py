@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.agent.grounding import is_observed, is_quoted, numbers_in
+from alita_mcp.agent.answers.grounding import is_observed, is_quoted, numbers_in
 
 
 @pytest.mark.parametrize(

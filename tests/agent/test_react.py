@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.agent.abilities import Outcome
+from alita_mcp.agent.actions.abilities import Outcome
 from alita_mcp.errors import ModelError
 from alita_mcp.models.seam import Completion, Message, ToolCall
 from tests.agent.world import PlainAbilities, call, calls, finish, world

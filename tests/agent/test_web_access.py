@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.agent.web_access import WebAccess, urls_in
+from alita_mcp.agent.actions.web_access import WebAccess, urls_in
 
 
 def test_hosts_that_the_person_named_are_read_freely() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.agent import workspace as room
-from alita_mcp.agent.workspace import Workspace
+from alita_mcp.agent.actions import workspace as room
+from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.errors import InvalidArguments, UsageError
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.agent.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, FoundTools, Outcome
 from alita_mcp.agent.interface import AskPerson, Episode, Fact, Memory, Recalled
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve

@@ -9,8 +9,8 @@ from typing import Any
 
 import anyio.to_thread
 
-from alita_mcp.agent.abilities import BuildRequest, FoundTool, FoundTools, Outcome
-from alita_mcp.agent.workspace import Workspace
+from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.learning import Asker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.agent.abilities import Abilities
+from alita_mcp.agent.actions.abilities import Abilities
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.research.reading.fencing import inside
 

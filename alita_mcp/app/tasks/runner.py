@@ -12,13 +12,13 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.runs.estimate import estimate
 from alita_mcp.agent.runs.store import MAX_RUNS, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
-from alita_mcp.agent.workspace import Workspace
 from alita_mcp.app.learning import NOBODY, Asker
 from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.abilities import Flows, RunAbilities

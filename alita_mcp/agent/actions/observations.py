@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.agent.interface import TaskRuns
-from alita_mcp.errors import InvalidArguments, LibraryError
+from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.research.values import Source
 
@@ -73,7 +73,7 @@ class Observations:
         name = f"{self._prefix}{next(self._numbers)}"
         observation = Observation(name, f"alita://tasks/{self._run}/{name}", value, text, sources, is_data)
         self._kept[name] = observation
-        with suppress(LibraryError):  # a full disk ends no task: the value is in memory
+        with suppress(LibraryError, UsageError):  # a store that is full ends no task: the value is in memory
             await self._runs.keep_value(self._run, name, data)
         return observation
 

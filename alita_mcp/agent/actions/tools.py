@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from alita_mcp.agent.abilities import FoundTool
+from alita_mcp.agent.actions.abilities import FoundTool
 from alita_mcp.models.seam import ToolSpec
 
 SEARCH, RUN_CODE, BUILD = "search_capabilities", "run_code", "build_tool"

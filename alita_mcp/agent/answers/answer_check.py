@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from alita_mcp.agent import prompts
-from alita_mcp.agent.grounding import MAX_SHORT, is_observed, is_quoted, numbers_in, words_in
-from alita_mcp.agent.observations import Observation
+from alita_mcp.agent.actions.observations import Observation
+from alita_mcp.agent.answers.grounding import MAX_SHORT, is_observed, is_quoted, numbers_in, words_in
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.event_loop import off_loop

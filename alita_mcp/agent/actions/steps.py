@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from alita_mcp.agent import prompts, tools
-from alita_mcp.agent.abilities import BuildRequest, FoundTool, Outcome
-from alita_mcp.agent.observations import Observation, shown
-from alita_mcp.agent.references import part_of, resolved
+from alita_mcp.agent import prompts
+from alita_mcp.agent.actions import tools
+from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, Outcome
+from alita_mcp.agent.actions.observations import Observation, shown
+from alita_mcp.agent.actions.references import part_of, resolved
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Decision, Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments

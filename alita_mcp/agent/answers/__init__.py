@@ -1,0 +1,1 @@
+"""Whether an answer rests on what was observed."""
