@@ -66,7 +66,9 @@ class PlanKeeper:
         await self._note_tools(
             [tool for name in self.tools if (tool := await self._run.parts.abilities.tool(name))]
         )
-        if not self._plans and self._run.parts.plans:
+        if not self._run.parts.plans:  # plain ReAct
+            self._plans = ()
+        elif not self._plans:
             await self._ask_for_plans("")
         if self._plans:
             await self._choose()

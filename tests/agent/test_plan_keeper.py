@@ -127,3 +127,35 @@ async def test_a_recipe_of_a_task_that_is_hardly_alike_is_only_told() -> None:
     )
     await made.solve()
     assert "Find {x}" in made.model.asked[0][-1].content
+
+
+async def test_without_plans_a_recipe_only_offers_its_tools() -> None:
+    recipe = Recipe(id="r1", task="Find {x}", steps=(RecipeStep(tool="number_a", need="n"),), successes=3)
+    made = world(
+        [call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7}),
+        memory=MemoryOfATest(Recalled(recipes=((recipe, 0.9),), ids=("r1",))),
+        plans=0,
+    )
+    assert (await made.solve()).solved
+    assert "Plan to follow" not in made.shown(0)
+    assert "number_a" in {tool.name for tool in made.model.options[0]["tools"]}
+
+
+async def test_an_answer_that_rests_on_nothing_counts_against_the_steps_before_it() -> None:
+    made = world(
+        [
+            plans(("reuse", "number_a", 0.8), ("reuse", "number_b", 0.75)),
+            call("number_a"),
+            finish("8"),
+            '{"claims": []}',
+            call("number_b"),
+            finish("8"),
+        ],
+        PlainAbilities(tools={"number_a": lambda: 7, "number_b": lambda: 8}),
+        task="Find number_a number_b",
+        plans=3,
+    )
+    solution = await made.solve()
+    assert (solution.answer, solution.solved) == ("8", True)
+    assert chosen(made) == ["number_a", "number_b"]

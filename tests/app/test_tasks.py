@@ -1,0 +1,137 @@
+"""The flow of a task over a real sandbox: files, its own rights, and an end that leaves nothing running."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.app import App, open_app
+from alita_mcp.errors import Cancelled, UsageError
+from alita_mcp.models.scripted import ScriptedModel
+from alita_mcp.models.seam import Completion, ToolCall
+from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
+from alita_mcp.settings import Settings
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+def asks(name: str, /, **arguments: Any) -> Completion:
+    return Completion(text="", model="s", calls=(ToolCall(id="a", name=name, arguments=arguments),))
+
+
+async def heard(_event: TaskEvent) -> None:
+    """Somebody listens."""
+
+
+async def solved(settings: Settings, request: TaskRequest, *answers: Completion | str) -> Solution:
+    plain = settings.model_copy(update={"task_plans": 0})
+    model = ScriptedModel(answers)
+    async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
+        return await app.tasks.solve(request, heard)
+
+
+async def test_code_reads_the_files_of_the_task_and_changes_none_of_them(
+    settings: Settings, tmp_path: Path
+) -> None:
+    folder = tmp_path / "given"
+    folder.mkdir()
+    (folder / "data.csv").write_text("n\n1\n2\n39\n", encoding="utf-8")
+    add = "sum(int(line) for line in open('data.csv').read().split()[1:])"
+    write = "open('data.csv', 'w').write('forged'); open('new.txt', 'w').write('made'); 42"
+    solution = await solved(
+        settings,
+        TaskRequest(task="What is the sum?", files=(folder,)),
+        asks("run_code", code=add, reason="once"),
+        asks("run_code", code=write, reason="once"),
+        asks("read_file", name="new.txt"),
+        asks("run_code", code="import alita_tool\nalita_tool.read_text('data.csv')", reason="once"),
+        asks("finish", answer="42", solved=True),
+    )
+    assert solution.solved
+    assert '"files": ["new.txt"]' in solution.steps[1].observation
+    assert "made" in solution.steps[2].observation
+    assert "39" in solution.steps[3].observation
+    assert (folder / "data.csv").read_text(encoding="utf-8").startswith("n\n1")
+    assert not (folder / "new.txt").exists()
+
+
+async def test_code_of_a_task_without_files_reaches_none(settings: Settings) -> None:
+    solution = await solved(
+        settings,
+        TaskRequest(task="Look."),
+        asks("run_code", code="import alita_tool\nalita_tool.read_text('x')", reason="once"),
+        asks("finish", answer="no", solved=False),
+    )
+    assert not solution.steps[0].ok
+    assert "grant" in solution.steps[0].observation
+
+
+async def stopped_while_code_runs(app: App) -> Solution:
+    began = anyio.Event()
+
+    async def on_event(event: TaskEvent) -> None:
+        if event.kind == "step_started":
+            began.set()
+
+    ended: list[Solution] = []
+
+    async def work() -> None:
+        ended.append(await app.tasks.solve(TaskRequest(task="Loop."), on_event, run="a" * 32))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(work)
+        await began.wait()
+        assert await app.tasks.stop("a" * 32)
+    return ended[0]
+
+
+async def test_a_run_is_stopped_while_its_code_runs_and_the_sandbox_is_free_again(settings: Settings) -> None:
+    plain = settings.model_copy(update={"task_plans": 0})
+    model = ScriptedModel([asks("run_code", code="while True: pass", reason="once")])
+    async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
+        with anyio.fail_after(60):
+            solution = await stopped_while_code_runs(app)
+            assert (solution.stopped, solution.solved) == ("cancelled", False)
+            assert not await app.tasks.stop("a" * 32)
+            answer = await app.run("calculate", {"expression": "6*7"})
+        assert answer.result.ok
+
+
+async def test_a_job_is_a_run_and_its_end_is_the_runs(settings: Settings) -> None:
+    plain = settings.model_copy(update={"task_plans": 0})
+
+    async def silent(_stage: str) -> None:
+        """Nobody listens."""
+
+    model = ScriptedModel([asks("run_code", code="while True: pass", reason="once")])
+    async with open_app(plain, admit=lambda _manifest: (), sandbox=WasmSandbox(plain), model=model) as app:
+        began = anyio.Event()
+
+        async def listen(stage: str) -> None:
+            if "run_code" in stage:
+                began.set()
+
+        job = app.tasks.begin(TaskRequest(task="Loop."), client="a client")
+        job.listeners.append(listen)
+        await began.wait()
+        await app.jobs.cancel(job)
+        with pytest.raises(Cancelled):
+            await app.jobs.answer(job, 1, silent)
+        stored = await app.tasks.runs.solution(job.id)
+        assert stored is not None
+        assert stored.stopped == "cancelled"
+        assert await app.tasks.estimate(TaskRequest(task="Loop.")) is None
+
+
+async def test_a_file_that_is_not_there_ends_before_anything_is_asked(
+    settings: Settings, tmp_path: Path
+) -> None:
+    model = ScriptedModel([])
+    async with open_app(settings, admit=lambda _manifest: (), model=model) as app:
+        with pytest.raises(UsageError, match="no file or folder"):
+            await app.tasks.solve(TaskRequest(task="x", files=(tmp_path / "none",)), heard)
+    assert not model.asked
