@@ -29,7 +29,7 @@ def main() -> None:
     """Reads bodies until stdin ends or nothing comes for a while."""
     answers = os.fdopen(os.dup(1), "wb")
     sys.stdout = sys.stderr
-    _limit_memory()
+    limit()
     while True:
         idle = threading.Timer(IDLE_SECONDS, os._exit, (0,))
         idle.daemon = True
@@ -62,8 +62,12 @@ def _message(stream: BinaryIO) -> bytes | None:
     return stream.read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else None
 
 
-def _limit_memory() -> None:
-    """Where the system has such limits: no more memory, and no file but for short complaints."""
+def limit() -> None:
+    """Writes no byte code; where the system has such limits: no more memory, and no file but for short complaints.
+
+    Python does not notice that a file of byte code was cut off at the limit, and would never import that module again.
+    """
+    sys.dont_write_bytecode = True
     with suppress(ImportError, OSError, ValueError):
         import resource
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -131,7 +132,7 @@ def test_the_process_answers_until_its_input_ends(monkeypatch: pytest.MonkeyPatc
 
     asked = json.dumps({"content_type": "text/plain", "url": "http://a.example/"}).encode()
     answers = io.BytesIO()
-    monkeypatch.setattr(worker, "_limit_memory", lambda: None)
+    monkeypatch.setattr(worker, "limit", lambda: None)
     monkeypatch.setattr(worker, "_limit_time", lambda: None)
     monkeypatch.setattr(worker.os, "fdopen", lambda *_: answers)
     monkeypatch.setattr(sys, "stdout", sys.stdout)
@@ -208,7 +209,8 @@ def test_the_process_limits_its_memory_its_files_and_each_bodys_time(monkeypatch
     resource = pytest.importorskip("resource", reason="this system limits no processes")
     limits: dict[int, tuple[int, int]] = {}
     monkeypatch.setattr(resource, "setrlimit", lambda which, pair: limits.update({which: pair}))
-    worker._limit_memory()
+    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
+    worker.limit()
     worker._limit_time()
     assert limits[resource.RLIMIT_AS] == (worker.MEMORY_BYTES, worker.MEMORY_BYTES)
     assert limits[resource.RLIMIT_CORE] == (0, 0)
@@ -223,3 +225,15 @@ async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: P
             document = await read_file(tmp_path / "file", "page.html", readers)
             assert document.text.count("word") == 450_000
             assert await title(readers) == "Owls"
+
+
+def test_a_reading_process_leaves_no_byte_code_that_its_limit_of_files_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text("names = [" + "".join(f"'name {n}', " for n in range(20_000)) + "]\n")
+    program = (
+        "import sys; from alita_mcp.research.reading import worker; worker.limit(); "
+        f"sys.path.insert(0, {str(tmp_path)!r}); import large; print(len(large.names))"
+    )
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert run.stdout.strip() == "20000", run.stderr
+    assert not list(tmp_path.rglob("*.pyc"))
