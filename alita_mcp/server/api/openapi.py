@@ -27,14 +27,15 @@ _PROBLEMS = {
     403: "The Origin header names a stranger.",
     404: "There is no such task.",
     405: "The path has no such method.",
-    409: "The task is not under way here.",
+    409: "The task is not under way here, or no model is configured.",
     413: "The body is too large.",
     415: "The body is of another type.",
     421: "The Host header names a stranger.",
     422: "A value or a parameter does not fit.",
-    503: "Busy, ending, or no model is configured.",
+    429: "Too many tasks are under way, or streams are open.",
+    503: "The server is ending, or its library cannot be used.",
 }
-_ALWAYS = (401, 403, 405, 421, 422, 503)
+_ALWAYS = (401, 403, 405, 421, 422, 429, 503)
 Part = dict[str, Any]
 _EVENT: Part = {
     "type": "object",
@@ -112,7 +113,7 @@ def _create() -> Part:
     ended = {**_response("It ended within `wait` seconds.", TaskView), "links": links}
     return _operation(
         "createTask", "Begin a task; it goes on when the caller is gone", {"200": ended, "202": begun},
-        400, 413, 415,
+        400, 409, 413, 415,
         parameters=[_parameter("wait", "query", Wait, "Seconds to wait for its end.")],
         requestBody={"required": True, "content": _json_of(NewTask)},
     )  # fmt: skip

@@ -43,11 +43,11 @@ class Refusal(Exception):
 
 
 def refusal_of(failure: AlitaError) -> Refusal:
-    """One of our errors as a status: 404, 409 and 422 are the sender's, 503 may pass."""
+    """One of our errors as a status: 404, 409 and 422 are the sender's, 429 and 503 may pass."""
     if isinstance(failure, ToolNotFound):
         return Refusal(404, "not_found", failure.message, failure.hint)
     if isinstance(failure, TooMany | SandboxBusy):
-        return Refusal(503, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
+        return Refusal(429, "busy", failure.message, failure.hint, {"retry-after": RETRY_AFTER_S})
     if isinstance(failure, UsageError):
         return Refusal(422, "invalid", failure.message, failure.hint)
     if isinstance(failure, ToolUnavailable):

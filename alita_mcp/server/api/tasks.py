@@ -53,7 +53,7 @@ class TaskEndpoints:
         asked = await read_new_task(request)
         app = await self._shared.get()
         if not app.tasks.has_model:
-            raise Refusal(503, "no_model", "Tasks need a model.", "Set ALITA_MODEL, as in ollama/qwen3.")
+            raise Refusal(409, "no_model", "Tasks need a model.", "Set ALITA_MODEL, as in ollama/qwen3.")
         job = await self._begun(app, asked)
         with anyio.move_on_after(wait_s) as waiting:
             await job.done.wait()

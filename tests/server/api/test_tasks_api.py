@@ -167,7 +167,7 @@ async def test_followers_are_bounded(settings: Settings, monkeypatch: pytest.Mon
         async with client.stream("GET", f"/api/tasks/{run}/events") as stream:
             await messages(stream, 1)
             refused = await client.get(f"/api/tasks/{run}/events")
-    assert code_of(refused) == (503, "busy")
+    assert code_of(refused) == (429, "busy")
     assert refused.headers["retry-after"] == "5"
 
 
@@ -307,7 +307,7 @@ async def test_the_api_and_mcp_work_on_the_same_app(settings: Settings, era: str
 async def test_without_a_model_a_program_is_told_what_to_set(settings: Settings) -> None:
     async with api(serving(settings, has_model=False)) as client:
         answer = await client.post("/api/tasks", json={"task": "t"})
-    assert code_of(answer) == (503, "no_model")
+    assert code_of(answer) == (409, "no_model")
     assert "ALITA_MODEL" in answer.text
 
 
@@ -316,5 +316,5 @@ async def test_a_ninth_task_is_busy(settings: Settings) -> None:
         for _ in range(jobs.MAX_TASKS):
             await begun(client)
         answer = await client.post("/api/tasks", json={"task": "t"})
-    assert code_of(answer) == (503, "busy")
+    assert code_of(answer) == (429, "busy")
     assert answer.headers["retry-after"] == "5"
