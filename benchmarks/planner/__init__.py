@@ -123,12 +123,12 @@ def table(result: dict[str, Any]) -> str:
     ]
     for part, found in result["parts"].items():
         lines += ["", f"{part}: {found['tasks']} tasks"]
-        lines.append(f"{'':18}" + "".join(f"{each:>34}" for each in MEASURES))
+        lines.append(f"{'':18}" + "".join(f"{each:>40}" for each in MEASURES))
         for name, agent in found["agents"].items():
             cells = []
             for each in MEASURES:
                 mean, low, high = agent["planner_minus"][each]
                 beside = "" if name == PLANNER else f" ({mean:+.3f} {low:+.3f} … {high:+.3f})"
                 cells.append(f"{agent['mean'][each]:.3f}{beside}")
-            lines.append(f"{name:18}" + "".join(f"{cell:>34}" for cell in cells))
+            lines.append(f"{name:18}" + "".join(f"{cell:>40}" for cell in cells))
     return "\n".join(lines)
