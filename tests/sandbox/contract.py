@@ -74,6 +74,7 @@ class ConfinedContract(SandboxContract):
                 await sandbox.run(job)
             await nothing_left(left, os.getpid())
 
+    @pytest.mark.process
     async def test_a_host_process_that_is_killed_leaves_nothing_running(
         self, sandbox: Sandbox, left: Leftovers, tmp_path: Path
     ) -> None:

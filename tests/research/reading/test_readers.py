@@ -227,6 +227,7 @@ async def test_ten_megabytes_of_markup_in_a_file_are_read_or_refused(tmp_path: P
             assert await title(readers) == "Owls"
 
 
+@pytest.mark.process
 def test_a_reading_process_leaves_no_byte_code_that_its_limit_of_files_cut_off(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_text("names = [" + "".join(f"'name {n}', " for n in range(20_000)) + "]\n")
     program = (
