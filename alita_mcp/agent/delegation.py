@@ -37,7 +37,7 @@ class Delegation:
         agent = f"{self._agent}.{number}" if self._agent else str(number)
         part = self._part(agent, task, [str(each) for each in references])
         deeper = Delegation(part, agent) if agent.count(".") + 1 < MAX_DEPTH else None
-        brief = Brief(task=task, agent=agent, wanted=wanted, references=tuple(map(str, references)))
+        brief = Brief(task=task, agent=agent, wanted=wanted)
         ended = await Agent(part, brief, delegate=deeper).work()
         if ended.solved:
             return Outcome(ok=True, value=ended.answer)

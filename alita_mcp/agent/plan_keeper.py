@@ -159,10 +159,7 @@ class PlanKeeper:
             self._told_of = chosen.plan
             await run.emit("plan", chosen.why[:300], data=data)
         if chosen.plan is not None:
-            left = [chosen.plan.steps[at] for at in chosen.left]
-            self.told = prompts.planned(
-                [(step.way, step.tool, step.need, step.reason) for step in left], chosen.why
-            )
+            self.told = prompts.planned(chosen.plan, chosen.left, chosen.why)
 
     def _planned(self, step: Step) -> PlanStep:
         """The step of the plan that a step carried out: the first of its tool or way that has not worked yet."""

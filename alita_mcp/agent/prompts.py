@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.agent.interface import Recalled
+from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.seam import Message
 from alita_mcp.research.reading.fencing import inside
@@ -85,12 +86,16 @@ def plans(known: str, most: int, shape: str) -> list[Message]:
     return [Message(role="system", content=_PLANNER), Message(role="user", content=asked)]
 
 
-def planned(steps: Sequence[tuple[str, str, str, str]], why: str) -> str:
-    """The plan to follow: for each step its way, tool, need and reason."""
-    lines = [
-        f"{number}. {need} ({way.replace('_', ' ')}{f': {tool}' if tool else ''}){f': {reason}' if reason else ''}"
-        for number, (way, tool, need, reason) in enumerate(steps, 1)
-    ]
+def planned(plan: Plan, left: Sequence[int], why: str) -> str:
+    """The plan to follow: of each step that is left its way, tool, need, reason, and the steps it waits for."""
+    numbers = {at: number for number, at in enumerate(left, 1)}
+    lines = []
+    for at, number in numbers.items():
+        step = plan.steps[at]
+        reason = f": {step.reason}" if step.reason else ""
+        how = f"{step.way.replace('_', ' ')}{f': {step.tool}' if step.tool else ''}"
+        waits = ", ".join(str(numbers[other]) for other in step.after if other in numbers)
+        lines.append(f"{number}. {step.need} ({how}{f'; after {waits}' if waits else ''}){reason}")
     return "\n".join(["Plan to follow; leave it where what you observe says so:", *lines, f"({why})"])
 
 

@@ -43,8 +43,6 @@ class Brief:
     wanted: dict[str, Any] | None = None
     """JSON Schema of the answer; None: a text."""
     recalled: str = ""
-    references: tuple[str, ...] = ()
-    """Observations that it may see; the manager's sees all."""
 
 
 @dataclass(frozen=True)

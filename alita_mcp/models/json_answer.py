@@ -50,17 +50,6 @@ def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
     return found, text[end:]
 
 
-def first_json_object(text: str) -> object:
-    """The first JSON object in `text`.
-
-    Raises:
-        ValueError: there is none.
-    """
-    for found in json_objects(text):
-        return found
-    raise ValueError("there is no JSON object in the answer")
-
-
 def _answered(text: str) -> str:
     """The answer without what was thought aloud before it."""
     text = text[:MAX_CHARACTERS]

@@ -104,15 +104,13 @@ class ModelRoom:
         room._record = record  # noqa: SLF001
         return room
 
-    def open(self, *, fresh: bool = False, exchanges: Exchanges | None = None) -> Models:
+    def open(self, *, fresh: bool = False) -> Models:
         """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
 
         Raises:
             UsageError: no model is configured.
         """
         models = {role: self._recorded(role, self._answering(role, fresh=fresh)) for role in ROLES}
-        if exchanges is not None:
-            models = {role: exchanges.between(role, model) for role, model in models.items()}
         own = self._source is None and (self._exchanges is None or self._exchanges.needs_model)
         meter = Meter(budget_of(self._settings), within=self._within)
         return Models(models, meter, self._at_once, own=own)

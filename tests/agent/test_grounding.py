@@ -63,5 +63,5 @@ def test_a_whole_number_is_read_with_and_without_separators(number: int) -> None
 @settings(deadline=None)
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_no_text_breaks_it(claim: str, observation: str) -> None:
-    is_observed(claim, [observation])
-    is_quoted(claim, observation)
+    assert is_observed(claim, [observation]) in (True, False)
+    assert not is_quoted(claim, observation) or not claim.isspace()

@@ -159,3 +159,20 @@ async def test_an_answer_that_rests_on_nothing_counts_against_the_steps_before_i
     solution = await made.solve()
     assert (solution.answer, solution.solved) == ("8", True)
     assert chosen(made) == ["number_a", "number_b"]
+
+
+async def test_the_plan_says_which_steps_wait_for_others() -> None:
+    steps = [
+        {"need": "rows", "way": "reuse", "tool": "number_a"},
+        {"need": "names", "way": "reuse", "tool": "number_b"},
+        {"need": "both", "way": "run_once", "after": [1, 2]},
+    ]
+    made = world(
+        [json.dumps({"plans": [{"steps": steps, "estimate": 0.8}]}), call("number_a"), finish("7")],
+        PlainAbilities(tools={"number_a": lambda: 7, "number_b": lambda: 8}),
+        task="Find number_a number_b",
+        plans=3,
+    )
+    await made.solve()
+    assert "3. both (run once; after 1, 2)" in made.shown(1)
+    assert "1. rows (reuse: number_a)" in made.shown(1)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.agent.planning.plans import Plan, PlanStep
-from alita_mcp.agent.planning.posteriors import OutcomeRecord, Records
+from alita_mcp.agent.planning.posteriors import WAYS, OutcomeRecord, Records
 from alita_mcp.agent.planning.search import Choice, SearchConfig, Spent, Tried, choose
 from alita_mcp.agent.planning.tree import Constants
 from alita_mcp.agent.values import TaskBudget
@@ -75,15 +75,16 @@ def test_every_search_ends_with_a_plan_or_asks_for_more(
 
 
 @given(
-    st.lists(st.tuples(*[st.floats(0, 9)] * 8), min_size=1, max_size=4), st.floats(0, 1), st.booleans(),
+    st.lists(st.tuples(*[st.floats(0, 9)] * 6), min_size=1, max_size=4), st.floats(0, 1), st.booleans(),
     some_records, st.integers(0, 40),
 )  # fmt: skip
 @settings(deadline=None)
 def test_a_plan_is_never_chosen_over_one_that_every_record_favours(
     steps: list[tuple[float, ...]], estimate: float, better_first: bool, records: Records, simulations: int
 ) -> None:
-    known = dict(records)
-    for at, (good, bad, usd, seconds, *more) in enumerate(steps):
+    known, usual = dict(records), WAYS["reuse"]
+    for at, (good, bad, *more) in enumerate(steps):  # at the presumed cost, which more outcomes do not move
+        usd, seconds = usual.cost_usd, usual.seconds
         known[f"tool:worse_{at}"] = record(good, bad + more[0] + 0.01, usd + more[1], seconds + more[2])
         known[f"tool:better_{at}"] = record(good + more[3], bad, usd, seconds)
     better = plan(*(f"better_{at}" for at in range(len(steps))), estimate=estimate)

@@ -18,7 +18,6 @@ from alita_mcp.agent.planning.plans import (
     PlansAnswer,
     PlanStep,
     plans_from,
-    react_plan,
     recipe_plan,
     recombined,
 )
@@ -163,13 +162,6 @@ def test_any_order_is_repaired_into_one_that_can_run(needed: list[list[int]]) ->
     order, after, _ = dag.in_order(needed)
     assert sorted(order) == list(range(len(needed)))
     assert all(other < at for at, each in enumerate(after) for other in each)
-    steps = [PlanStep(need="n", way="build", after=each) for each in after]
-    done: set[int] = set()
-    while len(done) < len(steps):
-        now = dag.ready(steps, done)
-        assert now
-        done |= set(now)
-    assert dag.ready(steps, done) == ()
 
 
 def test_an_order_that_can_run_is_left_as_it_is() -> None:
@@ -177,11 +169,8 @@ def test_an_order_that_can_run_is_left_as_it_is() -> None:
     assert (order, after, repairs) == ((0, 1, 2, 3), ((), (0,), (), (1, 2)), ())
 
 
-def test_independent_steps_are_ready_together_and_a_failure_blocks_what_needs_it() -> None:
+def test_steps_side_by_side_delay_the_end_by_the_longest_of_them() -> None:
     steps = [step("a"), step("b"), step("c", after=(0, 1)), step("d", after=(2,)), step("e", after=(1,))]
-    assert dag.ready(steps, ()) == (0, 1)
-    assert dag.ready(steps, {1}, begun={0}) == (4,)
-    assert dag.blocked(steps, {0}) == (2, 3)
     assert dag.added_seconds(steps, [5, 3, 2, 1, 9]) == (5, 0, 2, 1, 4)
 
 
@@ -204,12 +193,6 @@ def test_a_recipe_becomes_a_plan_of_its_steps() -> None:
     assert plan.estimate == pytest.approx(0.6)
     assert (plan.origin, plan.recipe) == ("recipe", "r1")
     assert recipe_plan(Recipe(id="r2", task="t"), 1) is None
-
-
-def test_the_plan_to_decide_as_one_goes_has_one_step() -> None:
-    plan = react_plan(" what  is it? " * 100)
-    assert (plan.origin, len(plan.steps)) == ("react", 1)
-    assert react_plan("").steps[0].need == "the task"
 
 
 def test_steps_for_the_same_need_are_exchanged_but_for_those_that_failed() -> None:

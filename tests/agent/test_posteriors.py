@@ -14,7 +14,6 @@ from alita_mcp.agent.planning.posteriors import (
     OutcomeRecord,
     blame,
     expectation,
-    faded,
     observed,
     record_key,
     records_of,
@@ -69,7 +68,6 @@ def test_a_tool_that_changed_is_known_again_after_some_outcomes() -> None:
         record = observed(record, 0.0)
     assert mean(record) < 0.6
     assert record.trust == "verified"
-    assert faded(record, 0.5).count == pytest.approx(record.count / 2)
 
 
 @given(counts, counts, st.floats(-1, 2), st.floats(0, 1))

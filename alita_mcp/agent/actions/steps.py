@@ -28,8 +28,6 @@ MAX_ALIKE = 2
 MAX_LOGGED = 2_000
 """Characters of one argument in the log."""
 MAX_QUESTION = 1_000
-_FREE = frozenset({tools.READ_VALUE, tools.LIST_FILES})
-"""Looks at what is there already; says nothing that an answer could not rest on before."""
 
 Delegate = Callable[[dict[str, Any]], Awaitable[Outcome]]
 

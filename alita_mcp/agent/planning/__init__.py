@@ -7,8 +7,7 @@ How the manager agent uses it:
 2. `search.choose(plans, records, tried, config, seed)` gives a `Choice`: a plan, or `ask_for_more_plans`.
    `records` maps `posteriors.record_key(step)` to an `OutcomeRecord`; `posteriors.records_of` makes them of
    what memory recalls.
-3. `dag.ready(plan.steps, done)` says which steps may run now, side by side.
-4. Each outcome goes twice: as `search.Tried` to the next `choose` of the run, and by `posteriors.observed` into the
+3. Each outcome goes twice: as `search.Tried` to the next `choose` of the run, and by `posteriors.observed` into the
    records of later runs. A failed step, or a failed check, means `choose` again. After a failed check each
    step of the plan is `Tried` again, with its share of `posteriors.blame` as `doubt`.
 """

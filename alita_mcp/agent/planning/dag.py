@@ -43,27 +43,6 @@ def in_order(
     return tuple(order), tuple(tuple(sorted(place[o] for o in waits[at])) for at in order), tuple(repairs)
 
 
-def ready(steps: Sequence[Ordered], done: Collection[int], begun: Collection[int] = ()) -> tuple[int, ...]:
-    """Steps that may run now, side by side: not done, not begun, and all that they need is done."""
-    return tuple(
-        at
-        for at, step in enumerate(steps)
-        if at not in done and at not in begun and all(other in done for other in step.after)
-    )
-
-
-def blocked(steps: Sequence[Ordered], failed: Collection[int]) -> tuple[int, ...]:
-    """Steps that can no longer run, because one that they need failed, or is blocked itself."""
-    found: set[int] = set()
-    for _ in steps:
-        found |= {
-            at
-            for at, step in enumerate(steps)
-            if at not in failed and any(other in failed or other in found for other in step.after)
-        }
-    return tuple(sorted(found))
-
-
 def added_seconds(steps: Sequence[Ordered], seconds: Sequence[float]) -> tuple[float, ...]:
     """By how much each step delays the end, where steps begin as soon as they may; their sum is the whole time.
 

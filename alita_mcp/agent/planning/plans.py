@@ -51,7 +51,7 @@ class Plan(Value):
     steps: tuple[PlanStep, ...] = Field(min_length=1, max_length=MAX_STEPS)
     estimate: float = Field(default=0.5, ge=0, le=1)
     """How probable its author takes its success to be."""
-    origin: Literal["model", "recipe", "react"] = "model"
+    origin: Literal["model", "recipe"] = "model"
     note: str = ""
     """What its author says of it, and what was repaired."""
     recipe: str = ""
@@ -250,12 +250,4 @@ def recipe_plan(
     return Plan(
         steps=tuple(steps), estimate=mean * min(1.0, max(0.0, likeness)), origin="recipe",
         note=f"as recipe {recipe.id}", recipe=recipe.id,
-    )  # fmt: skip
-
-
-def react_plan(task: str, estimate: float = 0.5) -> Plan:
-    """The plan to decide each step when it comes: what is left where no candidate is worth its cost."""
-    return Plan(
-        steps=(PlanStep(need=_words(task) or "the task", way="run_once"),), estimate=estimate, origin="react",
-        note="each step is decided when it comes",
     )  # fmt: skip

@@ -151,14 +151,6 @@ def observed(
     )
 
 
-def faded(record: OutcomeRecord, kept: float) -> OutcomeRecord:
-    """The record with all its outcomes worth less, as when a tool has a new version."""
-    weight = min(1.0, max(0.0, kept))
-    return record.model_copy(
-        update={"successes": record.successes * weight, "failures": record.failures * weight}
-    )
-
-
 def blame(chances: Sequence[float]) -> tuple[float, ...]:
     """How probable it is of each step that it was wrong, where all reported success and the whole is wrong.
 

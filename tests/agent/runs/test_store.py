@@ -17,6 +17,7 @@ from alita_mcp.agent.interface import TaskRuns
 from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound, UsageError
+from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Message
@@ -164,7 +165,10 @@ async def test_what_looks_like_a_key_is_never_written(
     await runs.keep_value(RUN, "o2", f"no json {KEY}".encode())
     room = ModelRoom(Settings(), source=lambda _role: ScriptedModel([f"I say {said}"]))
     await (
-        room.open(exchanges=runs.recorder(RUN)).role("planner").complete([Message(role="user", content=said)])
+        room.within(Meter(Budget()), runs.recorder(RUN))
+        .open()
+        .role("planner")
+        .complete([Message(role="user", content=said)])
     )
     await runs.append(finished(2, answer=said))
     written = texts_in(folder)
@@ -328,7 +332,7 @@ async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]
 async def test_what_models_answered_is_replayed_though_ids_and_the_day_differ(runs: StoredRuns) -> None:
     await runs.begin(RUN, TASK)
     room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first", "second"]))
-    model = room.open(exchanges=runs.recorder(RUN)).role("planner")
+    model = room.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
     question = f"It is {{}}; the value is alita://tasks/{{}}/o1 of {KEY}"
     for _ in range(2):
         await model.complete([Message(role="user", content=question.format("2026-01-01T10:00:00.5Z", RUN))])
@@ -347,5 +351,5 @@ async def test_a_folder_that_cannot_be_written_ends_the_recording_and_not_the_ru
     await runs.begin(RUN, TASK)
     (folder / RUN / "exchanges").write_text("in the way")
     room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first"]))
-    model = room.open(exchanges=runs.recorder(RUN)).role("planner")
+    model = room.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
     assert (await model.complete([Message(role="user", content="x")])).text == "first"
