@@ -10,7 +10,7 @@ READY := $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
 TEST_PROCESSES ?= 4
 # A process that dies ends the run: pytest-xdist 3.8 may wait for ever for one that takes its place (its issue 1323).
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup --max-worker-restart=0
-COVERAGE := --cov --cov-report=term
+COVERAGE := --cov --cov-report=html:.cache/coverage
 CHEAP := not docker and not bubblewrap and not node and not process and not slow and not exhaustive
 
 .PHONY: demo check test test-all test-dependencies lint lock component clean
@@ -29,7 +29,7 @@ test: $(READY) component
 	$(PYTEST) -m "not exhaustive" $(COVERAGE)
 
 test-all: lint component
-	$(PYTEST) --random-order $(COVERAGE)
+	$(PYTEST) --random-order --hypothesis-profile=new $(COVERAGE)
 	$(MAKE) test-dependencies
 
 test-dependencies:

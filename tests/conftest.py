@@ -19,6 +19,7 @@ from unittest import mock
 
 import anyio
 import coverage
+import hypothesis
 import platformdirs
 import pytest
 
@@ -52,6 +53,12 @@ BACK_ENDS = {"docker": "*/sandbox/docker*.py", "bubblewrap": "*/sandbox/bubblewr
 """What nothing covers where the engine is missing."""
 RAN: Counter[tuple[str, str]] = Counter()
 """How many tests of each engine passed or were skipped; a few of them pass without it."""
+
+_UNHURRIED: Any = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("same", derandomize=True, **_UNHURRIED)
+hypothesis.settings.register_profile("new", print_blob=True, **_UNHURRIED)
+hypothesis.settings.load_profile("same")
+"""Property tests try the same examples in each run: a change is judged by itself. `make test-all` draws new ones."""
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 """A runner in the background may hand its children an ignored Ctrl-C; the tests that send one need it heard."""

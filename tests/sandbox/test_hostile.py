@@ -92,7 +92,10 @@ def test_when_the_sandbox_is_closed_nothing_is_left_of_any_of_them(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     request.getfixturevalue(ENGINES[kind])
-    mounts, there = mounts_of_ours(), set(LEFT[kind](os.getpid()))  # of the arena that the other tests share
+    mounts, there = (
+        mounts_of_ours(kind),
+        set(LEFT[kind](os.getpid())),
+    )  # of the arena that the other tests share
     groups = set(control_groups(os.getpid()))
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     traces = {
@@ -111,7 +114,7 @@ def test_when_the_sandbox_is_closed_nothing_is_left_of_any_of_them(
         anyio.run(nothing_left, lambda pid: list(set(LEFT[kind](pid)) - there), os.getpid())
         assert set(control_groups(os.getpid())) <= groups
         assert {child.pid for child in psutil.Process().children(recursive=True)} <= before
-        assert mounts_of_ours() <= mounts
+        assert mounts_of_ours(kind) <= mounts
 
 
 @pytest.mark.parametrize("arena", CONFINED_KINDS, indirect=True)

@@ -1,14 +1,10 @@
-"""Property tests of the gates take the time they need: a busy machine is no finding."""
+"""What the gates draw in these tests takes the time that it needs: a busy machine is no finding."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from alita_mcp.verification import input_source, properties
-
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
