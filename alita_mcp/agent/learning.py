@@ -8,7 +8,7 @@ from alita_mcp.agent.actions import tools
 from alita_mcp.agent.interface import Episode, Fact, RecipeStep
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Claim, Solution, Step
-from alita_mcp.library.files import now
+from alita_mcp.library.clock import now
 from alita_mcp.research.values import Source
 
 MAX_SUBJECT = 200

@@ -13,7 +13,7 @@ from alita_mcp.agent.actions.observations import Observations
 from alita_mcp.agent.actions.web_access import WebAccess
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
 from alita_mcp.agent.values import EventKind, Step, Stopped, TaskEvent, TaskRequest
-from alita_mcp.library.files import now
+from alita_mcp.library.clock import now
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.roles import Models
 from alita_mcp.models.seam import LanguageModel

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.files import now
+from alita_mcp.library.clock import now
 from alita_mcp.library.private_text import looks_private
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.library.search_answer import SearchAnswer

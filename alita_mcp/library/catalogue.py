@@ -34,8 +34,8 @@ from alita_mcp.library.catalogue_schema import (
     TRIM_CALLS,
     WITHOUT_MONTY,
 )
+from alita_mcp.library.clock import now
 from alita_mcp.library.disk import OnStep, no_step
-from alita_mcp.library.files import now
 from alita_mcp.library.search_tables import follow, prepare, rebuild
 from alita_mcp.library.use import CALLS_KEPT, CallRow, Use
 from alita_mcp.values import Manifest

@@ -14,8 +14,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable
+from alita_mcp.library.clock import now
 from alita_mcp.library.disk import Damaged, read_plain_file, unreadable
-from alita_mcp.library.files import now
 from alita_mcp.values import Grants, Value
 
 MAX_WAITING = 100

@@ -10,13 +10,13 @@ import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
+from alita_mcp.library.clock import now
 from alita_mcp.library.disk import (
     Damaged,
     OnStep,
@@ -58,11 +58,6 @@ PUBLISH_STEPS = (
 
 Folder = Mapping[str, bytes]
 """The files of one version, by name."""
-
-
-def now() -> str:
-    """This moment, ISO 8601, UTC, so that text order is time order."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def digest_of(manifest: Manifest, code: str, lock: Lock, examples: Sequence[Example]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from alita_mcp.errors import NameTaken
-from alita_mcp.library.files import now
+from alita_mcp.library.clock import now
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import (

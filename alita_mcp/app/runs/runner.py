@@ -29,7 +29,7 @@ from alita_mcp.interpreter.session import Place
 from alita_mcp.interpreter.sessions import Sessions
 from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
 from alita_mcp.library.background import background
-from alita_mcp.library.files import now
+from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.models.lending import Desk
