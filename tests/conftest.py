@@ -24,9 +24,9 @@ import platformdirs
 import pytest
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.seam import ProbeReport, Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import Settings
 from alita_mcp.verification import input_source

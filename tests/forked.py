@@ -12,7 +12,7 @@ FORKED = multiprocessing.get_context("forkserver")
 
 FORKED.set_forkserver_preload(
     [
-        "alita_mcp.sandbox.broker.words",
+        "alita_mcp.sandbox.broker.requests",
         "alita_mcp.sandbox.broker.workspace",
         "csv", "shutil", "sqlite3", "tempfile", "urllib.request",
         "tests.verification.trusting_sandbox",

@@ -21,8 +21,8 @@ from alita_mcp.errors import (
 )
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, ToolCall
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Working

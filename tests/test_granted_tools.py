@@ -15,11 +15,11 @@ from alita_mcp.app import App, open_app
 from alita_mcp.app.calls import Calls
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.seam import RunResult, Sandbox
+from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, NeedsApproval

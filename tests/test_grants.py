@@ -28,7 +28,7 @@ from alita_mcp.library.permits import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import LanguageModel
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
 from alita_mcp.verification.rehearsal_origin import _FIXED

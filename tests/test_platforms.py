@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from packaging.utils import parse_wheel_filename
 
-from alita_mcp.sandbox import bubblewrap, owner
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox import owner
+from alita_mcp.sandbox.bubblewrap import sandbox as bubblewrap
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings

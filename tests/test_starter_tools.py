@@ -17,9 +17,9 @@ from alita_mcp.library.files import read_version_folder, unpack
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.starter import starter_tools_folder
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings

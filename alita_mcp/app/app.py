@@ -35,7 +35,7 @@ from alita_mcp.models.seam import LanguageModel
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.seam import RunResult, Sandbox
+from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.synthesis.lessons import LessonsFile

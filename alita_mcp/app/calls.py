@@ -18,8 +18,8 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
 from alita_mcp.library.naming import superseded
 from alita_mcp.library.result_cache import ResultCache, call_key
-from alita_mcp.sandbox.broker.doors import MAX_CHAIN
-from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
+from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
 from alita_mcp.verification.arguments import validate_arguments, validate_result
 

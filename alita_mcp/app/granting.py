@@ -14,9 +14,9 @@ from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
 from alita_mcp.library.library import Library
 from alita_mcp.models.seam import LanguageModel, Message
-from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.rehearsal import value_of

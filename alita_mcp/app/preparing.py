@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from alita_mcp.errors import SandboxError
 from alita_mcp.library.background import background
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
-from alita_mcp.sandbox.seam import Progress, Sandbox
+from alita_mcp.sandbox.interface import Progress, Sandbox
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.naming import existing_version
 from alita_mcp.library.trust import claimed_less, is_unproven
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind
-from alita_mcp.sandbox.nested import NestedSandbox
-from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.sandbox.interface import Environment, Sandbox
+from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 

@@ -10,8 +10,8 @@ from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.preparation import Preparable
-from alita_mcp.sandbox.seam import Sandbox
 from alita_mcp.settings import Settings
 
 ALL = "all"

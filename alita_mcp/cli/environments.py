@@ -12,7 +12,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from alita_mcp.sandbox.environment_uses import Use
+    from alita_mcp.sandbox.packages.uses import Use
 
 _SHOWN_PACKAGES = 6
 
@@ -31,7 +31,7 @@ def add_commands(family: Family) -> None:
 
 async def environments(options: argparse.Namespace, output: Output) -> int:
     """Prints what is kept, or what was dropped; a store that cannot be reached is an exit status of 5."""
-    from alita_mcp.sandbox.environment_shelf import kept_environments
+    from alita_mcp.sandbox.stored_environments import kept_environments
 
     settings = read_settings()
     shelf = kept_environments(settings)
@@ -44,7 +44,7 @@ async def environments(options: argparse.Namespace, output: Output) -> int:
 
 
 async def _prune(settings: Settings, kinds: tuple[str, ...], output: Output) -> int:
-    from alita_mcp.sandbox.environment_shelf import prune
+    from alita_mcp.sandbox.stored_environments import prune
 
     dropped: list[dict[str, Any]] = []
     status = 0

@@ -13,7 +13,7 @@ from alita_mcp.cli.commands import Family, in_event_loop, tool_version
 from alita_mcp.cli.opened import opened_app
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import AlitaError, InvalidArguments
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Schema
 
 if TYPE_CHECKING:

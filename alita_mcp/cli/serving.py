@@ -16,7 +16,7 @@ from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, Usage
 from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from alita_mcp.sandbox.seam import ProbeReport
+    from alita_mcp.sandbox.interface import ProbeReport
 
 DEFAULT_HOST = "127.0.0.1"
 

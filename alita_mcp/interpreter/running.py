@@ -13,7 +13,7 @@ from alita_mcp.interpreter.outputs import outputs_of
 from alita_mcp.interpreter.program import FUNCTION, program
 from alita_mcp.interpreter.tool_broker import CleaningBroker, ToolBroker, asking
 from alita_mcp.library.recorded_run import ResultKind
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)

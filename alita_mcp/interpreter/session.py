@@ -25,8 +25,8 @@ from alita_mcp.interpreter.program import SESSION, program
 from alita_mcp.interpreter.running import LIMITS, code_run
 from alita_mcp.interpreter.step_broker import BROKEN, DOOR, StepBroker
 from alita_mcp.interpreter.tool_broker import CleaningBroker
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.values import Grants, Limits
 
 MAX_QUEUED = 8

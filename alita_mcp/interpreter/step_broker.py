@@ -10,9 +10,9 @@ from anyio.abc import ByteStream
 from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.interpreter.running import LIMITS
-from alita_mcp.sandbox.gate import NoHosts
-from alita_mcp.sandbox.runner.grants import lacks
-from alita_mcp.sandbox.seam import Broker, Gate
+from alita_mcp.sandbox.interface import Broker, Gate
+from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.values import Value
 
 DOOR = "session.next"

@@ -23,10 +23,10 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search_answer import SearchHit
 from alita_mcp.library.signature import signature_of
-from alita_mcp.sandbox.broker.words import CallWords, Name, Words
-from alita_mcp.sandbox.runner.grants import lacks
-from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
-from alita_mcp.sandbox.serving import in_words
+from alita_mcp.sandbox.broker.requests import CallWords, Name, Words
+from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
+from alita_mcp.sandbox.runner.tool.grants import lacks
+from alita_mcp.sandbox.workers.call_session import in_words
 from alita_mcp.values import Manifest
 
 MODULE = "alita_tools"

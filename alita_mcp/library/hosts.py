@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.host_patterns import USUAL_PORTS, HostPattern, read_pattern
+from alita_mcp.sandbox.network.host_patterns import USUAL_PORTS, HostPattern, read_pattern
 
 ANY = "*"
 """In a manifest: hosts that a person names. It is never granted; only names are ever in force."""

@@ -26,8 +26,8 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.library.background import background
 from alita_mcp.library.result_rows import ResultRows, Row, Spoiled
-from alita_mcp.sandbox.seam import RunResult
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.settings import Settings
 
 WRITE_AFTER_S = 0.25

@@ -14,7 +14,7 @@ import httpx
 from anyio import getaddrinfo
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.public_addresses import address_problem
+from alita_mcp.sandbox.network.public_addresses import address_problem
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """A host and a port in, its addresses out; raises OSError for a name that has none."""

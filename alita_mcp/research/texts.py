@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
-from alita_mcp.sandbox.public_addresses import address_problem
+from alita_mcp.sandbox.network.public_addresses import address_problem
 
 MAX_URL, MAX_QUERY = 2_000, 400
 _MAX_MARKUP = 5_000

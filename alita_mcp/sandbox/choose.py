@@ -11,14 +11,23 @@ import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.sandbox.interface import (
+    Broker,
+    Environment,
+    Job,
+    Probe,
+    ProbeReport,
+    Progress,
+    RunResult,
+    Sandbox,
+)
 from alita_mcp.sandbox.preparation import Preparable, Preparation
-from alita_mcp.sandbox.seam import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 
 BACK_ENDS = {
-    "docker": "alita_mcp.sandbox.docker:DockerSandbox",
-    "bubblewrap": "alita_mcp.sandbox.bubblewrap:BubblewrapSandbox",
+    "docker": "alita_mcp.sandbox.docker.sandbox:DockerSandbox",
+    "bubblewrap": "alita_mcp.sandbox.bubblewrap.sandbox:BubblewrapSandbox",
     "wasm": "alita_mcp.sandbox.wasm.sandbox:WasmSandbox",
 }
 """Import strings of the back ends, best first; the order in which `auto` tries them."""

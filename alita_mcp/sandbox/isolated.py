@@ -10,13 +10,13 @@ import anyio
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
-from alita_mcp.sandbox.builder import OnLine, build
-from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
-from alita_mcp.sandbox.pooled import PooledSandbox
-from alita_mcp.sandbox.probes import probe_isolation
-from alita_mcp.sandbox.seam import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.wire import Confinement, Transport, Worker
+from alita_mcp.sandbox.conformance.probes import probe_isolation
+from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.packages.builder import OnLine, build
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
+from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
+from alita_mcp.sandbox.workers.pooled import PooledSandbox
+from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 

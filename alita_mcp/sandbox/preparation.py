@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import anyio
 
-from alita_mcp.sandbox.seam import Progress
+from alita_mcp.sandbox.interface import Progress
 
 
 @runtime_checkable

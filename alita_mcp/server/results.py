@@ -24,7 +24,7 @@ from alita_mcp.verification.arguments import validate_arguments
 if TYPE_CHECKING:
     from alita_mcp.app import App, RunAnswer
     from alita_mcp.library.catalogue_rows import Origin
-    from alita_mcp.sandbox.seam import RunResult
+    from alita_mcp.sandbox.interface import RunResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Limits, Manifest
 

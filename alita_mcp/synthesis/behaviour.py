@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
-from alita_mcp.sandbox.seam import Environment, Job, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.synthesis.drawing import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.compare import same_result

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, PackageFacts
 from alita_mcp.verification.findings import failed
 

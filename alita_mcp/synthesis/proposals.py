@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments, SandboxError
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.questions import gives_orders, names_in, texts_in
 from alita_mcp.synthesis.workshop import OnStage
 from alita_mcp.unseen import HIDDEN

@@ -10,7 +10,7 @@ from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.files import written_example
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust import is_lower, what_would_raise
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection
 from alita_mcp.synthesis.recorded import confirmed_by, superseded_by

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.synthesis.scripts import ENTRY, program_of
 from alita_mcp.synthesis.written import Specification, Written
 from alita_mcp.values import Limits

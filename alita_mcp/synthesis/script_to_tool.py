@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from alita_mcp.models.asking import ask
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.grants import grants_of
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected

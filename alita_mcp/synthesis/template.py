@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.outcomes import NeedsCode
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.script_template import function_of

@@ -15,7 +15,7 @@ from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import ModelRoom, Models
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.cross_check import CrossCheck
 from alita_mcp.synthesis.drafting import draft_of, unfit_name

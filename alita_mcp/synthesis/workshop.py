@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.research.interface import WebAgent
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
 from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.findings import ContractError, refusal
 from alita_mcp.verification.source import parse_expression

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Example, Schema
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.conditions import NO_WORLD, evaluate

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.difference import shown_pair

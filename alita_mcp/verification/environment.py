@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from alita_mcp.errors import PackagesRejected
-from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.values import Check, Draft, Lock
 from alita_mcp.verification.findings import failed, passed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
 from alita_mcp.verification.compare import kinds_of, raised, same_result

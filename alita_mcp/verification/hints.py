@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.interface import Environment
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.examples import ExamplesFound, Trial
 from alita_mcp.verification.names import names_of

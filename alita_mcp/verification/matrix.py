@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.seam import Environment, RunResult
+from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.agreement import Candidate, Matrix
 from alita_mcp.verification.compare import raised

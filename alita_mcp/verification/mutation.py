@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.code_on_call import loading_program, on_call
-from alita_mcp.sandbox.seam import Environment, Job, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, RunResult
+from alita_mcp.sandbox.variants.code_on_call import loading_program, on_call
 from alita_mcp.syntax import module_of
 from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial

@@ -9,8 +9,8 @@ from contextlib import suppress
 import anyio
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.code_on_call import UNLOADABLE
-from alita_mcp.sandbox.seam import RunResult, Sandbox
+from alita_mcp.sandbox.interface import RunResult, Sandbox
+from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE
 from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.examples import Trial, still_met
 from alita_mcp.verification.idle_parts import without_idle_parts

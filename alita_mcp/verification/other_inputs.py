@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import InvalidArguments, SandboxRefused
-from alita_mcp.sandbox.code_on_call import UNLOADABLE, on_many
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, on_many
 from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import validate_arguments
 from alita_mcp.verification.compare import bare_kinds_of, same_result

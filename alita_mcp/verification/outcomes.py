@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_result
 from alita_mcp.verification.compare import bare_kinds_of

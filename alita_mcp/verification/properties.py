@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import AlitaError, SandboxRefused
-from alita_mcp.sandbox.seam import Environment, RunResult
+from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, Limits, ToolContract
 from alita_mcp.verification.examples import Trial
 from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments

@@ -16,10 +16,10 @@ import anyio
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.hosts import ANY
-from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.host_patterns import read_pattern
-from alita_mcp.sandbox.seam import Broker, Environment, Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.interface import Broker, Environment, Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.arguments import validate_arguments
 from alita_mcp.verification.compare import kinds_of

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.host_patterns import HostPattern
-from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.network.host_patterns import HostPattern
 from alita_mcp.verification.rehearsal_samples import FILES
 
 MAX_REQUEST = 4 << 20

@@ -7,7 +7,7 @@ import ast
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.contract import imported_modules, read_contract
 from alita_mcp.verification.credentials import credential_checks

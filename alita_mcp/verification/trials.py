@@ -8,8 +8,8 @@ from typing import TypeVar
 import anyio
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.sandbox.hash_seeds import hash_seed
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, RunStatus, Sandbox
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal import Rehearsal

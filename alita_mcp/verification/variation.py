@@ -9,7 +9,7 @@ import ast
 import json
 from typing import Any, Literal
 
-from alita_mcp.sandbox.seam import Environment, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.findings import failed

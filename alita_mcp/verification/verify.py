@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.hash_seeds import hash_seed
-from alita_mcp.sandbox.seam import Environment, Sandbox
+from alita_mcp.sandbox.interface import Environment, Sandbox
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import (
     Check,
     Draft,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from functools import cache
 
-from alita_mcp.sandbox.hash_seeds import hash_seed
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import Draft, Value
 
 SECOND_CLOCK_OFFSET_S = 400 * 86_400 + 5 * 3_600 + 1_234

@@ -14,7 +14,7 @@ import anyio
 from pydantic import ValidationError
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement import Matrix, accept

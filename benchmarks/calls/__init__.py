@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.values import Value
 

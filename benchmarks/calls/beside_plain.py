@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 
 if TYPE_CHECKING:
     from benchmarks.calls import baselines, timing, work

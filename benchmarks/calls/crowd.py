@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 
 if TYPE_CHECKING:
     from benchmarks.calls import baselines, latency, timing, work

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 
 if TYPE_CHECKING:
     from benchmarks.calls import baselines, timing, work
@@ -90,7 +90,7 @@ def workers(kind: str, before: Present) -> dict[str, Any]:
 
 
 def _own_containers() -> frozenset[str]:
-    from alita_mcp.sandbox.docker_engine import OWNER_LABEL
+    from alita_mcp.sandbox.docker.engine import OWNER_LABEL
     from alita_mcp.sandbox.owner import Owner
 
     own = f"label={OWNER_LABEL}={Owner.this_process()}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.lowlevel
 
-from alita_mcp.sandbox.seam import Broker, Job, Sandbox
+from alita_mcp.sandbox.interface import Broker, Job, Sandbox
 from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ def direct_gets(url: str) -> list[float]:
 
 def loopback_broker(job: Job) -> Broker:
     """The broker of a server's calls, but it may reach this machine, which a tool of a library may not."""
-    from alita_mcp.sandbox.broker.doors import Doors
     from alita_mcp.sandbox.broker.granted import GrantedBroker
+    from alita_mcp.sandbox.broker.host_services import Doors
 
     async def resolve(_host: str, _port: int) -> list[str]:
         return [HOST]

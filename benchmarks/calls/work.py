@@ -7,7 +7,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 
 if TYPE_CHECKING:
     from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch

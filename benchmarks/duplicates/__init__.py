@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.synthesis.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
 from alita_mcp.values import Limits, Schema

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
 from alita_mcp.verification.compare import raised, same_result
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.choose import silent
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Rejected
 from alita_mcp.synthesis.request import read_request

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:

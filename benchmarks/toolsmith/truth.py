@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from alita_mcp.sandbox.choose import silent
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Example, Lock
 from alita_mcp.verification.compare import raised, same_result
 from alita_mcp.verification.trials import outcome_in_words, run_jobs

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.app import App, open_app
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Example
 from tests.library.factory import accepted

@@ -11,8 +11,8 @@ from alita_mcp.app import App
 from alita_mcp.errors import InvalidArguments, SandboxUnavailable, ToolQuarantined, ToolUnavailable
 from alita_mcp.library import result_cache
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.app.conftest import Open, adder, adding

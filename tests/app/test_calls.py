@@ -13,9 +13,9 @@ import pytest
 from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
-from alita_mcp.sandbox.broker.events import BrokerEvent
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Environment, Gate, Job, Progress, RunResult
+from alita_mcp.sandbox.broker_events import BrokerEvent
+from alita_mcp.sandbox.interface import Broker, Environment, Gate, Job, Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
 

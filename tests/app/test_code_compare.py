@@ -11,8 +11,8 @@ from alita_mcp.app.runs.comparison import OTHER_WORLD, compare, compared, open_s
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.interpreter.code_run import CodeRun, WrittenFile
 from alita_mcp.sandbox.choose import silent
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 
 

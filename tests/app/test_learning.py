@@ -24,8 +24,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search_answer import Fit, SearchAnswer, SearchHit
 from alita_mcp.library.weighing import LEAST_LEARNED, counted_wordings, document_of
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.wordings import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder

@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.app import App, open_app
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings

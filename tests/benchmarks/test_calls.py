@@ -18,9 +18,9 @@ import anyio.to_thread
 import pytest
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from benchmarks import calls

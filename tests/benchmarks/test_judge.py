@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Example
 from benchmarks.synthesis.judge import BrokenRequest, Unbroken, break_request, holds
 from benchmarks.synthesis.mutate import drawn

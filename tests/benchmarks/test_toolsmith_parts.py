@@ -14,8 +14,8 @@ from alita_mcp.models.choices import Role
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, Message
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.written import Specification, Suite, WrittenCode
 from alita_mcp.values import Example

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.sandbox.environment_uses import Uses
+from alita_mcp.sandbox.packages.uses import Uses
 from tests.cli.conftest import Alita
 
 DIGEST, HELD = "a" * 64, "b" * 64

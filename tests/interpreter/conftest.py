@@ -12,10 +12,10 @@ import pytest
 from mcp import Client
 
 from alita_mcp.interpreter.tool_broker import MAX_AT_ONCE
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.nested import NestedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.interpreter.tools_to_call import stock

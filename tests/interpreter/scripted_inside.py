@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 
 Ask = Callable[[str, dict[str, Any]], Awaitable[Any]]
 Program = Callable[[Ask], Awaitable[RunResult | None]]

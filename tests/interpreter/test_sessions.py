@@ -32,7 +32,7 @@ from alita_mcp.interpreter.sessions import (
 )
 from alita_mcp.interpreter.step_broker import DOOR, MAX_QUESTIONS, StepBroker
 from alita_mcp.interpreter.tool_broker import CleaningBroker
-from alita_mcp.sandbox.seam import Gate, GateClosed, RunResult
+from alita_mcp.sandbox.interface import Gate, GateClosed, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.interpreter.scripted_inside import (

@@ -14,7 +14,7 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.session import Patience, Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.sandbox.choose import load_sandbox
-from alita_mcp.sandbox.seam import Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Gate, Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from alita_mcp.library.testfile import render_tests
-from alita_mcp.sandbox.runner.failures import kinds_of
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.runner.tool.failures import kinds_of
 from alita_mcp.values import Example
 from alita_mcp.verification.compare import raised
 from tests.library.test_export import run_pytest

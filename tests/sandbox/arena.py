@@ -15,8 +15,8 @@ from typing import Any
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from alita_mcp.sandbox.seam import Gate, Job, RunResult, Sandbox
-from alita_mcp.sandbox.wire import WorkerLost
+from alita_mcp.sandbox.interface import Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wire.link import WorkerLost
 from alita_mcp.settings import Settings
 from tests.sandbox.hostile import Hostile, gives
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.settings import Settings
 
 

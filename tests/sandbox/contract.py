@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.seam import Job, Sandbox
+from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Limits
 from tests.sandbox.leftovers import Leftovers, busy_host, nothing_left
 

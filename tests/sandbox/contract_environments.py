@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.builder import BuilderFailed
+from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.sandbox.packages.builder import BuilderFailed
 from tests.sandbox.contract import WAIT_SECONDS
 from tests.sandbox.leftovers import Leftovers, nothing_left
 from tests.sandbox.tars import HELLO, USES_HELLO, folder, link, tar_of

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.interface import Gate, Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Gate, Job, RunResult
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.leftovers import Leftovers, nothing_left
 

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 import psutil
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.seam import Environment, Job, RunResult, Sandbox
-from alita_mcp.sandbox.wire import Confinement, Transport
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.wire.link import Confinement, Transport
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.leftovers import control_groups
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Grants, Limits
 
 Expected = Callable[[RunResult], bool]

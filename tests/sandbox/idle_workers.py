@@ -9,8 +9,8 @@ from contextlib import suppress
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.bounds import Bounds
-from alita_mcp.sandbox.pool import Pool
+from alita_mcp.sandbox.workers.bounds import Bounds
+from alita_mcp.sandbox.workers.pool import Pool
 
 MEMORY = 100
 

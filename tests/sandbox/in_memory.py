@@ -8,9 +8,9 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.sandbox.attestation import Demands
-from alita_mcp.sandbox.frames import Kind, encode
-from alita_mcp.sandbox.wire import Confinement, Worker
+from alita_mcp.sandbox.wire.attestation import Demands
+from alita_mcp.sandbox.wire.frames import Kind, encode
+from alita_mcp.sandbox.wire.link import Confinement, Worker
 from alita_mcp.values import Limits
 
 DEMANDS = Demands(

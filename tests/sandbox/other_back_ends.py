@@ -7,8 +7,8 @@ from typing import ClassVar
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Probe, ProbeReport, RunResult
+from alita_mcp.sandbox.interface import Probe, ProbeReport, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 
 

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.broker.doors import MAX_CHAIN, Doors
 from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, GrantedBroker
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
-from alita_mcp.sandbox.gate import GrantedHosts
-from alita_mcp.sandbox.seam import GateClosed, RunResult
+from alita_mcp.sandbox.interface import GateClosed, RunResult
+from alita_mcp.sandbox.network.egress_gate import GrantedHosts
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, resolved, running_site
 

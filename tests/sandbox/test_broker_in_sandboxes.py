@@ -14,13 +14,13 @@ import anyio
 import pytest
 import trustme
 
-from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.docker_volumes import volume_name
+from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.docker.volumes import volume_name
+from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Environment, Job, RunResult
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
 from tests.sandbox.tars import tar_of

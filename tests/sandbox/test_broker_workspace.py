@@ -15,7 +15,7 @@ import pytest
 
 from alita_mcp.sandbox.broker import workspace as limits
 from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
-from alita_mcp.sandbox.broker.words import Operation
+from alita_mcp.sandbox.broker.requests import Operation
 from alita_mcp.sandbox.broker.workspace import Workspace
 
 OUTSIDE = "the secret outside"

@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.bubblewrap_command import USER, Interpreter, bwrap_command
-from alita_mcp.sandbox.cgroup import Cgroups
+from alita_mcp.sandbox.bubblewrap.cgroup import Cgroups
+from alita_mcp.sandbox.bubblewrap.command import USER, Interpreter, bwrap_command
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.seam import Environment, Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract

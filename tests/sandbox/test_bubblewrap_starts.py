@@ -16,8 +16,8 @@ from pathlib import Path
 
 import anyio
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.settings import Settings
 
 forks = 0

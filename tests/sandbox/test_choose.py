@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, LazySandbox, open_sandbox, probe_all
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.conftest import CACHE

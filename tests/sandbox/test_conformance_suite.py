@@ -9,12 +9,12 @@ import anyio
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
 from alita_mcp.sandbox.conformance.suite import CLAIMS
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Environment, Progress, RunResult, Sandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Environment, Progress, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock

@@ -15,12 +15,12 @@ import docker
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.builder import BuilderFailed
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.docker_engine import OWNER_LABEL, Engine
-from alita_mcp.sandbox.docker_volumes import volume_name
+from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.docker.volumes import volume_name
+from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract

@@ -7,15 +7,15 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.sandbox.docker import (
+from alita_mcp.sandbox.docker.engine import Engine, missing_limits
+from alita_mcp.sandbox.docker.sandbox import (
     FEWEST_SENTRY_THREADS,
     DockerSandbox,
     confinement,
     is_gvisor,
     runtime_parameters,
 )
-from alita_mcp.sandbox.docker_engine import Engine, missing_limits
-from alita_mcp.sandbox.docker_transport import running_container
+from alita_mcp.sandbox.docker.transport import running_container
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from alita_mcp.sandbox.duplex import Polled, Threaded, duplex_of
+from alita_mcp.sandbox.wire.duplex import Polled, Threaded, duplex_of
 
 WAIT_SECONDS = 60
 MUCH = b"0123456789" * 200_000

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import trustme
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from tests.sandbox.contract_environments import Builds
 from tests.sandbox.sites import Site, running_site

@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.environment_collector import (
+from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.packages.cache import EnvironmentGone, KeptEnvironments
+from alita_mcp.sandbox.packages.collector import (
     DAY_SECONDS,
     NOTHING_KEPT,
     Bounds,
@@ -23,10 +26,7 @@ from alita_mcp.sandbox.environment_collector import (
     collect,
     locked,
 )
-from alita_mcp.sandbox.environment_uses import MARK_SECONDS, Record, Use, Uses
-from alita_mcp.sandbox.kept_environments import EnvironmentGone, KeptEnvironments
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.packages.uses import MARK_SECONDS, Record, Use, Uses
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
@@ -136,7 +136,7 @@ async def test_an_environment_that_another_living_process_uses_stays(
     await kept.obtain("abc", (), tar)
     unmark(home)
     mark = (
-        "import sys; from pathlib import Path; from alita_mcp.sandbox.environment_uses import Uses;"
+        "import sys; from pathlib import Path; from alita_mcp.sandbox.packages.uses import Uses;"
         "Uses(Path(sys.argv[1]), 'trusting').mark('abc'); print('marked', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", mark, str(home)]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.environment_tar import plain_entries, plain_tar
+from alita_mcp.sandbox.packages.tar import plain_entries, plain_tar
 from tests.sandbox.tars import HELLO, tar_of
 
 CLAIMED = 64 << 20

@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.environment_collector import NOTHING_KEPT
+from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.sandbox.environment_homes import (

@@ -17,11 +17,11 @@ from anyio.abc import Process
 from anyio.streams.text import TextReceiveStream
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.docker_volumes import volume_name
-from alita_mcp.sandbox.environment_collector import NOTHING_KEPT
-from alita_mcp.sandbox.environments import EnvironmentBuilder
+from alita_mcp.sandbox.docker.volumes import volume_name
+from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Environment, Job
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import InBubblewrap, InDocker, silent
 from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, docker_running, nothing_left

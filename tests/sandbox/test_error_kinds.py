@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.runner.failures import MAX_KIND, MAX_KINDS, head, kinds_of
-from alita_mcp.sandbox.runner.zygote_link import cleaned
+from alita_mcp.sandbox.runner.supervisor.zygote_link import cleaned
+from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS, head, kinds_of
 
 PLAIN = ["builtins.Exception", "builtins.BaseException"]
 

@@ -14,10 +14,10 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.conftest import skip_or_fail

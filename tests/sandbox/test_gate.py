@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.broker.events import BrokerEvent
-from alita_mcp.sandbox.gate import AllowList, GrantedHosts, NoHosts, addresses_of
-from alita_mcp.sandbox.host_patterns import read_pattern
-from alita_mcp.sandbox.metering import ByteBudget, MeteredStream, Pace
-from alita_mcp.sandbox.public_addresses import address_problem
-from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.sandbox.broker_events import BrokerEvent
+from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts, NoHosts, addresses_of
+from alita_mcp.sandbox.network.host_patterns import read_pattern
+from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
+from alita_mcp.sandbox.network.public_addresses import address_problem
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, resolved, running_site
 

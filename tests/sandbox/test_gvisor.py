@@ -16,7 +16,7 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.conformance import Verdict, conform
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.settings import Settings
 from tests.conftest import skip_or_fail
 from tests.sandbox.arena import Arena, opened_arena

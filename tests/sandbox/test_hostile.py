@@ -17,11 +17,11 @@ import psutil
 import pytest
 from _pytest.mark import ParameterSet
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.bubblewrap_command import USER
-from alita_mcp.sandbox.docker import DockerSandbox
-from alita_mcp.sandbox.frames import TOKEN_BYTES
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.bubblewrap.command import USER
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.wire.frames import TOKEN_BYTES
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.arena import Arena, opened_arena

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.interface import Job
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import InBubblewrap, InDocker, InWasm, Packaging, builder_of, silent
 from tests.sandbox.hostile_packages import HOSTILE_PACKAGES, LOOK, HostilePackage

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.cgroup import (
+from alita_mcp.sandbox.bubblewrap.cgroup import (
     Cgroup,
     CgroupMissing,
     Cgroups,

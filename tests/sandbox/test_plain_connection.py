@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 import anyio
 import pytest
 
-from alita_mcp.sandbox.plain_connection import PlainConnection, connect
+from alita_mcp.sandbox.network.plain_connection import PlainConnection, connect
 
 
 @pytest.fixture(params=[(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")], ids=["IPv4", "IPv6"])

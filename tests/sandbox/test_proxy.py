@@ -12,10 +12,10 @@ import pytest
 import trustme
 from anyio.abc import ByteStream, SocketStream
 
-from alita_mcp.sandbox.broker.events import BrokerEvent
-from alita_mcp.sandbox.gate import AllowList, GrantedHosts
-from alita_mcp.sandbox.proxy import PROXY_VARIABLES, Clocks, serve
-from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.sandbox.broker_events import BrokerEvent
+from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts
+from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES, Clocks, serve
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
 from tests.sandbox.test_client_hello import hello

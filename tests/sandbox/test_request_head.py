@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.request_head import read_target
-from alita_mcp.sandbox.seam import GateClosed
+from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.network.request_head import read_target
 
 GET = "GET http://api.test/ HTTP/1.1\r\n"
 POST = "POST http://api.test/ HTTP/1.1\r\n"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox, call_key
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox, call_key
 
 
 async def test_it_answers_from_a_function_and_keeps_the_jobs() -> None:

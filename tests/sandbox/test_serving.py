@@ -12,12 +12,12 @@ import pytest
 from anyio.abc import ByteStream
 
 from alita_mcp.errors import ModelError, SandboxError
-from alita_mcp.sandbox.egress import MAX_STREAMS
-from alita_mcp.sandbox.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
-from alita_mcp.sandbox.outbox import Outbox
-from alita_mcp.sandbox.seam import Broker, Gate, GateClosed
-from alita_mcp.sandbox.serving import Serving
-from alita_mcp.sandbox.wire import Confinement, Worker, WorkerLost
+from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.network.egress import MAX_STREAMS
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
+from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
+from alita_mcp.sandbox.wire.outbox import Outbox
+from alita_mcp.sandbox.workers.call_session import Serving
 from alita_mcp.values import Limits
 from tests.sandbox.in_memory import DEMANDS
 

@@ -18,9 +18,9 @@ import pytest
 from packaging.requirements import Requirement
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.index_builder import IndexBuilder
-from alita_mcp.sandbox.uv_binary import (
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
+from alita_mcp.sandbox.packages.index_builder import IndexBuilder
+from alita_mcp.sandbox.packages.uv_binary import (
     PINNED,
     Wheel,
     find_uv,

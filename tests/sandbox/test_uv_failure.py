@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.uv_failure import failure_of
+from alita_mcp.sandbox.packages.uv_failure import failure_of
 
 NO_SOLUTION = "error: No solution found when resolving dependencies"
 DOWNLOAD = "error: Failed to download `a==1`"

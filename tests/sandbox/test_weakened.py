@@ -13,11 +13,11 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.bubblewrap_command import USER
-from alita_mcp.sandbox.docker import DockerSandbox
+from alita_mcp.sandbox.bubblewrap.command import USER
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.docker.sandbox import DockerSandbox
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.seam import Job
 from alita_mcp.settings import Settings
 from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, nothing_left
 

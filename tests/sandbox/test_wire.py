@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox import bundle, frames
-from alita_mcp.sandbox.attestation import Demands
-from alita_mcp.sandbox.builder import BuilderFailed, build
-from alita_mcp.sandbox.calls import call
-from alita_mcp.sandbox.frames import MAX_PAYLOAD, Decoder, Frame, FrameError, Kind, encode
-from alita_mcp.sandbox.kept_worker import KeptWorker, key_of
-from alita_mcp.sandbox.seam import Environment, Job
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict, encode_strict
-from alita_mcp.sandbox.wire import WorkerLost, WorkerStale
+from alita_mcp.sandbox.interface import Environment, Job
+from alita_mcp.sandbox.packages.builder import BuilderFailed, build
+from alita_mcp.sandbox.wire import bundle, frames
+from alita_mcp.sandbox.wire.attestation import Demands
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Decoder, Frame, FrameError, Kind, encode
+from alita_mcp.sandbox.wire.link import WorkerLost, WorkerStale
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
+from alita_mcp.sandbox.workers.calls import call
+from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, key_of
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 

@@ -18,9 +18,9 @@ PRELUDE = """
 import csv, json, os, pathlib, shutil, sqlite3, subprocess, sys, tempfile, threading
 sys.path.insert(0, SOURCE)
 import pydantic
-from alita_mcp.sandbox.broker.words import ChangeWords
+from alita_mcp.sandbox.broker.requests import ChangeWords
 from alita_mcp.sandbox.broker.workspace import Workspace
-from alita_mcp.sandbox.runner import grants
+from alita_mcp.sandbox.runner.tool import grants
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65532)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import anyio
 
-from alita_mcp.sandbox import builder_program
-from alita_mcp.sandbox.builder import BuilderFailed
-from alita_mcp.sandbox.folders import unpack
-from alita_mcp.sandbox.seam import Environment
-from alita_mcp.sandbox.wire import PACKAGES
+from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.packages import builder_program
+from alita_mcp.sandbox.packages.bubblewrap_folders import unpack
+from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.wire.link import PACKAGES
 
 PROGRAM = Path(builder_program.__file__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.errors import SandboxBusy, SandboxError
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE

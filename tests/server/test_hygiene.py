@@ -11,7 +11,7 @@ import anyio
 import psutil
 import pytest
 
-from alita_mcp.sandbox.docker_engine import OWNER_LABEL
+from alita_mcp.sandbox.docker.engine import OWNER_LABEL
 from tests.server.connections import SPIN
 from tests.server.processes import (
     PATIENCE_S,

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 from mcp.client.extension import advertise
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.tasks import EXTENSION
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import (

@@ -13,8 +13,8 @@ import pytest
 from alita_mcp.app import App, open_app
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.choose import LazySandbox
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import RunResult, Sandbox
+from alita_mcp.sandbox.interface import RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.server.visibility import next_step
 from alita_mcp.settings import Settings

@@ -16,8 +16,8 @@ from mcp.server.lowlevel import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server import patience
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.settings import Settings

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from tests.library.factory import found
 from tests.server.in_memory import ERAS, Build, called, connected, succeeded, text_of
 

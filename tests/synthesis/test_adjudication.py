@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.evidence import in_words

@@ -13,7 +13,7 @@ import pytest
 from alita_mcp.errors import ModelError, SandboxError
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.calibration.calibrating import Calibrating

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis import adjudication
 from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Rejected

@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis import cross_check
 from alita_mcp.synthesis.cross_check import promised

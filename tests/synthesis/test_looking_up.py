@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Passage, ResearchLimits
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.synthesis import looking_up, prompts
 from alita_mcp.synthesis.looking_up import CAPS, LookingUp, in_words, share_of
 from alita_mcp.synthesis.package_check import PackageCheck

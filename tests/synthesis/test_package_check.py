@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, Progress, RunResult
+from alita_mcp.sandbox.interface import Job, Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.synthesis import package_check
 from alita_mcp.synthesis.package_check import PackageCheck, is_pinned, name_of
 from alita_mcp.values import Lock, PackageFacts

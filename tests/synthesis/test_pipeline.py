@@ -10,9 +10,9 @@ import pytest
 from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Rejected

@@ -10,8 +10,8 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.abilities import abilities
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.prompts import Brief

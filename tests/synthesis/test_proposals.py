@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.synthesis.proposals import MAX_CHARACTERS, MAX_PROPOSED, proposed
 from alita_mcp.values import (

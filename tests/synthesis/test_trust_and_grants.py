@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.synthesis.request import read_request

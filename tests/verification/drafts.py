@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from alita_mcp.sandbox.runner.failures import kinds_of
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.runner.tool.failures import kinds_of
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example
 
 SHOUT = '''\

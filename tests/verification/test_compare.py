@@ -24,8 +24,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.runner.failures import kinds_of
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.runner.tool.failures import kinds_of
 from alita_mcp.verification.compare import exclude_each_other, raised, same_result
 
 JSON_VALUES = st.recursive(

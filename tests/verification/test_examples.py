@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.contract import read_contract
 from alita_mcp.verification.examples import ExamplesFound, examples_gate

@@ -8,8 +8,8 @@ import pytest
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.abilities import Abilities, Missing
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm import abilities as embedded
 from alita_mcp.values import Check
 from alita_mcp.verification.missing import missing_checks

@@ -10,10 +10,10 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError, SandboxRefused
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.code_on_call import brought_along, loading_program, on_call
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.code_on_call import brought_along, loading_program, on_call
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, MutationScore, ToolContract

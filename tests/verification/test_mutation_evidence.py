@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, VerificationReport

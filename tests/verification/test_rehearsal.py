@@ -12,9 +12,9 @@ import pytest
 
 from alita_mcp.errors import SandboxError, ToolNotFound
 from alita_mcp.library.files import manifest_of
-from alita_mcp.sandbox.host_patterns import read_pattern
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, GateClosed, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, GateClosed, Job, RunResult
+from alita_mcp.sandbox.network.host_patterns import read_pattern
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example, Grants, StoredVersion
 from alita_mcp.verification.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.rehearsal_origin import LARGE, MAX_REQUEST, OriginStream, RehearsalGate

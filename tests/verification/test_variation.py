@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.hash_seeds import hash_seed
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Job, RunResult, Sandbox
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
 from alita_mcp.verification.static import static_gate

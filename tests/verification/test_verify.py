@@ -12,10 +12,10 @@ import pytest
 
 from alita_mcp import __version__
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
-from alita_mcp.sandbox.bubblewrap import BubblewrapSandbox
-from alita_mcp.sandbox.hash_seeds import hash_seed
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from alita_mcp.sandbox.interface import Broker, Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
 from alita_mcp.verification.properties import INPUTS, seed_of

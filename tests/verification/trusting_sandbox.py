@@ -17,12 +17,12 @@ from typing import Any
 import anyio
 from anyio.abc import ByteStream, SocketAttribute
 
-from alita_mcp.sandbox.gate import NoHosts
-from alita_mcp.sandbox.proxy import PROXY, PROXY_VARIABLES, serve
-from alita_mcp.sandbox.runner import grants
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Broker, Gate, Job, RunResult
-from alita_mcp.sandbox.serving import in_words
+from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
+from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.network.proxy import PROXY, PROXY_VARIABLES, serve
+from alita_mcp.sandbox.runner.tool import grants
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
+from alita_mcp.sandbox.workers.call_session import in_words
 from tests.forked import FORKED
 
 

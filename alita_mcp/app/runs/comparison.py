@@ -16,7 +16,7 @@ from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.background import background
 from alita_mcp.library.run_files import text_of
 from alita_mcp.sandbox.choose import open_sandbox
-from alita_mcp.sandbox.seam import Progress, Sandbox
+from alita_mcp.sandbox.interface import Progress, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.values import Value

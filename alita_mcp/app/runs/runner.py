@@ -34,7 +34,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.recorded_run import RecordedRun
 from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.values import Value

@@ -16,7 +16,7 @@ from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, named_tool
 from alita_mcp.library.library import Library
 from alita_mcp.library.search_answer import SearchHit
 from alita_mcp.library.signature import signature_of
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
 from alita_mcp.verification.arguments import validate_arguments
 

@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from alita_mcp.errors import UsageError
 from alita_mcp.research.replies import Endpoint, JsonApi, endpoint
 from alita_mcp.research.texts import day, one_line, web_url
-from alita_mcp.sandbox.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 

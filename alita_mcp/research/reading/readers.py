@@ -16,7 +16,7 @@ from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.research.reading.worker import LENGTH
 from alita_mcp.research.values import Document
 from alita_mcp.sandbox.wasm.process import ProcessTransport, worker_process
-from alita_mcp.sandbox.wire import WorkerLost
+from alita_mcp.sandbox.wire.link import WorkerLost
 from alita_mcp.values import Value
 
 MAX_ANSWER = 64 << 20

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 from anyio import to_thread
 from pydantic import ValidationError
 
-from alita_mcp.sandbox.broker.doors import MAX_CHAIN, Doors
-from alita_mcp.sandbox.broker.events import MAX_TARGET, BrokerEvent
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
-from alita_mcp.sandbox.broker.words import (
+from alita_mcp.sandbox.broker.requests import (
     CallWords,
     ChangeWords,
     CompleteWords,
@@ -23,10 +22,11 @@ from alita_mcp.sandbox.broker.words import (
     Words,
 )
 from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
-from alita_mcp.sandbox.gate import GrantedHosts
-from alita_mcp.sandbox.runner.grants import lacks
-from alita_mcp.sandbox.runner.mirror import READ_ONLY
-from alita_mcp.sandbox.seam import Broker, Gate, RunResult
+from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
+from alita_mcp.sandbox.interface import Broker, Gate, RunResult
+from alita_mcp.sandbox.network.egress_gate import GrantedHosts
+from alita_mcp.sandbox.runner.tool.grants import lacks
+from alita_mcp.sandbox.runner.tool.mirror import READ_ONLY
 from alita_mcp.values import Grants, Limits
 
 MAX_PROMPT_BYTES = 256 << 10

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
-from alita_mcp.sandbox.broker.words import Operation
-from alita_mcp.sandbox.runner.mirror import CHUNK, MAX_FILE
+from alita_mcp.sandbox.broker.requests import Operation
+from alita_mcp.sandbox.runner.tool.mirror import CHUNK, MAX_FILE
 
 SETTING = "ALITA_WORKSPACE"
 MAX_NAMES = 2_000

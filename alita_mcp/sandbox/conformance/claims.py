@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Broker, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Broker, Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Grants, Limits
 
 PATIENCE_SECONDS = 120.0

@@ -8,7 +8,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.conformance.claims import Broken, Claim, Subject, chapter, shown
-from alita_mcp.sandbox.seam import Gate, GateClosed
+from alita_mcp.sandbox.interface import Gate, GateClosed
 from alita_mcp.values import Grants, Limits
 
 _HOST = "granted.example"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.conformance.claims import Broken, Claim, Subject, Untried, chapter, said
-from alita_mcp.sandbox.seam import Environment
+from alita_mcp.sandbox.interface import Environment
 from alita_mcp.values import Lock
 
 _PACKAGE, _MODULE = "iniconfig", "iniconfig"

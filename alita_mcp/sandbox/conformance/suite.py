@@ -16,7 +16,7 @@ from alita_mcp.sandbox.conformance.isolation import ISOLATION
 from alita_mcp.sandbox.conformance.limits import LIMITS
 from alita_mcp.sandbox.conformance.report import ConformanceReport, Outcome, Verdict
 from alita_mcp.sandbox.conformance.results import RESULTS
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 
 CLAIMS: tuple[Claim, ...] = (
     *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *DOORS,

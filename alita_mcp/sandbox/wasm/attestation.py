@@ -12,7 +12,7 @@ from importlib import metadata
 from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.values import Value
 
 _CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapAmb")

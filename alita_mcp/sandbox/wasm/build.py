@@ -25,8 +25,9 @@ TOOLS = ("componentize-py==0.25.1", "tzdata==2026.6")
 """What it is built with; `pyproject.toml` names the same."""
 _HERE = Path(__file__).parent
 _SOURCES = (
-    "strict_json.py", "runner/__init__.py", "runner/failures.py", "runner/grants.py", "runner/mirror.py",
-    "runner/shapes.py", "runner/workspace.py",
+    "wire/__init__.py", "wire/strict_json.py", "runner/__init__.py", "runner/tool/__init__.py",
+    "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/mirror.py", "runner/tool/shapes.py",
+    "runner/tool/workspace.py",
 )  # fmt: skip
 """What of the sandbox's room goes into it besides `guest/`."""
 _PROGRAM = _HERE.parents[1] / "interpreter" / "program.py"

@@ -27,7 +27,7 @@ from anyio import to_thread
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.seam import Progress
+from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm import compiling
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.private import open_private, private_folder

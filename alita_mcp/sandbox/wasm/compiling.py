@@ -15,7 +15,7 @@ import anyio
 from anyio.abc import Process
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.seam import Progress
+from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, environment
 

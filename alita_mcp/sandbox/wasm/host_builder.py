@@ -20,12 +20,12 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.builder import MAX_RESULT_BYTES, BuilderFailed, Lines, OnLine
-from alita_mcp.sandbox.gate import AllowList
-from alita_mcp.sandbox.metering import ByteBudget, MeteredStream
-from alita_mcp.sandbox.proxy import serve
-from alita_mcp.sandbox.seam import Environment
-from alita_mcp.sandbox.uv_binary import own_uv
+from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.network.egress_gate import AllowList
+from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
+from alita_mcp.sandbox.network.proxy import serve
+from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines, OnLine
+from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.process import environment as variables
 
@@ -78,7 +78,7 @@ class HostBuilder:
 
 async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) -> bytes:
     source, asked, answered = work / "builder.py", work / "payload", work / "result"
-    program = resources.files("alita_mcp.sandbox").joinpath("builder_program.py")
+    program = resources.files("alita_mcp.sandbox.packages").joinpath("builder_program.py")
     await to_thread.run_sync(source.write_bytes, program.read_bytes())
     await to_thread.run_sync(asked.write_bytes, payload)
     argv = [sys.executable, "-I", "-X", "utf8", str(source), str(asked), str(answered)]

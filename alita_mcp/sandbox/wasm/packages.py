@@ -19,17 +19,17 @@ from weakref import WeakKeyDictionary
 from anyio import to_thread
 
 from alita_mcp.errors import PackagesRejected
-from alita_mcp.sandbox.environment_tar import plain_entries
-from alita_mcp.sandbox.environments import EnvironmentBuilder
-from alita_mcp.sandbox.folders import Folders
-from alita_mcp.sandbox.frames import Kind
-from alita_mcp.sandbox.kept_environments import EnvironmentGone
-from alita_mcp.sandbox.seam import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
+from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
+from alita_mcp.sandbox.packages.cache import EnvironmentGone
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
+from alita_mcp.sandbox.packages.tar import plain_entries
 from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
-from alita_mcp.sandbox.wire import MAX_ORDER_BYTES, PACKAGES, Worker
+from alita_mcp.sandbox.wire.frames import Kind
+from alita_mcp.sandbox.wire.link import MAX_ORDER_BYTES, PACKAGES, Worker
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.seam import Job, Probe, ProbeReport, RunResult
+from alita_mcp.sandbox.interface import Job, Probe, ProbeReport, RunResult
 from alita_mcp.values import Limits
 
 HINT = "pip install --force-reinstall wasmtime alita-mcp-server"

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.wire import WorkerLost
+from alita_mcp.sandbox.wire.link import WorkerLost
 
 MAX_COMPLAINTS = 4_000
 _ROOT = Path(__file__).parents[3]

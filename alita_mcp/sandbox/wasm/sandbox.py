@@ -8,16 +8,16 @@ from contextlib import AsyncExitStack
 import anyio
 
 from alita_mcp.sandbox.abilities import Abilities
-from alita_mcp.sandbox.frames import Kind, encode
-from alita_mcp.sandbox.kept_worker import KeptWorker, WorkerKey
-from alita_mcp.sandbox.pooled import PooledSandbox
-from alita_mcp.sandbox.seam import Environment, Job, Probe, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
 from alita_mcp.sandbox.wasm.packages import Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
-from alita_mcp.sandbox.wire import Confinement, Worker
+from alita_mcp.sandbox.wire.frames import Kind, encode
+from alita_mcp.sandbox.wire.link import Confinement, Worker
+from alita_mcp.sandbox.workers.pooled import PooledSandbox
+from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 

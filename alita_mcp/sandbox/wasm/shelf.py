@@ -10,8 +10,8 @@ from typing import NamedTuple
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.kept_worker import KeptWorker
-from alita_mcp.sandbox.wire import Worker
+from alita_mcp.sandbox.wire.link import Worker
+from alita_mcp.sandbox.workers.pooled_worker import KeptWorker
 from alita_mcp.values import Limits
 
 MOST = 4

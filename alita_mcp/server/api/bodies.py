@@ -8,7 +8,7 @@ import anyio.to_thread
 from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import ClientDisconnect, Request
 
-from alita_mcp.sandbox.strict_json import NotJson, decode_strict
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.api.values import NewTask
 

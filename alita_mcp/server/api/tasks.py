@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
-from alita_mcp.sandbox.host_patterns import read_pattern
+from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import budget_within, checked_id
 from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
 from alita_mcp.server.api.events import MAX_STREAMS, EventStream

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import Progress, RunResult
+from alita_mcp.sandbox.interface import Progress, RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from alita_mcp.sandbox.wasm.component import Component
 from alita_mcp.settings import Settings

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.abilities import LACKS, abilities
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings

@@ -223,7 +223,12 @@ def test_a_checkout_builds_once_below_the_users_cache_or_says_why_not(tmp_path: 
 def test_the_digest_names_every_source_and_tool(tmp_path: Path) -> None:
     before = build.source_digest()
     names = set(build.sources())
-    assert {"strict_json.py", "wasm/guest/entry.py", "wasm/guest/alita.wit", "runner/shapes.py"} <= names
+    assert {
+        "wire/strict_json.py",
+        "wasm/guest/entry.py",
+        "wasm/guest/alita.wit",
+        "runner/tool/shapes.py",
+    } <= names
     copy = tmp_path / "sandbox"
     programs = Path(build.__file__).parents[2] / "interpreter"
     shutil.copytree(programs, tmp_path / "interpreter")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.values import Limits
 from tests.forked import printed
 from tests.sandbox.arena import Arena

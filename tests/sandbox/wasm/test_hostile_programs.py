@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from _pytest.mark import ParameterSet
 
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
 from tests.sandbox.arena import Arena
 from tests.sandbox.hostile import Expected, Hostile, ends, gives
 from tests.sandbox.hostile_programs import HOSTILE

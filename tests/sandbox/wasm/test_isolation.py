@@ -11,7 +11,7 @@ import psutil
 import pytest
 from wasmtime import WasmtimeError
 
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.worker.engine import World
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.arena import Arena, Fussy

@@ -12,8 +12,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import PackagesRejected, SandboxError
-from alita_mcp.sandbox.kept_environments import EnvironmentGone
-from alita_mcp.sandbox.seam import Environment, Job, RunResult
+from alita_mcp.sandbox.interface import Environment, Job, RunResult
+from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
 from alita_mcp.sandbox.wasm.worker.packages import Packages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from alita_mcp.sandbox.seam import Sandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.verification.examples import examples_gate

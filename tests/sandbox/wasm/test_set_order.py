@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.hash_seeds import hash_seed
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from tests.sandbox.arena import Arena
 
 WORDS = [

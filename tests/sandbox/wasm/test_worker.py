@@ -12,10 +12,10 @@ import anyio
 import psutil
 import pytest
 
-from alita_mcp.sandbox.seam import Job
+from alita_mcp.sandbox.interface import Job
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.sandbox.wasm.worker.linux import COMPLAINT_BYTES, OPEN_FILES
-from alita_mcp.sandbox.wire import WorkerLost
+from alita_mcp.sandbox.wire.link import WorkerLost
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.leftovers import busy_host, nothing_left, wasm_leftovers

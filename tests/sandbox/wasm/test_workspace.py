@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import anyio
 import pytest
 
-from alita_mcp.sandbox.broker.doors import Doors
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.seam import Job, RunResult
+from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits

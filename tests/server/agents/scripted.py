@@ -26,8 +26,8 @@ from alita_mcp.research.values import (
     ResearchLimits,
     SearchHit,
 )
-from alita_mcp.sandbox.scripted import ScriptedSandbox
-from alita_mcp.sandbox.seam import RunResult
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.settings import Settings

@@ -19,8 +19,7 @@ from typing import Any
 
 import wit_world
 
-from alita_mcp.sandbox.runner import failures, grants, shapes
-from alita_mcp.sandbox.strict_json import NotJson, encode_strict
+from alita_mcp.sandbox.runner.tool import failures, grants, shapes
 from alita_mcp.sandbox.wasm.guest import (
     archive,
     library,
@@ -35,6 +34,7 @@ from alita_mcp.sandbox.wasm.guest import (
 )
 from alita_mcp.sandbox.wasm.guest.scratch import opening
 from alita_mcp.sandbox.wasm.guest.scratch.files import Files
+from alita_mcp.sandbox.wire.strict_json import NotJson, encode_strict
 
 _MAX_QUESTION = 1 << 20
 _LIBRARY = "/python"
@@ -167,7 +167,7 @@ def _flush() -> None:
 
 def _compiled() -> tuple[str, types.CodeType]:
     """The program that runs code once, which is imported for each run: its text, and what it compiles to."""
-    place = os.path.join(os.path.dirname(failures.__file__), "..", "..", "program.txt")
+    place = os.path.join(os.path.dirname(failures.__file__), "..", "..", "..", "program.txt")
     with open(place, encoding="utf-8") as file:
         text = file.read()
     return text, compile(text, failures.FILE, "exec", dont_inherit=True)

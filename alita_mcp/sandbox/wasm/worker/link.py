@@ -11,7 +11,7 @@ import threading
 from queue import SimpleQueue
 from typing import Any
 
-from alita_mcp.sandbox.frames import Decoder, Frame, Kind, encode, pieces
+from alita_mcp.sandbox.wire.frames import Decoder, Frame, Kind, encode, pieces
 
 _READ = 1 << 18
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.sandbox.runner import hardening
+from alita_mcp.sandbox.runner.supervisor import hardening
 from alita_mcp.sandbox.wasm.worker.system_calls import worker_filter
 
 USER = 65532

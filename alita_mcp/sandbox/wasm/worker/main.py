@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from wasmtime import Store, WasmtimeError
 
-from alita_mcp.sandbox.frames import MAX_PAYLOAD, Kind
-from alita_mcp.sandbox.runner.failures import MAX_KIND, MAX_KINDS
+from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
 from alita_mcp.sandbox.wasm.worker.engine import Instances, World
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
 from alita_mcp.sandbox.wasm.worker.packages import Packages
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Kind
 
 MAX_HEAD = 64 << 10
 _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")

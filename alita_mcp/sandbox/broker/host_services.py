@@ -1,0 +1,58 @@
+"""What an app offers behind the doors of `alita_tool`; who may use it, the grants of each version say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from alita_mcp.sandbox.broker.redaction import check_secret
+from alita_mcp.sandbox.network.egress_gate import Resolve
+
+MAX_CHAIN = 4
+"""How many tools may call one another in a row, the first one included."""
+
+
+class Complete(Protocol):
+    """A language model."""
+
+    async def __call__(
+        self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
+    ) -> str:
+        """A completion; an AlitaError's text reaches the tool's author."""
+        ...
+
+
+class CallTool(Protocol):
+    """The flow of a call of a published tool."""
+
+    async def __call__(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
+        """The tool's value, from a sandbox of its own and under its own grants.
+
+        `chain` are the tools that are being called, outermost first and this one last: the `Doors` of its call get it.
+        An AlitaError's text, and a RuntimeError's, reaches the calling tool's author.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What the app offers to one call; None: nothing is set up for it."""
+
+    complete: Complete | None = None
+    call_tool: CallTool | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values by name."""
+    workspace: Path | None = None
+    chain: tuple[str, ...] = ()
+    """The tools that are being called, outermost first; the last one is the one that this call runs."""
+    resolve: Resolve | None = None
+    """Names to addresses; None: as the machine does it."""
+    reachable: frozenset[str] = frozenset()
+    """Addresses that may be reached though they are not public; never from a setting."""
+
+    def __post_init__(self) -> None:
+        """Refuses secrets that could not be kept out of results (UsageError)."""
+        for name, value in self.secrets.items():
+            check_secret(name, value)

@@ -1,0 +1,121 @@
+"""A bubblewrap process with its pipes: started without root, put under its limits, killed at the end."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import IO
+
+import anyio
+from anyio.abc import Process
+
+from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.sandbox.bubblewrap.cgroup import Cgroup
+from alita_mcp.sandbox.wire.duplex import Polled
+from alita_mcp.sandbox.wire.link import WorkerLost
+
+MAX_COMPLAINTS = 4_000
+_DRAIN_SECONDS = 5.0
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class BubblewrapTransport:
+    """The pipes of a bubblewrap process."""
+
+    def __init__(self, duplex: Polled, complaints: IO[bytes], cgroup: Cgroup | None) -> None:
+        self._duplex = duplex
+        self._complaints = complaints
+        self._cgroup = cgroup
+        self._oom_kills = 0
+
+    @property
+    def complaints(self) -> str:
+        """What was written to stderr, cut."""
+        # pread: the process writes at the same offset that a seek here would move
+        return os.pread(self._complaints.fileno(), MAX_COMPLAINTS, 0).decode("utf-8", "replace").strip()
+
+    @property
+    def is_whole(self) -> bool:
+        """False once bytes that were to be sent are lost."""
+        return self._duplex.is_whole
+
+    async def send(self, data: bytes) -> None:
+        """Writes all of it."""
+        try:
+            await self._duplex.send(data)
+        except OSError as broken:
+            raise WorkerLost(f"The sandbox takes no input. {self.complaints}".strip()) from broken
+
+    async def receive(self) -> bytes:
+        """The next bytes of stdout; empty when the supervisor is gone."""
+        return await self._duplex.receive()
+
+    def is_silent(self) -> bool:
+        """Whether nothing waits to be received."""
+        return self._duplex.is_silent()
+
+    async def ran_out_of_memory(self, *, ended: bool) -> bool:  # noqa: ARG002 - a group outlives its processes
+        """Whether the control group counts an OOM kill that was not told of before."""
+        before = self._oom_kills
+        self._oom_kills = self._cgroup.oom_kills() if self._cgroup is not None else 0
+        return self._oom_kills > before
+
+
+@asynccontextmanager
+async def confined_process(
+    argv: list[str], confine: Callable[[int], Awaitable[Cgroup | None]]
+) -> AsyncIterator[BubblewrapTransport]:
+    """Starts a command that waits for a line on stdin; `confine(pid)` comes before that line and gives its group.
+
+    Raises:
+        SandboxUnavailable: a program that it takes is not there.
+        SandboxError: it cannot be put under its limits.
+    """
+    with tempfile.TemporaryFile() as complaints:
+        process, duplex = await _start(argv, complaints)
+        try:
+            cgroup = await confine(process.pid)
+            transport = BubblewrapTransport(duplex, complaints, cgroup)
+            await transport.send(b"go\n")
+            yield transport
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process, duplex)
+
+
+async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, Polled]:
+    environment = {"PATH": _PATH}
+    if os.geteuid() != 0:
+        environment["XDG_RUNTIME_DIR"] = f"/run/user/{os.geteuid()}"  # where systemd-run finds its manager
+    # pipes of our own, not streams of the event loop: they are read and written without a task switch
+    (stdin, to_it), (from_it, stdout) = os.pipe(), os.pipe()
+    try:
+        # milliseconds; cut in half it would leave a process that nobody knows
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                argv, stdin=stdin, stdout=stdout, stderr=complaints, env=environment, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+    except BaseException as missing:
+        os.close(to_it)
+        os.close(from_it)
+        if isinstance(missing, OSError):
+            raise SandboxUnavailable(f"{argv[0]} cannot be started: {missing}.") from missing
+        raise
+    finally:
+        os.close(stdin)
+        os.close(stdout)
+    return process, Polled(from_it, to_it)
+
+
+async def _end(process: Process, duplex: Polled) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    # the supervisor dies with bubblewrap, and the kernel kills the rest with it; the pipe's end shows that it did
+    with anyio.move_on_after(_DRAIN_SECONDS):
+        while await duplex.receive():
+            continue
+    duplex.close()
+    await process.aclose()

@@ -1,0 +1,222 @@
+"""The bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.bubblewrap.cgroup import Cgroup, CgroupMissing, Cgroups
+from alita_mcp.sandbox.bubblewrap.command import (
+    DROP,
+    OLDEST,
+    Interpreter,
+    bwrap_command,
+    mounting_command,
+    scratch_bytes,
+    unprivileged,
+    waiting_command,
+)
+from alita_mcp.sandbox.bubblewrap.process import confined_process
+from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
+from alita_mcp.sandbox.wire.attestation import Demands
+from alita_mcp.sandbox.wire.link import Confinement, Transport
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits
+
+INSTALL = (
+    "Install bubblewrap 0.8 or newer: apt install bubblewrap, dnf install bubblewrap or pacman -S bubblewrap."
+)
+UTIL_LINUX = "Install util-linux, or start the server as another user than root."
+DELEGATE = (
+    "Start it in a systemd user session, where control groups are delegated, or accept weaker limits with"
+    " ALITA_ALLOW_WEAK_LIMITS=true."
+)
+_SETTLE_SECONDS = 10.0
+_ASK = "import sys; print(*sys.version_info[:2])"
+
+
+class Cage(NamedTuple):
+    """How one process is limited: a group made for it, a command before its command, or rlimits only."""
+
+    confinement: Confinement
+    cgroup: Cgroup | None = None
+    prefix: tuple[str, ...] = ()
+
+
+class BubblewrapSandbox(IsolatedSandbox):
+    """Linux with user namespaces; needs no daemon and no privileges."""
+
+    kind = "bubblewrap"
+
+    def __init__(self, settings: Settings, cgroups: Cgroups | None = None) -> None:
+        super().__init__(settings)
+        self._cgroups = cgroups or Cgroups()
+        self._folders = Folders(settings.home / "environments")
+        self._tools: tuple[str, Interpreter] | None = None
+
+    def hint(self) -> str:
+        """How to get bubblewrap, or what it needs."""
+        return DELEGATE if shutil.which("bwrap") else INSTALL
+
+    @asynccontextmanager
+    async def boot(
+        self, limits: Limits, environment: Environment | None
+    ) -> AsyncIterator[tuple[Transport, Confinement]]:
+        """A bubblewrap process under its limits that waits for its supervisor."""
+        if self._tools is None:
+            self._tools = await anyio.to_thread.run_sync(_find_tools)
+            self._cgroups.sweep()
+        bwrap, python = self._tools
+        async with self._cage(limits) as cage:
+            packages = self._packages(environment)
+            if packages and os.geteuid() == 0:
+                words = mounting_command(python, bwrap, limits, packages)
+            else:
+                words = waiting_command(bwrap_command(bwrap, python, limits, packages))
+            confine = partial(self._confine, cage, limits)
+            argv = [*cage.prefix, *words]
+            async with confined_process(argv, confine) as transport:
+                yield transport, cage.confinement
+
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Keeps an environment in a folder of the library's home."""
+        return await anyio.to_thread.run_sync(self._folders.store, digest, tar)
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The folder of an environment that was stored completely."""
+        return self._folders.find(digest)
+
+    async def stored_environments(self) -> frozenset[str]:
+        """All folders: nobody but this home puts any there."""
+        return await anyio.to_thread.run_sync(self._folders.names)
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes the folder of an environment."""
+        await anyio.to_thread.run_sync(self._folders.drop, digest)
+        return True
+
+    def _packages(self, environment: Environment | None) -> str:
+        """The folder of an environment; never one that somebody else named, because it is mounted."""
+        folder = self._folders.find(environment.digest) if environment else ""
+        if environment and folder != environment.location:
+            raise SandboxError(f"The environment {environment.digest!r} is not here any more.")
+        return folder or ""
+
+    @asynccontextmanager
+    async def _cage(self, limits: Limits) -> AsyncIterator[Cage]:
+        """A control group for one process.
+
+        Raises:
+            SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
+        """
+        cage = self._new_cage(limits)
+        try:
+            yield cage
+        finally:
+            if cage.cgroup is not None:
+                with anyio.CancelScope(shield=True):
+                    await cage.cgroup.remove()
+
+    def _new_cage(self, limits: Limits) -> Cage:
+        try:
+            return Cage(_confinement(limits), self._cgroups.create(limits))
+        except CgroupMissing as problem:
+            missing = problem
+        if (words := self._cgroups.scope_command(limits)) is not None:
+            return Cage(_confinement(limits), prefix=tuple(words))
+        if self.settings.allow_weak_limits:
+            weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
+            return Cage(_confinement(limits).model_copy(update=weak))
+        raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
+
+    async def _confine(self, cage: Cage, limits: Limits, pid: int) -> Cgroup | None:
+        if cage.cgroup is not None:
+            cage.cgroup.admit(pid)
+            return cage.cgroup
+        if cage.prefix:
+            await self._wait_for_scope(pid, limits)
+            return self._cgroups.group_of(pid)
+        return None
+
+    async def _wait_for_scope(self, pid: int, limits: Limits) -> None:
+        """Trusts systemd only once the kernel shows its limits on the process."""
+        with anyio.move_on_after(_SETTLE_SECONDS):
+            while True:
+                memory, processes = self._cgroups.group_of(pid).limits()
+                if _at_most(memory, limits.memory_bytes) and _at_most(processes, limits.processes):
+                    return
+                await anyio.sleep(0.01)
+        raise SandboxError("systemd put no limits on the sandbox.", hint=DELEGATE)
+
+
+def _confinement(limits: Limits) -> Confinement:
+    """Memory and processes are limited from outside and cannot be seen from inside: no /sys there."""
+    demands = Demands(
+        memory_bytes=None,
+        processes=None,
+        scratch_bytes=scratch_bytes(limits),
+        scratch_files=None,
+        engine_filter=False,
+    )
+    return Confinement(demands=demands)
+
+
+def _at_most(found: int | None, limit: int) -> bool:
+    return found is not None and found <= limit
+
+
+def _find_tools() -> tuple[str, Interpreter]:
+    if sys.platform != "linux":
+        raise SandboxUnavailable("bubblewrap runs on Linux alone.", hint="Docker runs here, too.")
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise SandboxUnavailable("bubblewrap is not installed.", hint=INSTALL)
+    if os.geteuid() == 0 and shutil.which(DROP[0]) is None:
+        raise SandboxUnavailable(f"{DROP[0]}, by which root drops its rights, is missing.", hint=UTIL_LINUX)
+    answer = _output([bwrap, "--version"])
+    version = tuple(int(part) for part in re.findall(r"\d+", answer)[:2])
+    if version < OLDEST:
+        raise SandboxUnavailable(f"{answer.strip() or 'bubblewrap'} is too old.", hint=INSTALL)
+    return bwrap, _find_python()
+
+
+def _find_python() -> Interpreter:
+    """The first Python that is new enough and that the sandbox user can start; the system's before our own."""
+    own = f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor}"
+    candidates = [Interpreter("/usr/bin/python3", ""), Interpreter("/usr/local/bin/python3", "")]
+    if not Path(sys.base_prefix).is_relative_to("/usr"):
+        candidates.append(Interpreter(own, sys.base_prefix))
+    for candidate in candidates:
+        version = tuple(int(part) for part in _output([candidate.executable, "-I", "-S", "-c", _ASK]).split())
+        if version >= (3, 11):
+            return candidate
+    tried = ", ".join(candidate.executable for candidate in candidates)
+    raise SandboxUnavailable(
+        f"No Python 3.11 or newer that the sandbox's user can start: tried {tried}.",
+        hint="Install python3 (3.11 or newer) from the system's packages.",
+    )
+
+
+def _output(argv: list[str]) -> str:
+    """What a program says, as the sandbox's user; empty when it cannot be started or fails."""
+    try:
+        done = subprocess.run(
+            unprivileged(argv), capture_output=True, text=True, check=True, cwd="/", env={}, timeout=30
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return str(done.stdout)

@@ -1,0 +1,236 @@
+"""The Docker engine as this room uses it: one client, blocking calls in threads, its exceptions translated."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import socket
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from alita_mcp.errors import SandboxError, SandboxUnavailable
+from alita_mcp.sandbox.interface import Progress
+from alita_mcp.sandbox.owner import Owner
+
+OWNER_LABEL = "alita.owner"
+START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
+GVISOR = "runsc"
+_LIMITS = {"MemoryLimit": "memory", "SwapLimit": "swap", "PidsLimit": "processes"}
+_TIMEOUT_SECONDS = 120
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Engine:
+    """A lazily opened connection to the engine that the user's `docker` command would use."""
+
+    def __init__(self, image: str) -> None:
+        self.image = image
+        self.owner = Owner.this_process()
+        self._client: Any = None
+        self._address = ""
+        self._image_is_here = False
+        self._has_gvisor: bool | None = None
+        self._limits_are_kept = False
+        self._opening = anyio.Lock()
+        self._pulling = anyio.Lock()
+        self._threads: anyio.CapacityLimiter | None = None
+
+    async def call(self, action: Callable[[Any], T]) -> T:
+        """Runs `action(client)` in a thread.
+
+        Raises:
+            SandboxUnavailable: no engine answers.
+            SandboxError: the engine refused.
+        """
+        async with self._opening:
+            if self._client is None:
+                self._address, self._client = await self._in_thread(_open_client)
+                await self._in_thread(self._reap)
+        return await self._in_thread(lambda: self._ask(action))
+
+    async def blocking(self, action: Callable[[], T]) -> T:
+        """Runs a blocking read or write of a container's stream in a thread; cancelling does not wait for it."""
+        return await anyio.to_thread.run_sync(action, limiter=self._limiter(), abandon_on_cancel=True)
+
+    async def ensure_image(self, progress: Progress | None = None) -> None:
+        """Pulls the image when it is not here.
+
+        Raises:
+            SandboxUnavailable: it cannot be pulled; the message names the setting.
+        """
+        async with self._pulling:
+            if not self._image_is_here and not await self.call(self._has_image):
+                await self._pull(progress or _to_log)
+            self._image_is_here = True
+
+    async def runtime(self, wanted: str) -> str:
+        """Name of the runtime for containers; empty: the engine's default. `auto` is gVisor where the engine has it."""
+        if wanted not in {"", "auto"}:
+            return wanted
+        if self._has_gvisor is None:
+            self._has_gvisor = GVISOR in await self.call(lambda client: client.info().get("Runtimes") or {})
+        return GVISOR if self._has_gvisor else ""
+
+    async def require_limits(self) -> None:
+        """For containers that cannot see their own limits: an engine that cannot set one drops it with a warning.
+
+        Raises:
+            SandboxError: it cannot limit memory, swap or processes here.
+        """
+        if not self._limits_are_kept and (missing := missing_limits(await self.call(lambda it: it.info()))):
+            raise SandboxError(
+                f"The Docker engine cannot limit {', '.join(missing)} here, and a container under gVisor"
+                " could not tell.",
+                hint="Enable the engine's control groups, or set ALITA_DOCKER_RUNTIME=runc.",
+            )
+        self._limits_are_kept = True
+
+    async def aclose(self) -> None:
+        """Closes the connection."""
+        client, self._client = self._client, None
+        if client is not None:
+            await self._in_thread(client.close)
+
+    def _ask(self, action: Callable[[Any], T]) -> T:
+        _try_socket(self._address)
+        return action(self._client)
+
+    def _has_image(self, client: Any) -> bool:
+        import docker.errors
+
+        try:
+            client.api.inspect_image(self.image)
+        except docker.errors.ImageNotFound:
+            return False
+        return True
+
+    async def _pull(self, progress: Progress) -> None:
+        await progress(f"pulling {self.image}")
+        try:
+            events = await self.call(
+                lambda client: client.api.pull(_with_tag(self.image), stream=True, decode=True)
+            )
+            layers: dict[str, str] = {}
+            while (event := await self.call(lambda _client: next(events, None))) is not None:
+                _raise_if_failed(event)
+                if event.get("id") and layers.get(event["id"]) != event["status"]:
+                    layers[event["id"]] = event["status"]
+                    done = sum("complete" in status.lower() for status in layers.values())
+                    await progress(f"pulling {self.image}: {done} of {len(layers)} layers")
+        except SandboxError as problem:
+            raise SandboxUnavailable(
+                f"The image {self.image!r} is not here and cannot be pulled: {problem.message}",
+                hint="Pull it where there is a network, or name another image with Python 3.11 or newer"
+                " in ALITA_DOCKER_IMAGE.",
+            ) from problem
+
+    async def _in_thread(self, action: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(lambda: _translated(action), limiter=self._limiter())
+
+    def _limiter(self) -> anyio.CapacityLimiter:
+        # no bound of its own: `max_workers` bounds the containers, and each reads in one thread
+        self._threads = self._threads or anyio.CapacityLimiter(math.inf)
+        return self._threads
+
+    def _reap(self) -> None:
+        """Removes containers of our owners that are gone: what a crash between create and start left."""
+        import docker.errors
+
+        # the low-level listing: the other one inspects each container, and fails when one is removed meanwhile
+        for container in self._client.api.containers(all=True, filters={"label": OWNER_LABEL}):
+            owner = Owner.parse(container["Labels"].get(OWNER_LABEL, ""))
+            if owner is not None and owner.is_gone():
+                try:
+                    remove_container(self._client, container["Id"])
+                except docker.errors.APIError as stuck:
+                    _log.warning("a container of an earlier process cannot be removed: %s", stuck)
+
+
+def missing_limits(told: dict[str, Any]) -> tuple[str, ...]:
+    """What an engine cannot limit, by its own word on itself."""
+    return tuple(what for name, what in _LIMITS.items() if told.get(name) is not True)
+
+
+def remove_container(client: Any, name: str) -> None:
+    """Kills and removes a container; one that is gone or on its way is fine."""
+    import docker.errors
+
+    try:
+        client.api.remove_container(name, force=True, v=False)
+    except docker.errors.NotFound:
+        return
+    except docker.errors.APIError as problem:
+        if "already in progress" not in str(problem):
+            raise
+
+
+def _open_client() -> tuple[str, Any]:
+    """Where the engine listens, and a client that it answered."""
+    import docker
+    from docker.context import ContextAPI
+
+    arguments = docker.utils.kwargs_from_env()
+    if "base_url" not in arguments:
+        context = ContextAPI.get_current_context()
+        if context is not None and context.Host:
+            arguments = {"base_url": context.Host, "tls": context.TLSConfig}
+    address = arguments.get("base_url") or "unix:///var/run/docker.sock"
+    _try_socket(address)
+    client = docker.DockerClient(**arguments, timeout=_TIMEOUT_SECONDS)
+    try:
+        client.ping()
+    except BaseException:
+        client.close()
+        raise
+    return address, client
+
+
+def _try_socket(url: str) -> None:
+    """Fails before the client tries where no engine listens: the client leaks a socket for each such try."""
+    if not url.startswith("unix://") or not hasattr(socket, "AF_UNIX"):
+        return
+    try:
+        with socket.socket(socket.AF_UNIX) as attempt:
+            attempt.settimeout(_TIMEOUT_SECONDS)
+            attempt.connect(url.removeprefix("unix://"))
+    except OSError as refused:
+        raise SandboxUnavailable(
+            f"No Docker engine answers at {url}: {refused}", hint=START_DOCKER
+        ) from refused
+
+
+def _translated(action: Callable[[], T]) -> T:
+    import docker.errors
+    import requests.exceptions
+
+    try:
+        return action()
+    except docker.errors.APIError as refused:
+        raise SandboxError(f"The Docker engine refused: {refused.explanation or refused}") from refused
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as problem:
+        raise SandboxUnavailable(
+            f"No Docker engine answers: {_short(problem)}", hint=START_DOCKER
+        ) from problem
+
+
+def _raise_if_failed(event: dict[str, Any]) -> None:
+    if "error" in event:
+        raise SandboxError(str(event["error"]))
+
+
+def _short(problem: Exception) -> str:
+    return re.sub(r"\s+", " ", str(problem))[:200]
+
+
+def _with_tag(image: str) -> str:
+    """A name without a tag would pull every tag there is."""
+    return image if "@" in image or ":" in image.rpartition("/")[2] else f"{image}:latest"
+
+
+async def _to_log(line: str) -> None:
+    _log.info(line)

@@ -1,0 +1,152 @@
+"""The docker back end: a container for each worker, nothing mounted from the host, frames over attached stdio."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from alita_mcp.sandbox.docker.engine import OWNER_LABEL, START_DOCKER, Engine
+from alita_mcp.sandbox.docker.transport import running_container
+from alita_mcp.sandbox.docker.volumes import drop_volume, has_volume, store_volume, volume_name
+from alita_mcp.sandbox.interface import Environment, Progress
+from alita_mcp.sandbox.isolated import IsolatedSandbox
+from alita_mcp.sandbox.wire.attestation import Demands
+from alita_mcp.sandbox.wire.bundle import command
+from alita_mcp.sandbox.wire.link import PACKAGES, Confinement, Transport
+from alita_mcp.settings import Settings
+from alita_mcp.values import Limits, Lock
+
+USER = 65532
+_PAGE = 4096
+_SHARED_MEMORY = "16m"
+
+
+class DockerSandbox(IsolatedSandbox):
+    """Works with any engine that the `docker` command reaches, remote ones included."""
+
+    kind = "docker"
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self._engine = Engine(settings.docker_image)
+
+    def hint(self) -> str:
+        """How to get an engine."""
+        return START_DOCKER
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock; the image is pulled first, with progress."""
+        await self._engine.ensure_image(progress)
+        return await super().prepare(lock, progress)
+
+    @asynccontextmanager
+    async def boot(
+        self, limits: Limits, environment: Environment | None
+    ) -> AsyncIterator[tuple[Transport, Confinement]]:
+        """A container that waits for its supervisor."""
+        await self._engine.ensure_image()
+        runtime = await self._engine.runtime(self.settings.docker_runtime)
+        if is_gvisor(runtime):
+            await self._engine.require_limits()
+        parameters = self.parameters(limits, environment) | runtime_parameters(runtime, limits)
+        async with running_container(self._engine, parameters) as transport:
+            yield transport, confinement(limits, runtime)
+
+    def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
+        """What `containers.create` gets; each line takes something away from the container."""
+        from docker.types import LogConfig, Ulimit
+
+        # named by the digest, not by the location: that could be a path, which would be mounted from the host
+        volumes = {volume_name(environment.digest): {"bind": PACKAGES, "mode": "ro"}} if environment else {}
+        scratch = max(limits.scratch_bytes, _PAGE)
+        return {
+            "image": self._engine.image,
+            "entrypoint": list(command("python3")),
+            "command": [],
+            "network_mode": "none",
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges:true"],
+            "user": f"{USER}:{USER}",
+            "read_only": True,
+            "mem_limit": limits.memory_bytes,
+            "memswap_limit": limits.memory_bytes,
+            "nano_cpus": 1_000_000_000,
+            "pids_limit": limits.processes,
+            "ipc_mode": "private",
+            "tmpfs": {
+                "/tmp": f"{_TMPFS},size={scratch},nr_inodes={limits.scratch_files}",  # noqa: S108
+                "/dev/shm": f"{_TMPFS},size={_SHARED_MEMORY},nr_inodes=1024",  # noqa: S108
+            },
+            "ulimits": [Ulimit(name="core", soft=1, hard=1)],
+            "log_config": LogConfig(type="none"),  # a flood of output would fill the engine's disk otherwise
+            "stdin_open": True,
+            "tty": False,
+            "auto_remove": True,
+            "hostname": "tool",
+            "working_dir": "/tmp",  # noqa: S108 - inside the container
+            "environment": {},
+            "volumes": volumes,
+            "labels": {OWNER_LABEL: str(self._engine.owner)},
+        }
+
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Keeps an environment in a named volume."""
+        await self._engine.ensure_image()
+        return await store_volume(self._engine, digest, tar)
+
+    async def has_environment(self, digest: str) -> str | None:
+        """The volume of an environment that was filled completely."""
+        await self._engine.ensure_image()
+        return await has_volume(self._engine, digest)
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes the volume of an environment."""
+        return await drop_volume(self._engine, digest)
+
+    async def aclose(self) -> None:
+        """Ends every container and closes the connection to the engine."""
+        await super().aclose()
+        await self._engine.aclose()
+
+
+_TMPFS = "rw,nosuid,nodev,noexec,mode=1777"
+
+
+FEWEST_SENTRY_THREADS = 512
+"""gVisor's own threads count towards the limit of processes; with fewer it falls over."""
+
+
+def runtime_parameters(runtime: str, limits: Limits) -> dict[str, Any]:
+    """What `containers.create` gets besides for a runtime; empty: the engine's own default."""
+    if not runtime:
+        return {}
+    if not is_gvisor(runtime):
+        return {"runtime": runtime}
+    return {"runtime": runtime, "pids_limit": max(limits.processes, FEWEST_SENTRY_THREADS)}
+
+
+def is_gvisor(runtime: str) -> bool:
+    """Whether a runtime of that name gives the container a kernel of its own in user space."""
+    return "runsc" in runtime or "gvisor" in runtime
+
+
+def confinement(limits: Limits, runtime: str = "") -> Confinement:
+    """What a container must attest for these limits.
+
+    Under gVisor the host's control groups and filters lie outside of what the container sees, so they cannot be
+    attested: the engine is asked instead whether it keeps limits, and the processes inside are counted by a resource
+    limit of gVisor's kernel. That one has no set of ambient capabilities, and counts no files of a tmpfs.
+    """
+    inside_sees = not is_gvisor(runtime)
+    return Confinement(
+        demands=Demands(
+            memory_bytes=limits.memory_bytes if inside_sees else None,
+            processes=limits.processes if inside_sees else None,
+            scratch_bytes=max(limits.scratch_bytes, _PAGE),
+            scratch_files=limits.scratch_files if inside_sees else None,
+            engine_filter=inside_sees,
+            ambient_set=inside_sees,
+        ),
+        processes=None if inside_sees else limits.processes,
+    )

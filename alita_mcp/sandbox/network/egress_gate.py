@@ -1,0 +1,153 @@
+"""Where the connections of a sandbox may go: a builder's list of hosts, or the hosts that a tool was granted."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+
+import anyio
+from anyio.abc import ByteStream
+
+from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
+from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.network.host_patterns import read_pattern
+from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
+from alita_mcp.sandbox.network.plain_connection import connect
+from alita_mcp.sandbox.network.public_addresses import address_problem
+from alita_mcp.values import Limits
+
+CONNECT_SECONDS = 20.0
+BURST, PER_SECOND = 32, 20.0
+"""So many connections of one call at once, then so many in a second."""
+MAX_DELAY = 10.0
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""Host and port in, addresses out; OSError when there are none."""
+
+
+class AllowList:
+    """Exactly these `host:port`, wherever they are: for builders, whose hosts a person set."""
+
+    def __init__(self, hosts: Iterable[str]) -> None:
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """A connection to a host on the list; see the seam."""
+        if f"{host}:{port}" not in self._hosts:
+            raise GateClosed(403, f"{host}:{port} is not on the allow-list")
+        try:
+            with anyio.fail_after(CONNECT_SECONDS):
+                return await anyio.connect_tcp(host, port)
+        except (OSError, TimeoutError) as problem:
+            raise GateClosed(502, f"{host}:{port} cannot be reached: {problem}") from problem
+
+
+class GrantedHosts:
+    """The granted hosts, at public addresses only, within one call's budget; one for each call.
+
+    A name is resolved here, every address that it has is checked, and the connection goes to a checked address, so
+    a name that changes its mind in between reaches nothing. `reachable` are addresses allowed though not public.
+    """
+
+    def __init__(
+        self,
+        granted: Iterable[str],
+        limits: Limits,
+        *,
+        record: Callable[[BrokerEvent], None],
+        resolve: Resolve | None = None,
+        reachable: frozenset[str] = frozenset(),
+    ) -> None:
+        """Reads the grants.
+
+        Raises:
+            UsageError: one of them is no host that can be granted.
+        """
+        self.budget = ByteBudget(limits.network_bytes)
+        self._patterns = tuple(read_pattern(text) for text in granted)
+        self._record = record
+        self._resolve = resolve or addresses_of
+        self._reachable = reachable
+        self._pace = Pace(PER_SECOND, BURST)
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """A connection to a granted host; see the seam."""
+        started = time.monotonic()
+        status = "failed"
+        try:
+            self._check(host, port)
+            await self._wait_for_turn()
+            inner = await self._connect(host, port)
+            status = "ok"
+        except GateClosed as closed:
+            status = "refused" if closed.status == 403 else "failed"
+            raise
+        finally:
+            if status != "ok":
+                self._note(host, port, status, started)
+        return MeteredStream(inner, self.budget, lambda moved: self._note(host, port, "ok", started, moved))
+
+    def _check(self, host: str, port: int) -> None:
+        if not any(pattern.covers(host, port) for pattern in self._patterns):
+            raise GateClosed(403, not_granted(host, port))
+        self.budget.check()
+
+    async def _wait_for_turn(self) -> None:
+        delay = self._pace.delay(anyio.current_time())
+        if delay > MAX_DELAY:
+            raise GateClosed(429, f"more than {PER_SECOND:g} connections in a second")
+        await anyio.sleep(delay)
+
+    async def _connect(self, host: str, port: int) -> ByteStream:
+        try:
+            with anyio.fail_after(CONNECT_SECONDS):
+                for address in await self._checked_addresses(host, port):
+                    with suppress(OSError):
+                        return await connect(address, port)
+        except TimeoutError:
+            raise GateClosed(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
+        raise GateClosed(502, f"{host}:{port} cannot be reached")
+
+    async def _checked_addresses(self, host: str, port: int) -> list[str]:
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as unknown:
+            raise GateClosed(502, f"{host} does not resolve") from unknown
+        for address in addresses:
+            if address not in self._reachable and (problem := address_problem(address)):
+                raise GateClosed(403, f"{host} is at {address}, {problem}")
+        return addresses
+
+    def _note(
+        self, host: str, port: int, status: str, started: float, moved: MeteredStream | None = None
+    ) -> None:
+        self._record(
+            BrokerEvent(
+                door="network",
+                target=f"{host[: MAX_TARGET - 6]}:{port}",
+                status=status,
+                bytes_out=moved.bytes_out if moved else 0,
+                bytes_in=moved.bytes_in if moved else 0,
+                seconds=round(time.monotonic() - started, 4),
+            )
+        )
+
+
+class NoHosts:
+    """Nowhere: for calls without the grant."""
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """Refuses; see the seam."""
+        raise GateClosed(403, not_granted(host, port))
+
+
+def not_granted(host: str, port: int) -> str:
+    """What a tool's author reads about a host that was not granted."""
+    return f'grant "network": {host}{"" if port in {80, 443} else f":{port}"} is not granted'
+
+
+async def addresses_of(host: str, port: int) -> list[str]:
+    """The addresses that the machine's own resolver gives."""
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

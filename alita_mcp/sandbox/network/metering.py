@@ -1,0 +1,97 @@
+"""What one call may move over the network: a budget of bytes, a pace of connections, and a stream that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import ByteStream
+
+from alita_mcp.sandbox.interface import GateClosed
+
+
+class ByteBudget:
+    """How many bytes all connections of one call may move, both ways together."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._left = limit
+
+    @property
+    def spent(self) -> str:
+        """What to tell the tool's author once nothing is left; empty before."""
+        return f"more than {self._limit} bytes over the network (network_bytes)" if self._left < 0 else ""
+
+    def spend(self, count: int) -> None:
+        """Takes bytes out of the budget.
+
+        Raises:
+            GateClosed: there are not so many left.
+        """
+        self._left -= count
+        self.check()
+
+    def check(self) -> None:
+        """Refuses when nothing is left.
+
+        Raises:
+            GateClosed: nothing is left.
+        """
+        if self.spent:
+            raise GateClosed(403, self.spent)
+
+
+class Pace:
+    """A token bucket: `burst` connections at once, then `per_second`."""
+
+    def __init__(self, per_second: float, burst: int) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._tokens = float(burst)
+        self._then = 0.0
+
+    def delay(self, now: float) -> float:
+        """Takes a token; how long to wait until it is there. `now` in seconds, never going back."""
+        self._tokens = min(self._burst, self._tokens + (now - self._then) * self._per_second)
+        self._then = now
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._per_second)
+
+
+class MeteredStream(ByteStream):
+    """A connection whose bytes are taken out of a budget; `on_close` is told what it moved, once."""
+
+    def __init__(
+        self, inner: ByteStream, budget: ByteBudget, on_close: Callable[[MeteredStream], None]
+    ) -> None:
+        self.bytes_out = 0
+        self.bytes_in = 0
+        self._inner = inner
+        self._budget = budget
+        self._on_close = on_close
+        self._open = True
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        """The next bytes; GateClosed when they are more than the budget allows."""
+        data = await self._inner.receive(max_bytes)
+        self.bytes_in += len(data)
+        self._budget.spend(len(data))
+        return data
+
+    async def send(self, item: bytes) -> None:
+        """Sends bytes; GateClosed before any of them is sent when they are more than the budget allows."""
+        self._budget.spend(len(item))
+        self.bytes_out += len(item)
+        await self._inner.send(item)
+
+    async def send_eof(self) -> None:
+        """Says that nothing more follows."""
+        await self._inner.send_eof()
+
+    async def aclose(self) -> None:
+        """Closes the connection, also while being cancelled."""
+        if self._open:
+            self._open = False
+            self._on_close(self)
+        with anyio.CancelScope(shield=True):
+            await self._inner.aclose()

@@ -1,0 +1,216 @@
+"""The HTTP proxy of a sandbox: a stream from inside and a gate in, one request or one TLS tunnel served.
+
+What it refuses, it refuses in words: the status line's reason is what libraries show to a tool's author.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+import anyio
+from anyio.abc import ByteStream
+
+from alita_mcp.sandbox.interface import Gate, GateClosed
+from alita_mcp.sandbox.network.client_hello import NotTls, server_name
+from alita_mcp.sandbox.network.request_head import Target, read_target
+
+PROXY = "http://127.0.0.1:3128"
+PROXY_VARIABLES = dict.fromkeys(
+    ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"), PROXY
+) | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+"""The environment variables of a call that may use the network."""
+
+MAX_HEAD = 16 << 10
+_PIECE = 64 << 10
+_GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+
+
+class Clocks(NamedTuple):
+    """How long a connection may take over its parts; the call's own clock stands above all of them."""
+
+    head_seconds: float = 20.0
+    """For a request's head, and for the first bytes of a tunnel."""
+    idle_seconds: float = 60.0
+    """Without a byte in either direction."""
+
+
+USUAL_CLOCKS = Clocks()
+
+
+class Client(Protocol):
+    """The program inside, at the other end of a stream of frames."""
+
+    async def receive(self) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Sends bytes, as fast as they are taken."""
+        ...
+
+    async def end(self) -> None:
+        """Says that nothing more follows."""
+        ...
+
+
+async def serve(client: Client, gate: Gate, clocks: Clocks = USUAL_CLOCKS) -> bool:
+    """Answers one connection: one request, or one tunnel; False when it broke and must be reset."""
+    try:
+        with _within(clocks.head_seconds, "the request did not arrive"):
+            head, rest = await _read_head(client)
+        target = read_target(head)
+        upstream = await gate.open(target.host, target.port)
+    except GateClosed as closed:
+        return await _refuse(client, closed, clocks)
+    async with upstream:
+        if target.body_bytes is None:
+            return await _tunnel(client, upstream, target, rest, clocks)
+        copying = _Copying(client, upstream)
+        await copying.run(target.opening + rest, target.upload_bytes, clocks)
+    if copying.closed is not None and not copying.answered:
+        return await _refuse(client, copying.closed, clocks)
+    return copying.whole and await _discarded(client, clocks)
+
+
+async def _tunnel(client: Client, upstream: ByteStream, target: Target, data: bytes, clocks: Clocks) -> bool:
+    """Carries TLS for the host that was named, and nothing else."""
+    await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    try:
+        with _within(clocks.head_seconds, "no TLS arrived"):
+            while (name := server_name(data)) is None:
+                piece = await client.receive()
+                if not piece:
+                    return False
+                data += piece
+    except (NotTls, GateClosed):
+        return False
+    if name != ("" if _is_address(target.host) else target.host):
+        return False
+    copying = _Copying(client, upstream)
+    await copying.run(data, None, clocks)
+    return copying.whole
+
+
+def _is_address(host: str) -> bool:
+    """Clients name no server when they connect to an address (RFC 6066 §3)."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class _Copying:
+    """Bytes both ways between a client and a server, until one is done, the gate closes or nothing moves."""
+
+    def __init__(self, client: Client, upstream: ByteStream) -> None:
+        self.whole = False
+        """The server ended its answer."""
+        self.answered = False
+        """Something of the answer went to the client."""
+        self.closed: GateClosed | None = None
+        """Why it was ended before."""
+        self._client = client
+        self._upstream = upstream
+        self._scope = anyio.CancelScope()
+        self._idle_seconds = math.inf
+
+    async def run(self, data: bytes, upload_bytes: int | None, clocks: Clocks) -> None:
+        """Copies; `data` goes to the server first, `upload_bytes` in all (None: no end)."""
+        self._idle_seconds = clocks.idle_seconds
+        with self._scope:
+            self._note_progress()
+            if upload_bytes is not None and upload_bytes <= len(data) <= MAX_HEAD:
+                # it fits the socket's buffer, so no answer can be in its way
+                await self._upload(data, upload_bytes)
+                if self.closed is None:
+                    await self._download()
+                return
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._upload, data, upload_bytes)
+                await self._download()
+                tasks.cancel_scope.cancel()
+        if self._scope.cancelled_caught and self.closed is None:
+            self.closed = GateClosed(504, f"nothing moved for {clocks.idle_seconds:g} s")
+
+    def _note_progress(self) -> None:
+        self._scope.deadline = anyio.current_time() + self._idle_seconds
+
+    async def _upload(self, data: bytes, left: int | None) -> None:
+        """All of a tunnel, or exactly one request, so that no second one hides behind it."""
+        try:
+            while left is None or left > 0:
+                data = data or await self._client.receive()
+                if not data:
+                    break
+                await self._upstream.send(data[:left])
+                self._note_progress()
+                left = None if left is None else left - len(data)
+                data = b""
+            if left is None:
+                await self._upstream.send_eof()
+        except GateClosed as closed:
+            self.closed = closed
+            self._scope.cancel()
+        except _GONE:
+            return  # the answer, if there is one, still goes through
+
+    async def _download(self) -> None:
+        try:
+            while True:
+                data = await self._upstream.receive(_PIECE)
+                self._note_progress()
+                self.answered = True
+                await self._client.send(data)
+                self._note_progress()
+        except anyio.EndOfStream:
+            self.whole = True
+            await self._client.end()
+        except GateClosed as closed:
+            self.closed = closed
+        except _GONE:
+            return
+
+
+@contextmanager
+def _within(seconds: float, what: str) -> Iterator[None]:
+    """Ends a wait for the client with 408."""
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError as late:
+        raise GateClosed(408, f"{what} within {seconds:g} s") from late
+
+
+async def _read_head(client: Client) -> tuple[bytes, bytes]:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = await client.receive()
+        data += piece
+        if not piece or (len(data) > MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]):
+            raise GateClosed(400, "no HTTP request")
+    head, _, rest = data.partition(b"\r\n\r\n")
+    return head, rest
+
+
+async def _refuse(client: Client, closed: GateClosed, clocks: Clocks) -> bool:
+    reason = re.sub(r"[^\x20-\x7e]", "?", closed.reason)[:300]
+    body = f"{reason}\n".encode()
+    head = f"HTTP/1.1 {closed.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    await client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+    await client.end()
+    return await _discarded(client, clocks)
+
+
+async def _discarded(client: Client, clocks: Clocks) -> bool:
+    """Takes what a client still sends, for many read no answer before they have sent all; False when it never ends."""
+    with anyio.move_on_after(clocks.idle_seconds):
+        while await client.receive():
+            continue
+        return True
+    return False

@@ -1,0 +1,110 @@
+"""Environments as folders: unpacked aside, renamed into place when complete, so that a name means a whole one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from pathlib import Path
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
+
+_PARTIAL = ".partial-"
+_MADE = re.compile(r"[0-9a-f]{64}")
+"""What `environment_digest` gives; a folder of another name was put there by somebody else."""
+
+
+class Folders:
+    """A folder per digest below `root`; readable by everybody where the sandbox's user is nobody, else by `mode`."""
+
+    def __init__(self, root: Path, mode: int = FOLDER_MODE) -> None:
+        self._root = root
+        self._mode = mode
+
+    def find(self, digest: str) -> str | None:
+        """The folder of a digest, when it is whole."""
+        folder = self._place(digest)
+        return str(folder) if folder.is_dir() else None
+
+    def store(self, digest: str, tar: bytes) -> str:
+        """Unpacks a tar; the first of several builders wins, which makes no difference to the others.
+
+        Raises:
+            SandboxError: the tar holds what no environment holds, or the disk refuses.
+        """
+        folder = self._place(digest)
+        self._sweep()
+        partial = self._partial()
+        try:
+            partial.mkdir(parents=True)
+            unpack(tar, partial)
+            partial.chmod(self._mode)
+            partial.rename(folder)
+        except OSError as problem:
+            if not folder.is_dir():
+                raise SandboxError(
+                    f"The environment cannot be stored in {self._root}: {problem}."
+                ) from problem
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+        return str(folder)
+
+    def names(self) -> frozenset[str]:
+        """The digests of all that is here, once what killed builders left behind is gone."""
+        self._sweep()
+        names = (folder.name for folder in self._root.glob("*") if folder.is_dir())
+        return frozenset(name for name in names if _MADE.fullmatch(name))
+
+    def drop(self, digest: str) -> None:
+        """Removes a folder; from the first instant nobody finds it any more.
+
+        Raises:
+            SandboxError: the disk refuses.
+        """
+        folder = self._place(digest)
+        doomed = self._partial()
+        try:
+            folder.rename(doomed)
+        except FileNotFoundError:
+            return
+        except OSError as problem:
+            raise SandboxError(f"The environment {folder} cannot be removed: {problem}.") from problem
+        shutil.rmtree(doomed, ignore_errors=True)
+
+    def _partial(self) -> Path:
+        return self._root / f"{_PARTIAL}{Owner.this_process()}-{uuid.uuid4().hex[:8]}"
+
+    def _place(self, digest: str) -> Path:
+        return self._root / digest_name(digest)
+
+    def _sweep(self) -> None:
+        """Removes what builders that were killed left behind."""
+        for partial in self._root.glob(f"{_PARTIAL}*"):
+            owner = Owner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
+            if owner is not None and owner.is_gone():
+                shutil.rmtree(partial, ignore_errors=True)
+
+
+def unpack(tar: bytes, folder: Path) -> None:
+    """Writes the files of a tar below a folder; errors as `plain_entries`."""
+    folder.chmod(FOLDER_MODE)
+    for entry, content in plain_entries(tar):
+        target = folder / entry.name
+        if content is None:
+            _make_folder(target, folder)
+            continue
+        _make_folder(target.parent, folder)
+        with target.open("wb") as file:
+            shutil.copyfileobj(content, file)
+        target.chmod(entry.mode)
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    """With its parents below the root, each readable by everybody whatever the umask is."""
+    if folder != root and not folder.is_dir():
+        _make_folder(folder.parent, root)
+        folder.mkdir()
+        folder.chmod(FOLDER_MODE)

@@ -1,0 +1,132 @@
+"""Runs a builder program of ours in a worker: source and a payload in, the bytes of its result file out."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+
+import anyio
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.network.egress import Egress
+from alita_mcp.sandbox.network.egress_gate import AllowList
+from alita_mcp.sandbox.wire.frames import Kind
+from alita_mcp.sandbox.wire.link import GRACE_SECONDS, Worker
+from alita_mcp.sandbox.workers.calls import Head, ran_out_of_memory, read_head
+
+PROXY = "http://127.0.0.1:3128"
+MAX_RESULT_BYTES = 512 << 20
+MAX_LINE = 1_000
+KEPT_LINES = 40
+PAYLOAD_FILE, RESULT_FILE = "/tmp/payload", "/tmp/result"  # noqa: S108 - paths inside the sandbox
+OnLine = Callable[[str], Awaitable[None]]
+
+
+class BuilderFailed(SandboxError):
+    """A builder program ended without a result; `output` are the last lines that it wrote."""
+
+    def __init__(self, message: str, *, exit_code: int | None, output: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+        """None when it was killed: its time or its memory was over, or it crashed."""
+        self.output = output
+
+
+class Lines:
+    """Cuts what arrives into lines, tells each to somebody and keeps the last ones."""
+
+    def __init__(self, on_line: OnLine) -> None:
+        self.kept: deque[str] = deque(maxlen=KEPT_LINES)
+        self._on_line = on_line
+        self._rest = {1: b"", 2: b""}
+
+    async def take(self, stream: int, data: bytes) -> None:
+        """Takes output of stdout (1) or stderr (2)."""
+        if stream not in self._rest:
+            raise SandboxError("The sandbox broke its protocol: output of no stream.")
+        *lines, rest = (self._rest[stream] + data).split(b"\n")
+        self._rest[stream] = rest[: 4 * MAX_LINE]
+        for line in lines:
+            await self._tell(line)
+
+    async def finish(self) -> None:
+        """Takes what came after the last line end."""
+        for rest in self._rest.values():
+            if rest:
+                await self._tell(rest)
+
+    async def _tell(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()[:MAX_LINE]
+        if text:
+            self.kept.append(text)
+            await self._on_line(text)
+
+
+async def build(
+    worker: Worker, program: str, payload: bytes, hosts: frozenset[str], on_line: OnLine
+) -> bytes:
+    """What the program wrote to its result file.
+
+    The program sees `sys.argv == ["builder", payload file, result file]` and the proxy's variables.
+
+    Raises:
+        BuilderFailed: a status that is not 0, no time or memory left, a crash.
+        SandboxError: the sandbox broke its protocol.
+    """
+    try:
+        async with anyio.create_task_group() as tasks:
+            lines = Lines(on_line)
+            with closing(Egress(worker, AllowList(hosts), tasks)) as egress:
+                head, result = await _follow(worker, egress, lines, (program, payload))
+                tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group
+        raise
+    if head.status != "ok" or head.exit_code:
+        raise await _failure(worker, head, lines)
+    return result
+
+
+async def _follow(
+    worker: Worker, egress: Egress, lines: Lines, work: tuple[str, bytes]
+) -> tuple[Head, bytes]:
+    program, payload = work
+    variables = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), PROXY)
+    files = {"payload_file": PAYLOAD_FILE, "result_file": RESULT_FILE}
+    options = files | {"program": json.dumps(program)}
+    chunks: list[bytes] = []
+    received = 0
+    with anyio.move_on_after(worker.limits.wall_seconds + GRACE_SECONDS):
+        words = worker.terms() | {"options": options, "variables": variables}
+        await worker.order(Kind.BUILD, words, payload)
+        while True:
+            frame = await worker.next_frame()
+            if frame.kind == Kind.RESULT:
+                await lines.finish()
+                return read_head(frame.payload), b"".join(chunks)
+            if frame.kind == Kind.CHUNK:
+                received += len(frame.payload)
+                if received > MAX_RESULT_BYTES:
+                    raise SandboxError(f"A builder's result is larger than {MAX_RESULT_BYTES} bytes.")
+                chunks.append(frame.payload)
+            elif frame.kind == Kind.OUTPUT:
+                await lines.take(frame.stream, frame.payload)
+            else:
+                egress.take(frame)
+    wall = worker.limits.wall_seconds
+    return Head(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
+
+
+async def _failure(worker: Worker, head: Head, lines: Lines) -> BuilderFailed:
+    output = tuple(lines.kept)
+    if head.status == "ok":
+        return BuilderFailed(
+            f"The builder ended with status {head.exit_code}.", exit_code=head.exit_code, output=output
+        )
+    if await ran_out_of_memory(worker, head):
+        message = f"The builder used more than {worker.limits.memory_bytes} bytes of memory."
+        return BuilderFailed(message, exit_code=None, output=output)
+    return BuilderFailed(f"The builder was ended: {head.message}.", exit_code=None, output=output)

@@ -1,0 +1,151 @@
+"""Packages in, a lock with hashes and a built environment out; uv does both in a sandbox that sees the index only."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from anyio import to_thread
+from packaging.version import InvalidVersion
+
+from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
+from alita_mcp.sandbox.interface import Environment, Progress
+from alita_mcp.sandbox.packages.cache import FillableStore, KeptEnvironments
+from alita_mcp.sandbox.packages.collector import Bounds, Collected, bounds_of
+from alita_mcp.sandbox.packages.file_lock import environment_digest, read_lock, read_requirements
+from alita_mcp.sandbox.packages.index_builder import Builder, IndexBuilder
+from alita_mcp.sandbox.packages.uses import Uses
+from alita_mcp.sandbox.packages.uv_binary import (
+    NAME_INSIDE,
+    PINNED,
+    UvBinary,
+    Wheel,
+    find_uv,
+    own_uv,
+    program_in,
+    uv_tar,
+)
+from alita_mcp.sandbox.wire.link import PACKAGES
+from alita_mcp.settings import Settings
+from alita_mcp.values import Lock
+
+
+class BackEnd(Builder, FillableStore, Protocol):
+    """What a sandbox must offer for environments to be built in it and for it."""
+
+    @property
+    def kind(self) -> str:
+        """Part of an environment's digest."""
+        ...
+
+    async def python_tag(self) -> str:
+        """Python and platform inside."""
+        ...
+
+
+class EnvironmentBuilder:
+    """Resolves packages and builds environments for one back end; one build per digest at a time."""
+
+    def __init__(
+        self,
+        back_end: BackEnd,
+        settings: Settings,
+        *,
+        wheels: Mapping[str, Wheel] = PINNED,
+        index: IndexBuilder | None = None,
+    ) -> None:
+        self._back_end = back_end
+        self._settings = settings
+        self._index = index or IndexBuilder(back_end, settings)
+        self._kept = KeptEnvironments(back_end, Uses(settings.home, back_end.kind))
+        self._wheels = wheels
+        self._uv_binary: UvBinary | None = None
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """Exact versions and hashes; errors as in the seam."""
+        wanted = read_requirements(packages)
+        python = await self._back_end.python_tag()
+        if not wanted:
+            return Lock(python=python)
+        await progress(f"resolving {', '.join(wanted)}")
+        request = {"task": "resolve", "packages": wanted, "uv": f"{PACKAGES}/{NAME_INSIDE}"}
+        answer, _ = await self._index.ask(request, wanted, progress, await self._uv(python, progress))
+        try:
+            lines = sorted(package.line for package in answer.packages)
+        except InvalidVersion as strange:
+            raise PackagesRejected(
+                f"The index offers a package with no proper version: {strange}."
+            ) from strange
+        return Lock(requirements=tuple(lines), python=python)
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """The environment for a lock, built at most once; errors as in the seam."""
+        names = read_lock(lock)
+        python = await self._back_end.python_tag()
+        if lock.python != python:
+            raise SandboxRefused(
+                f"The packages are locked for {lock.python!r}, the {self._back_end.kind} sandbox has {python!r}.",
+                hint="Make the tool anew with update=true, or use the sandbox that it was made in.",
+            )
+
+        async def install() -> bytes:
+            count = len(lock.requirements)
+            await progress(f"installing {count} package{'s' * (count != 1)}")
+            request = {
+                "task": "install",
+                "requirements": lock.requirements,
+                "place": PACKAGES,
+                "uv": f"{PACKAGES}/{NAME_INSIDE}",
+            }
+            uv = await self._uv(python, progress) if lock.requirements else None
+            _, tar = await self._index.ask(request, names, progress, uv)
+            return tar
+
+        digest = environment_digest(lock, self._back_end.kind, await self._kept.home_id())
+        return await self._kept.obtain(digest, tuple(names), install)
+
+    @asynccontextmanager
+    async def held(self, environment: Environment | None) -> AsyncIterator[None]:
+        """Keeps an environment from being collected while a worker has it; see `KeptEnvironments.held`."""
+        async with self._kept.held(environment):
+            yield
+
+    async def collect(self, bounds: Bounds | None = None) -> Collected:
+        """Drops environments that nobody needs, by the settings' bounds or tighter ones."""
+        return await self._kept.collect(bounds or bounds_of(self._settings))
+
+    async def tend(self) -> None:
+        """Collects now and then, until it is cancelled."""
+        await self._kept.tend(bounds_of(self._settings))
+
+    async def _uv(self, python: str, progress: Progress) -> Environment | None:
+        """The environment that is uv itself, so that it crosses into the sandbox's store once."""
+        if self._uv_binary is None:
+            self._uv_binary = await to_thread.run_sync(lambda: find_uv(python, self._wheels, own=own_uv()))
+        binary = self._uv_binary
+
+        async def make() -> bytes:
+            if binary.file is not None:
+                program = await to_thread.run_sync(binary.file.read_bytes)
+            else:
+                program = await self._fetch(binary, progress)
+            return await to_thread.run_sync(uv_tar, program)
+
+        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._kept.home_id()}\n"
+        return await self._kept.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+
+    async def _fetch(self, binary: UvBinary, progress: Progress) -> bytes:
+        wheel = binary.wheel
+        assert wheel is not None  # noqa: S101 - find_uv gives a file or a wheel
+        await progress("fetching uv")
+        request = {"task": "fetch"} | wheel.model_dump(include={"project", "filename", "sha256"})
+        try:
+            _, content = await self._index.ask(request, [wheel.filename], progress)
+        except PackagesRejected as absent:
+            raise SandboxError(
+                f"The package index does not give the uv that this sandbox needs: {absent.message}",
+                hint=f"Put {wheel.filename} there, or name another index in ALITA_PACKAGE_INDEX.",
+            ) from absent
+        return await to_thread.run_sync(program_in, content, wheel)

@@ -1,0 +1,148 @@
+"""One request to a builder sandbox that reaches the package index alone: a task in, its answer and its bytes out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
+from typing import Annotated, Any, Protocol
+
+from anyio import to_thread
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from pydantic import Field, StringConstraints, ValidationError
+
+from alita_mcp.errors import PackagesRejected, SandboxError
+from alita_mcp.sandbox.interface import Environment, Progress
+from alita_mcp.sandbox.packages.builder import PROXY, BuilderFailed, OnLine
+from alita_mcp.sandbox.packages.file_lock import MAX_HASHES, MAX_LOCKED
+from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
+from alita_mcp.sandbox.packages.uv_failure import failure_of
+from alita_mcp.settings import Settings
+from alita_mcp.values import Value
+
+BUILD_SECONDS = 300.0
+FETCH_SECONDS = 20
+"""How long the index may stay silent, three times in a row."""
+BUILD_MEMORY_BYTES = 512 << 20
+BUILD_SCRATCH_BYTES = 1 << 30
+_STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modules")
+
+
+class Builder(Protocol):
+    """A sandbox that runs programs of ours."""
+
+    async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
+        self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
+        scratch_bytes: int, on_line: Callable[[str], Awaitable[None]], environment: Environment | None = None,
+    ) -> bytes:  # fmt: skip
+        """Bytes of the program's result file; the program reaches `hosts` only.
+
+        Raises:
+            BuilderFailed: it ended without a result.
+        """
+        ...
+
+
+class Resolved(Value):
+    """One package as uv resolved it."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
+    version: str = Field(max_length=80)
+    sha256: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = Field(
+        min_length=1, max_length=MAX_HASHES
+    )
+    """Of every wheel of that version that fits."""
+
+    @property
+    def line(self) -> str:
+        """The lock's line for it."""
+        hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
+        return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
+
+
+class Answer(Value):
+    """The first line of a builder's result."""
+
+    status: int
+    notes: tuple[str, ...] = ()
+    packages: tuple[Resolved, ...] = Field(default=(), max_length=MAX_LOCKED)
+
+
+class IndexBuilder:
+    """Runs `builder_program.py` for one task at a time."""
+
+    def __init__(self, builder: Builder, settings: Settings, fetch_seconds: int = FETCH_SECONDS) -> None:
+        self._builder = builder
+        self._settings = settings
+        self._fetch_seconds = fetch_seconds
+
+    async def ask(
+        self,
+        request: dict[str, Any],
+        packages: Sequence[str],
+        progress: Progress,
+        uv: Environment | None = None,
+    ) -> tuple[Answer, bytes]:
+        """The answer to a request about packages, and the bytes that come with it.
+
+        Raises:
+            PackagesRejected: the packages are at fault.
+            SandboxError: the sandbox or the index is.
+        """
+        index = package_index(self._settings)
+        authorities = await to_thread.run_sync(trusted_authorities, self._settings)
+        whole = request | {
+            "index_url": index.url,
+            "proxy": PROXY,
+            "authorities": authorities.decode("utf-8", "replace"),
+            "fetch_seconds": self._fetch_seconds,
+        }
+        try:
+            result = await self._builder.run_builder(
+                resources.files("alita_mcp.sandbox.packages")
+                .joinpath("builder_program.py")
+                .read_text("utf-8"),
+                json.dumps(whole).encode(),
+                hosts=index.hosts,
+                wall_seconds=BUILD_SECONDS,
+                memory_bytes=BUILD_MEMORY_BYTES,
+                scratch_bytes=BUILD_SCRATCH_BYTES,
+                on_line=_steps_of(progress),
+                environment=uv,
+            )
+        except BuilderFailed as failed:
+            raise _no_result(failed, packages) from failed
+        answer, rest = _read_answer(result)
+        if answer.status:
+            raise failure_of(answer.notes, packages)
+        return answer, rest
+
+
+def _steps_of(progress: Progress) -> OnLine:
+    """Hands on what the builder says about its steps, and nothing else of what it prints."""
+
+    async def on_line(line: str) -> None:
+        if _STEP.fullmatch(line):
+            await progress(line)
+
+    return on_line
+
+
+def _read_answer(result: bytes) -> tuple[Answer, bytes]:
+    head, _, rest = result.partition(b"\n")
+    try:
+        return Answer.model_validate_json(head), rest
+    except ValidationError as broken:
+        raise SandboxError(f"The builder gave no proper answer: {broken.error_count()} errors.") from broken
+
+
+def _no_result(failed: BuilderFailed, packages: Sequence[str]) -> Exception:
+    last = failed.output[-1] if failed.output else ""
+    if failed.exit_code is None or "No space left" in last:
+        return PackagesRejected(
+            f"{', '.join(packages)[:200]} could not be installed: {failed.message} {last}".strip(),
+            hint="Use fewer or smaller packages.",
+        )
+    return SandboxError(f"{failed.message} {last}".strip())

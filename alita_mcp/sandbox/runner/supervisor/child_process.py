@@ -1,0 +1,239 @@
+"""The supervisor's end of one process that runs code: its output, its messages, and how it died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable
+from typing import Any
+
+from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
+from alita_mcp.sandbox.runner.supervisor.loop import READABLE, WRITABLE, Loop
+from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill
+from alita_mcp.sandbox.runner.supervisor.spawn import Ends
+
+HEADER = struct.Struct(">cI")
+MAX_WAITING = 80 << 20
+"""More than any arguments: a process that does not read what it is told is broken."""
+_CREDENTIALS = struct.Struct("3i")
+_CLOSING_SECONDS = 0.5
+
+
+class ChildProcess:
+    """Tells `on_output(stream, data)`, `on_message(kind, payload)` and `on_end()`; kind `?` is garbage."""
+
+    def __init__(self, loop: Loop, reaper: Reaper, *, largest_message: int) -> None:
+        self.pid = 0
+        """0 until it is known."""
+        self.introduced = False
+        self.started = time.monotonic()
+        self.on_output: Callable[[int, bytes], None] = lambda _stream, _data: None
+        self.on_message: Callable[[bytes, bytes], None] = lambda _kind, _payload: None
+        self.on_end: Callable[[], None] = lambda: None
+        self._loop = loop
+        self._reaper = reaper
+        self._largest_message = largest_message
+        self._arrived = bytearray()
+        self._waiting = bytearray()
+        self._oom_before: int | None = None
+        self._pipes: dict[int, int] = {}
+        self._channel: socket.socket | None = None
+
+    def open(self, kind: socket.SocketKind = socket.SOCK_STREAM, *, introduces_itself: bool = False) -> Ends:
+        """Makes channel and pipes; the ends for the process, to be closed once it has them.
+
+        A process that introduces itself is known by the kernel's word on who wrote the first message.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+        if introduces_itself:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        out, err = os.pipe(), os.pipe()
+        ours.setblocking(False)
+        self._channel, self._pipes = ours, {1: out[0], 2: err[0]}
+        self._loop.watch(ours.fileno(), self._on_channel)
+        for stream, fd in self._pipes.items():
+            os.set_blocking(fd, False)
+            self._loop.watch(fd, lambda _events, stream=stream: self._on_pipe(stream))  # type: ignore[misc]
+        return Ends(out[1], err[1], theirs.detach())
+
+    def begin(self) -> None:
+        """The order's clock runs from now on."""
+        self.started = time.monotonic()
+        self._oom_before = oom_kills()
+
+    def seconds(self) -> float:
+        """How long it has worked."""
+        return time.monotonic() - self.started
+
+    def tell(self, kind: bytes, payload: bytes) -> None:
+        """Sends a message to the process, as fast as it takes it."""
+        if len(self._waiting) + len(payload) > MAX_WAITING:
+            self.on_message(b"?", b"")
+            return
+        self._waiting += HEADER.pack(kind, len(payload)) + payload
+        self._send()
+
+    def hand_over(self, ends: Ends) -> None:
+        """Gives the process file descriptors for another one."""
+        if self._channel is None:
+            return
+        try:
+            socket.send_fds(self._channel, [b"F"], list(ends))
+        except OSError:
+            pass  # it is dying: its end is heard of elsewhere
+
+    def pause_output(self, *, paused: bool) -> None:
+        """Stops or goes on reading what the process writes, so that it waits when the host is slow."""
+        for fd in self._pipes.values():
+            self._loop.change(fd, 0 if paused else READABLE)
+
+    def collect(self) -> None:
+        """Takes what the process said before it died."""
+        while self._channel is not None and self._read_channel():
+            continue
+
+    def close(self) -> None:
+        """Kills the process if it still runs, takes what is left in its pipes and lets go of everything."""
+        if self.pid:
+            if self._reaper.end_of(self.pid) is None:
+                kill(self.pid)
+            self._reaper.wait(self.pid)
+        self._close_channel()
+        for stream in tuple(self._pipes):
+            for _ in range(64):
+                if not self._read_pipe(stream):
+                    break
+            self._close_pipe(stream)
+
+    def has_ended(self, *, wait_seconds: float = 0.0) -> bool:
+        """Whether it is dead; one that closed its channel is perhaps just dying."""
+        until = time.monotonic() + wait_seconds
+        while True:
+            self._reaper.collect()
+            if self._reaper.end_of(self.pid) is not None:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.002)
+
+    def exit_code(self) -> int | None:
+        """Its exit code; None when it was killed or runs."""
+        end = self._reaper.end_of(self.pid)
+        return os.WEXITSTATUS(end.status) if end and os.WIFEXITED(end.status) else None
+
+    def death(self, cpu_seconds: float) -> dict[str, Any]:
+        """How it ended, when it ended without a result."""
+        end = self._reaper.end_of(self.pid)
+        if end is None:
+            return {"status": "crashed", "message": "closed its channel to the supervisor"}
+        if not os.WIFSIGNALED(end.status):
+            code = os.WEXITSTATUS(end.status)
+            return {"status": "crashed", "message": f"ended with exit code {code} and no result"}
+        number = os.WTERMSIG(end.status)
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and end.cpu_seconds >= cpu_seconds):
+            return {
+                "status": "timeout",
+                "message": f"used more than {cpu_seconds:g} s of CPU time (cpu_seconds)",
+            }
+        if number == signal.SIGKILL and (oom_kills() or 0) > (self._oom_before or 0):
+            return {"status": "memory"}
+        return {"status": "crashed", "signal": number, "message": f"killed by {_signal_name(number)}"}
+
+    def ended(self, cpu_seconds: float) -> dict[str, Any]:
+        """How it ended, when its channel is closed; a short wait tells whether it is dying or lives on."""
+        if self.pid:
+            self.has_ended(wait_seconds=_CLOSING_SECONDS)
+        return self.death(cpu_seconds)
+
+    def _on_channel(self, events: int) -> None:
+        if events & WRITABLE:
+            self._send()
+        if events & READABLE:
+            self._read_channel()
+
+    def _on_pipe(self, stream: int) -> None:
+        if not self._read_pipe(stream):
+            self._close_pipe(stream)
+
+    def _read_pipe(self, stream: int) -> bool:
+        """Reads once; False at the end of the pipe."""
+        try:
+            data = os.read(self._pipes[stream], 1 << 16)
+        except BlockingIOError:
+            return True
+        if data:
+            self.on_output(stream, data)
+        return bool(data)
+
+    def _close_pipe(self, stream: int) -> None:
+        fd = self._pipes.pop(stream, None)
+        if fd is not None:
+            self._loop.forget(fd)
+            os.close(fd)
+
+    def _send(self) -> None:
+        if self._channel is None:
+            return
+        try:
+            while self._waiting:
+                del self._waiting[: self._channel.send(self._waiting[: 1 << 18])]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._waiting.clear()  # it is dying: its end is heard of elsewhere
+        self._loop.change(self._channel.fileno(), READABLE | (WRITABLE if self._waiting else 0))
+
+    def _receive(self, channel: socket.socket) -> bytes:
+        if self.pid:
+            return channel.recv(1 << 18)
+        data, ancillary, _flags, _address = channel.recvmsg(1 << 18, socket.CMSG_SPACE(12))
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_CREDENTIALS:
+                self.pid = _CREDENTIALS.unpack(payload[:12])[0]
+                self._reaper.watch(self.pid)
+        channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        return data
+
+    def _read_channel(self) -> bool:
+        """Reads once; True while there may be more."""
+        if self._channel is None:
+            return False
+        try:
+            data = self._receive(self._channel)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        self._arrived += data
+        self._take_messages()
+        if not data and self._channel is not None:
+            self.on_end()
+        return bool(data)
+
+    def _take_messages(self) -> None:
+        while len(self._arrived) >= HEADER.size and self._channel is not None:
+            kind, length = HEADER.unpack_from(self._arrived)
+            if length > self._largest_message:
+                self.on_message(b"?", b"")
+                return
+            if len(self._arrived) < HEADER.size + length:
+                return
+            payload = bytes(self._arrived[HEADER.size : HEADER.size + length])
+            del self._arrived[: HEADER.size + length]
+            self.on_message(kind, payload)
+
+    def _close_channel(self) -> None:
+        if self._channel is not None:
+            self._loop.forget(self._channel.fileno())
+            self._channel.close()
+            self._channel = None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

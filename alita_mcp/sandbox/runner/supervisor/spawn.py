@@ -1,0 +1,85 @@
+"""Starts a fresh interpreter under its limits: nothing of this process's memory, the token included, is in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import resource
+import signal
+import sys
+from typing import Any, NamedTuple
+
+from alita_mcp.sandbox.runner.supervisor.hardening import lower_limit
+
+CHANNEL, BUNDLE = 3, 4
+"""File descriptors that the interpreter starts with, beside 0, 1 and 2."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Ends(NamedTuple):
+    """The file descriptors that a new process gets as its stdout, its stderr and its channel."""
+
+    out: int
+    err: int
+    channel: int
+
+
+class Program(NamedTuple):
+    """What a new interpreter runs: the first words for `python -c`, and the modules that those make."""
+
+    boot: str
+    bundle: dict[str, Any]
+
+    def source(self, options: dict[str, Any]) -> bytes:
+        """The bundle as it travels: its length, its text."""
+        text = json.dumps(self.bundle | {"options": options}).encode()
+        return b"%d\n" % len(text) + text
+
+
+def spawn(boot: str, source: bytes, order: dict[str, Any], ends: Ends) -> int:
+    """Starts `python -c boot`, which reads `source`, under the order's limits; its process number."""
+    memory = os.memfd_create("bundle")
+    with open(memory, "wb", closefd=False) as file:
+        file.write(source)
+    os.lseek(memory, 0, os.SEEK_SET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(boot, order, (*ends, memory))
+        finally:
+            os._exit(97)
+    os.close(memory)
+    return pid
+
+
+def _become(boot: str, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+    os.setsid()
+    # moved up first, so that none of them is overwritten before it is copied down
+    out, err, channel, memory = (fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in fds)
+    null = os.open("/dev/null", os.O_RDONLY)
+    for source, target in ((null, 0), (out, 1), (err, 2), (channel, CHANNEL), (memory, BUNDLE)):
+        os.dup2(source, target)
+    os.closerange(BUNDLE + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for number in range(1, signal.NSIG):
+        if number not in {signal.SIGKILL, signal.SIGSTOP, 32, 33}:
+            signal.signal(number, signal.SIG_DFL)
+    _lower_limits(order["rlimits"])
+    os.chdir("/tmp")
+    environment = {"PATH": _PATH, "LANG": "C.UTF-8", "HOME": "/tmp", "TMPDIR": "/tmp"}
+    environment |= order["variables"]
+    command = [sys.executable, "-s", "-S", "-P", "-B", "-c", boot, str(BUNDLE)]
+    os.execve(sys.executable, command, environment)  # noqa: S606 - the point is a fresh interpreter
+
+
+def _lower_limits(limits: dict[str, Any]) -> None:
+    """Before any code of the tool runs, so that none can go around them; what it forks starts to count anew."""
+    lower_limit(resource.RLIMIT_CORE, 1)  # 0 stops files only; 1 also stops a handler that dumps are piped to
+    lower_limit(resource.RLIMIT_CPU, math.ceil(limits["cpu_seconds"]), grace=1)
+    lower_limit(resource.RLIMIT_NOFILE, limits["files"])
+    lower_limit(resource.RLIMIT_FSIZE, limits["file_bytes"])
+    if limits.get("data_bytes"):
+        lower_limit(resource.RLIMIT_DATA, limits["data_bytes"])
+    if limits.get("processes"):
+        lower_limit(resource.RLIMIT_NPROC, limits["processes"])

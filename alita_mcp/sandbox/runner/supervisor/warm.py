@@ -1,0 +1,335 @@
+"""A loaded tool: a zygote that imported it once, a forked child for each call, and nothing left in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import Any
+
+from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
+from alita_mcp.sandbox.runner.supervisor.facts import oom_kills
+from alita_mcp.sandbox.runner.supervisor.loop import HostLink, Loop
+from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, kill, others
+from alita_mcp.sandbox.runner.supervisor.scratch import Scratch, WipeFailed, too_many_files
+from alita_mcp.sandbox.runner.supervisor.spawn import Program
+from alita_mcp.sandbox.runner.supervisor.tunnel import Tunnel
+from alita_mcp.sandbox.runner.supervisor.zygote_link import ZygoteLink, cleaned
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind, pieces
+
+FORK_SECONDS = 10.0
+"""How long a zygote may take for a fork; then it is replaced."""
+LOOK_SECONDS = 0.05
+"""How often the files of a call are counted, where the kernel does not limit them."""
+MAX_REPLACED = 3
+"""Zygotes in a row that were lost without a call."""
+HEADER_BYTES = 64 << 10
+_CRASHED = {"status": "crashed", "message": "wrote garbage on its channel"}
+_CLEAN = json.dumps({"clean": True}).encode()
+
+
+class WarmTool:
+    """One call at a time. The child of the next call is forked ahead, so that a call waits for no fork."""
+
+    def __init__(self, loop: Loop, link: HostLink, reaper: Reaper, tunnel: Tunnel | None) -> None:
+        self._loop = loop
+        self._link = link
+        self._reaper = reaper
+        self._tunnel = tunnel
+        self._scratch = Scratch()
+        self._order: dict[str, Any] = {}
+        self._program = Program("", {})
+        self._code = b""
+        self._zygote: ZygoteLink | None = None
+        self._child: ChildProcess | None = None
+        self._running = False
+        self._arguments: bytes | None = None
+        """Of a call that waits for its child."""
+        self._load_seconds = 0.0
+        """Counted as the first call's."""
+        self._deadline = 0.0
+        self._reported = False
+        self._owes_clean = False
+        self._replaced = 0
+        self._oom_before: int | None = None
+        """How often the kernel had killed for want of memory when the last order came."""
+        self._kept = {1: bytearray(), 2: bytearray()}
+        self._written = 0
+        self._asked = 0
+        self._unanswered = 0
+
+    @property
+    def _files(self) -> int:
+        limit: int = self._order["options"]["limits"]["scratch_files"]
+        return limit
+
+    def load(self, program: Program, order: dict[str, Any], code: bytes) -> None:
+        """Imports the code."""
+        self._program, self._order, self._code = program, order, code
+        self._oom_before = oom_kills()
+        self._start_zygote()
+
+    def call(self, arguments: bytes) -> None:
+        """Calls the function; the host has heard CLEAN or LOADED before."""
+        self._running = True
+        self._arguments = arguments
+        self._replaced = 0
+        self._oom_before = oom_kills()
+        self._asked = self._unanswered = self._written = 0
+        self._kept = {1: bytearray(), 2: bytearray()}
+        if self._tunnel is not None:
+            self._tunnel.admits = True
+        self._deadline = time.monotonic() + self._order["wall_seconds"] - self._load_seconds
+        self._watch()
+        self._begin()
+
+    def answer(self, frame: Frame) -> None:
+        """The host's answer to a question; one that comes too late is nobody's."""
+        if self._running and self._child is not None and frame.stream == self._unanswered != 0:
+            self._unanswered = 0
+            self._child.tell(b"A", frame.payload)
+
+    def on_child_signal(self) -> None:
+        """A process died or was stopped."""
+        self._reaper.collect()
+        child = self._child
+        if child is not None and child.has_ended():
+            # children that it left behind may keep its end of the channel open for ever
+            child.collect()
+            self._on_child_end(child)
+        elif child is not None and not self._running and self._reaper.is_stopped(child.pid):
+            self._on_zygote_lost()
+        if self._zygote is not None:
+            self._zygote.check()
+
+    def _start_zygote(self) -> None:
+        zygote = self._zygote = ZygoteLink(self._loop, self._reaper, self._order)
+        zygote.on_loaded = self._on_loaded
+        zygote.on_lost = self._on_zygote_lost
+        zygote.start(self._program, self._code)
+        if not self._running:
+            self._loop.alarm(time.monotonic() + self._order["wall_seconds"], self._on_load_overdue)
+
+    def _on_load_overdue(self) -> None:
+        wall = self._order["wall_seconds"]
+        message = f"took more than {wall:g} s (wall_seconds), while the module was imported"
+        self._on_loaded({"status": "timeout", "message": message})
+
+    def _on_loaded(self, head: dict[str, Any]) -> None:
+        zygote = self._zygote
+        if zygote is None:
+            return
+        if head["status"] != "ok":
+            self._on_load_failed(zygote, head)
+            return
+        why = zygote.why_single_use()
+        if not self._wiped():
+            return
+        if not self._running:
+            self._loop.quiet()
+        self._prepare(zygote)
+        if not self._reported:
+            self._reported = True
+            self._load_seconds = zygote.seconds()
+            words = {"status": "ok", "seconds": self._load_seconds, "single_use": why}
+            self._link.send_json(Kind.LOADED, words)
+        elif self._owes_clean:
+            self._say_clean()
+
+    def _on_load_failed(self, zygote: ZygoteLink, head: dict[str, Any]) -> None:
+        """The sandbox is of no further use: a failing import is the code's, so the host hears how it failed."""
+        seconds = zygote.seconds()
+        kill(-1)
+        zygote.close()
+        self._reaper.wait_for_all()
+        if self._reported and not self._running:
+            self._die()
+        self._queue_output(zygote.kept)
+        kind = Kind.RESULT if self._running else Kind.LOADED
+        self._link.send_json(kind, head | {"seconds": seconds})
+        self._die()
+
+    def _on_zygote_lost(self) -> None:
+        """While a child of it works, that one may end in peace."""
+        if self._running and self._arguments is None:
+            return
+        self._replaced += 1
+        if self._replaced <= MAX_REPLACED:
+            self._replace_zygote()
+        elif self._running:
+            message = "the process that imported the module does not last"
+            ended = {"status": "crashed", "signal": int(signal.SIGKILL), "message": message}
+            self._finish({"status": "memory"} if self._lacks_memory() else ended)
+        else:
+            self._die()
+
+    def _replace_zygote(self) -> None:
+        kill(-1)
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+        if self._zygote is not None:
+            self._zygote.close()
+        self._reaper.wait_for_all()
+        self._reaper.forget()
+        if self._wiped():
+            self._start_zygote()
+
+    def _prepare(self, zygote: ZygoteLink) -> None:
+        largest = max(self._order["result_bytes"] + HEADER_BYTES, MAX_PAYLOAD)
+        child = self._child = ChildProcess(self._loop, self._reaper, largest_message=largest)
+        child.on_output = lambda stream, data: self._on_output(child, stream, data)
+        child.on_message = lambda kind, payload: self._on_message(child, kind, payload)
+        child.on_end = lambda: self._on_child_end(child)
+        ends = child.open(introduces_itself=True)
+        zygote.fork(ends)
+        for fd in ends:
+            os.close(fd)
+        if not self._running:
+            self._loop.alarm(time.monotonic() + FORK_SECONDS, self._on_zygote_lost)
+
+    def _begin(self) -> None:
+        """Hands the arguments to the child once both are there."""
+        child, arguments = self._child, self._arguments
+        if child is not None and child.pid and arguments is not None:
+            self._arguments = None
+            child.begin()
+            child.tell(b"C", arguments)
+
+    def _on_output(self, child: ChildProcess, stream: int, data: bytes) -> None:
+        kept, limit = self._kept[stream], self._order["output_bytes"]
+        kept += data[: max(0, limit - len(kept))]
+        self._written += len(data)
+        if self._written <= 16 * limit or child is not self._child:
+            return
+        if not self._running:
+            self._on_zygote_lost()
+        else:
+            message = f"wrote more than {16 * limit} bytes to stdout and stderr (16 x output_bytes)"
+            self._finish({"status": "output_flood", "message": message})
+
+    def _on_message(self, child: ChildProcess, kind: bytes, payload: bytes) -> None:
+        if child is not self._child:
+            return
+        if self._arguments is not None or not self._running:
+            self._on_introduction(child, kind)
+        elif kind == b"R":
+            self._on_result(payload)
+        elif kind == b"A":
+            self._on_question(child, payload)
+        else:
+            self._finish(_CRASHED)
+
+    def _on_introduction(self, child: ChildProcess, kind: bytes) -> None:
+        imported = self._zygote.pid if self._zygote is not None else 0
+        if kind != b"H" or child.pid in {0, 1, imported} or child.introduced:
+            self._on_zygote_lost()
+            return
+        child.introduced = True
+        if self._running:
+            self._begin()
+        else:
+            self._loop.quiet()
+
+    def _on_question(self, child: ChildProcess, payload: bytes) -> None:
+        if self._unanswered or len(payload) > MAX_PAYLOAD:
+            self._finish(_CRASHED)
+            return
+        self._asked += 1
+        limit = self._order["broker_calls"]
+        if self._asked > limit:
+            refusal = ["RuntimeError", f"asked more than {limit} times in one call (broker_calls)"]
+            child.tell(b"A", json.dumps({"error": refusal}).encode())
+            return
+        self._unanswered = self._asked
+        self._link.send(Kind.ASK, self._asked, payload)
+
+    def _on_result(self, payload: bytes) -> None:
+        length = int.from_bytes(payload[:4])
+        try:
+            head = cleaned(json.loads(payload[4 : 4 + length]))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._finish(_CRASHED)
+            return
+        self._finish(head, payload[4 + length :])
+
+    def _on_child_end(self, child: ChildProcess) -> None:
+        if child is not self._child:
+            return
+        if not self._running or self._arguments is not None:
+            self._on_zygote_lost()
+            return
+        self._finish(child.ended(self._order["rlimits"]["cpu_seconds"]))
+
+    def _watch(self) -> None:
+        self._loop.alarm(min(self._deadline, time.monotonic() + LOOK_SECONDS), self._on_look)
+
+    def _on_look(self) -> None:
+        if time.monotonic() >= self._deadline:
+            wall = self._order["wall_seconds"]
+            self._finish({"status": "timeout", "message": f"took more than {wall:g} s (wall_seconds)"})
+        elif self._scratch.holds_more_than(self._files):
+            self._finish(too_many_files(self._files))
+        else:
+            self._watch()
+
+    def _finish(self, head: dict[str, Any], result: bytes = b"") -> None:
+        """Tells the host first, cleans up then."""
+        child = self._child
+        if not self._running:
+            return
+        self._running, self._owes_clean = False, True
+        self._loop.quiet()
+        if self._scratch.holds_more_than(self._files):
+            head, result = too_many_files(self._files), b""
+        seconds = self._load_seconds + (child.seconds() if child is not None else 0.0)
+        self._load_seconds = 0.0
+        self._child = self._arguments = None
+        if child is not None:
+            child.close()
+        if self._tunnel is not None:
+            self._tunnel.admits = False
+            self._tunnel.close_all()
+        self._queue_output(self._kept)
+        for piece in pieces(result):
+            self._link.queue(Kind.CHUNK, 0, piece)
+        self._link.send_json(Kind.RESULT, head | {"seconds": seconds})
+        self._clean()
+
+    def _queue_output(self, kept: dict[int, bytearray]) -> None:
+        for stream, text in kept.items():
+            for piece in pieces(bytes(text)):
+                self._link.queue(Kind.OUTPUT, stream, piece)
+
+    def _clean(self) -> None:
+        zygote = self._zygote
+        self._reaper.collect()
+        if zygote is None or not zygote.is_fit() or others(1, zygote.pid):
+            self._replace_zygote()  # CLEAN follows once it is loaded
+            return
+        self._reaper.forget()
+        self._reaper.watch(zygote.pid)
+        self._prepare(zygote)
+        if self._wiped():
+            self._say_clean()
+
+    def _say_clean(self) -> None:
+        self._owes_clean = False
+        self._link.send(Kind.CLEAN, 0, _CLEAN)
+
+    def _wiped(self) -> bool:
+        try:
+            self._scratch.wipe()
+        except WipeFailed:
+            self._die()
+        return True
+
+    def _lacks_memory(self) -> bool:
+        return (oom_kills() or 0) > (self._oom_before or 0)
+
+    def _die(self) -> None:
+        """What is not clean is never used again."""
+        self._link.send_json(Kind.CLEAN, {"clean": False, "memory": self._lacks_memory()})
+        self._link.drain()
+        os._exit(0)

@@ -1,0 +1,154 @@
+"""The supervisor's view of a zygote: started, asked what the import gave, asked to fork; never believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from alita_mcp.sandbox.runner.supervisor.child_process import ChildProcess
+from alita_mcp.sandbox.runner.supervisor.loop import Loop
+from alita_mcp.sandbox.runner.supervisor.reaper import Reaper, others
+from alita_mcp.sandbox.runner.supervisor.spawn import Ends, Program, spawn
+
+MAX_REPORT = 64 << 10
+FLOOD = 1024
+"""How many times `output_bytes` an import may print; only the first `output_bytes` are kept."""
+_OWN_FDS = {"0", "1", "2", "3"}
+_STATUSES = {"ok", "error", "bad_result", "load_failed", "memory"}
+
+
+class ZygoteLink:
+    """Tells `on_loaded(head)` once, and `on_lost()` when it cannot be used any more."""
+
+    def __init__(self, loop: Loop, reaper: Reaper, order: dict[str, Any]) -> None:
+        self.loaded = False
+        self.lost = False
+        self.kept = {1: bytearray(), 2: bytearray()}
+        """What the import printed, cut."""
+        self.on_loaded: Callable[[dict[str, Any]], None] = lambda _head: None
+        self.on_lost: Callable[[], None] = lambda: None
+        self._reaper = reaper
+        self._order = order
+        self._written = 0
+        self._process = ChildProcess(loop, reaper, largest_message=MAX_REPORT)
+
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._process.pid
+
+    def start(self, program: Program, code: bytes) -> None:
+        """Starts it; it imports the code at once."""
+        process = self._process
+        process.on_output = self._on_output
+        process.on_message = self._on_message
+        process.on_end = self._on_end
+        ends = process.open(socket.SOCK_SEQPACKET)
+        process.begin()
+        order = self._order
+        source = program.source(order["options"]) + code
+        process.pid = spawn(program.boot, source, order, ends)
+        for fd in ends:
+            os.close(fd)
+        self._reaper.watch(process.pid)
+
+    def fork(self, ends: Ends) -> None:
+        """Asks for a child with these file descriptors."""
+        self._process.hand_over(ends)
+
+    def seconds(self) -> float:
+        """How long ago it was started."""
+        return self._process.seconds()
+
+    def check(self) -> None:
+        """Notices that it died or was stopped."""
+        if self._reaper.end_of(self.pid) is not None:
+            self._process.collect()
+            self._on_end()
+        elif self._reaper.is_stopped(self.pid):
+            message = "the process was stopped, while the module was imported"
+            self._end({"status": "load_failed", "message": message})
+
+    def is_fit(self) -> bool:
+        """Whether it waits for the next request, as far as the kernel tells."""
+        ended = self._reaper.end_of(self.pid) is not None
+        return self.loaded and not (self.lost or ended or self._reaper.is_stopped(self.pid))
+
+    def close(self) -> None:
+        """Kills it and lets go of it."""
+        self.lost = True
+        self._process.close()
+
+    def why_single_use(self) -> str:
+        """What the import left that two calls would share; empty: nothing."""
+        folder = f"/proc/{self.pid}"
+        try:
+            with open(f"{folder}/status") as file:
+                threads = next(line.split()[1] for line in file if line.startswith("Threads:"))
+            with open(f"{folder}/maps") as file:
+                shared = any(line.split()[1][1::2] == "ws" for line in file)
+            opened = set(os.listdir(f"{folder}/fd")) - _OWN_FDS
+        except (OSError, StopIteration, IndexError):
+            return "what it holds cannot be seen"
+        if threads != "1":
+            return "threads"
+        if shared:
+            return "shared memory"
+        return "open files" if opened else "processes" if others(1, self.pid) else ""
+
+    def _on_output(self, stream: int, data: bytes) -> None:
+        limit = self._order["output_bytes"]
+        kept = self.kept[stream]
+        kept += data[: max(0, limit - len(kept))]
+        self._written += len(data)
+        if self._written <= FLOOD * max(limit, 1 << 10):
+            return
+        message = f"wrote more than {FLOOD * limit} bytes to stdout and stderr (1024 x output_bytes)"
+        self._end({"status": "output_flood", "message": f"{message}, while the module was imported"})
+
+    def _on_message(self, kind: bytes, payload: bytes) -> None:
+        if kind != b"L" or self.loaded:
+            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            return
+        try:
+            head = cleaned(json.loads(payload))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            self._end({"status": "load_failed", "message": "wrote garbage on its channel"})
+            return
+        self.loaded = head["status"] == "ok"
+        self.on_loaded(head)
+
+    def _on_end(self) -> None:
+        death = self._process.ended(self._order["rlimits"]["cpu_seconds"])
+        if death["status"] == "crashed":
+            death["status"] = "load_failed"
+        if "message" in death:
+            death["message"] += ", while the module was imported"
+        self._end(death)
+
+    def _end(self, head: dict[str, Any]) -> None:
+        if self.loaded:
+            self._lose()
+        elif not self.lost:
+            self.lost = True
+            self.on_loaded(head)
+
+    def _lose(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self.on_lost()
+
+
+def cleaned(head: dict[str, Any]) -> dict[str, Any]:
+    """What a process may say about itself, cut to size; anything else is an error."""
+    if head["status"] not in _STATUSES:
+        raise ValueError(head["status"])
+    kept: dict[str, Any] = {
+        name: str(head.get(name, ""))[:4000] for name in ("status", "error_type", "message")
+    }
+    kept["trace"] = [str(line)[:400] for line in head.get("trace", [])][:10]
+    kept["error_kinds"] = [str(name)[:300] for name in head.get("error_kinds", [])[:64]]
+    return kept

@@ -1,0 +1,29 @@
+"""The environments of every kind of sandbox in one home: what there is, and how to be rid of what nobody uses."""
+
+from __future__ import annotations
+
+from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected, Store, collect
+from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.settings import Settings
+
+
+def kept_environments(settings: Settings) -> dict[str, tuple[Use, ...]]:
+    """What is known of each kind's environments, least recently used first; needs no engine."""
+    found = {kind: Uses(settings.home, kind).listed() for kind in BACK_ENDS}
+    return {kind: tuple(sorted(uses, key=lambda use: use.last_used)) for kind, uses in found.items() if uses}
+
+
+async def prune(settings: Settings, kind: str) -> Collected:
+    """Drops all environments of a kind that no living process uses.
+
+    Raises:
+        SandboxError: its store cannot be reached.
+    """
+    sandbox = load_sandbox(kind, settings)
+    try:
+        if not isinstance(sandbox, Store):
+            return Collected(dropped=(), kept=())
+        return await collect(sandbox, Uses(settings.home, kind), NOTHING_KEPT)
+    finally:
+        await sandbox.aclose()

@@ -1,0 +1,1 @@
+"""Sandboxes made of another one, or of answers written beforehand."""

@@ -1,0 +1,97 @@
+"""A sandbox that runs nothing: jobs in, answers from a function or a table out, every job remembered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.sandbox.interface import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
+from alita_mcp.sandbox.variants.code_on_call import brought_along, outcomes_of
+from alita_mcp.values import Lock
+
+Answers = Callable[[Job], RunResult]
+
+
+class ScriptedSandbox:
+    """Answers each job from a script and keeps it in `jobs`; no code is ever executed.
+
+    A script is about the programs that it was asked about as such. A variant of one, brought along by a call,
+    crashes; the very same code is answered like any other call.
+
+    Packages "resolve" to locks with a zero hash and environments that exist nowhere, so that flows which need
+    packages can be driven too.
+    """
+
+    def __init__(self, answer: Answers, kind: str = "scripted", abilities: Abilities | None = None) -> None:
+        self._abilities = abilities or Abilities(offers=("Nothing runs here: answers come from a script.",))
+        self.jobs: list[Job] = []
+        self.closed = False
+        self._answer = answer
+        self._kind = kind
+
+    @classmethod
+    def of_calls(
+        cls, answers: Mapping[tuple[str, str], RunResult], kind: str = "scripted"
+    ) -> ScriptedSandbox:
+        """Answers from a table of `call_key(function, arguments)`; an unknown call is an error of the tool."""
+
+        def answer(job: Job) -> RunResult:
+            known = answers.get(call_key(job.function, job.arguments))
+            return known or RunResult(
+                status="error",
+                error_type="LookupError",
+                message=f"the script has no answer to {job.function}({job.arguments!r})",
+            )
+
+        return cls(answer, kind)
+
+    @property
+    def kind(self) -> str:
+        """The word given at construction."""
+        return self._kind
+
+    async def probe(self) -> ProbeReport:
+        """Isolates perfectly: nothing runs."""
+        return ProbeReport(kind=self._kind, probes=(Probe(name="runs nothing", passed=True),))
+
+    async def abilities(self) -> Abilities:
+        """Those given at construction; by default nothing is missing."""
+        return self._abilities
+
+    async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
+        """A lock that names each package with version 0 and a zero hash."""
+        await progress(f"resolving {', '.join(packages)}")
+        return Lock(
+            requirements=tuple(sorted(f"{package}==0 --hash=sha256:{'0' * 64}" for package in packages)),
+            python="scripted",
+        )
+
+    async def prepare(self, lock: Lock, progress: Progress) -> Environment:
+        """An environment that exists in name only."""
+        await progress(f"installing {len(lock.requirements)} packages")
+        return Environment(digest="scripted", location="nowhere")
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
+        """The script's answer."""
+        variants = brought_along(job)
+        if variants is None:
+            self.jobs.append(job)
+            return self._answer(job)
+        if all(job.code != variant.code for job in self.jobs for variant in variants):
+            return RunResult(status="crashed", message="the script is about another program")
+        results = [self._answer(variant) for variant in variants]
+        return outcomes_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
+
+    async def tend(self) -> None:
+        """Nothing is kept."""
+
+    async def aclose(self) -> None:
+        """Only remembers that it was closed."""
+        self.closed = True
+
+
+def call_key(function: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """A call as a key of a table: the function's name and its arguments as JSON with sorted keys."""
+    return function, json.dumps(arguments, sort_keys=True)

@@ -1,0 +1,109 @@
+"""What the inside of a sandbox says about itself before anything is entrusted to it, and the judgement on that."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, ValidationError
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
+from alita_mcp.values import Value
+
+OLDEST_PYTHON = (3, 11)
+_CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+_SLACK = 1 << 20
+"""File systems and cgroups round limits to pages."""
+
+Limit = Annotated[int | None, BeforeValidator(lambda text: int(text) if str(text).isdigit() else None)]
+"""A cgroup's limit; None where it is `max` or cannot be seen."""
+
+
+class Attestation(Value):
+    """The supervisor's findings, taken before it hardened itself."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pid: int
+    status: dict[str, str]
+    no_new_privileges: bool
+    interfaces: tuple[str, ...]
+    root_read_only: bool
+    scratch_bytes: int
+    scratch_files: int
+    memory_limit: Limit
+    process_limit: Limit
+    core_limit: int
+    machine: str
+    python: str
+    python_tag: str
+
+
+class Demands(Value):
+    """What must be in force; None: not to be seen from inside, the back end checks it from outside."""
+
+    memory_bytes: int | None
+    processes: int | None
+    scratch_bytes: int
+    scratch_files: int | None
+    engine_filter: bool
+    """Whether the engine itself must have put a seccomp filter in place."""
+    ambient_set: bool = True
+    """Whether the kernel must show its set of ambient capabilities; False where the runtime's kernel has none."""
+
+
+def read_attestation(payload: bytes) -> Attestation:
+    """The attestation in a HELLO frame.
+
+    Raises:
+        SandboxError: it is none.
+    """
+    try:
+        return Attestation.model_validate(decode_strict(payload))
+    except (NotJson, ValidationError) as problem:
+        raise SandboxError(f"The sandbox attested nothing that can be read: {problem}") from problem
+
+
+def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
+    """Each way in which the sandbox is weaker than demanded; empty: it may run code."""
+    status = found.status
+    shown = [name for name in _CAPABILITIES if name in status or name != "CapAmb" or demanded.ambient_set]
+    held = [name for name in shown if set(status.get(name, "?")) != {"0"}]
+    strange = set(found.interfaces) - {"lo"}
+    claims = (
+        (found.pid == 1, f"the supervisor has pid {found.pid}, not 1"),
+        (not _is_root(status), f"it runs as root (Uid {status.get('Uid')}, Gid {status.get('Gid')})"),
+        (not held, f"it holds capabilities ({', '.join(held)})"),
+        (found.no_new_privileges, "it may gain new privileges"),
+        (not demanded.engine_filter or status.get("Seccomp") == "2", "the engine set no seccomp filter"),
+        (not strange, f"it has network interfaces ({', '.join(sorted(strange))})"),
+        (found.root_read_only, "its root file system is writable"),
+        (found.core_limit in {0, 1} or not demanded.engine_filter, "it may dump core"),
+        (
+            _within(found.scratch_bytes, demanded.scratch_bytes),
+            f"its scratch holds {found.scratch_bytes} bytes",
+        ),
+        (
+            _within(found.scratch_files, demanded.scratch_files),
+            f"its scratch holds {found.scratch_files} files",
+        ),
+        (_within(found.memory_limit, demanded.memory_bytes), f"its memory limit is {found.memory_limit}"),
+        (
+            _within(found.process_limit, demanded.processes, slack=0),
+            f"its process limit is {found.process_limit}",
+        ),
+    )
+    return tuple(weakness for holds, weakness in claims if not holds)
+
+
+def is_old_python(found: Attestation) -> bool:
+    """Whether the Python inside is older than ours may be."""
+    return tuple(int(part) for part in found.python.split(".")[:2]) < OLDEST_PYTHON
+
+
+def _is_root(status: dict[str, str]) -> bool:
+    return any("0" in status.get(name, "0").split() for name in ("Uid", "Gid"))
+
+
+def _within(found: int | None, demanded: int | None, slack: int = _SLACK) -> bool:
+    return demanded is None or (found is not None and 0 < found <= demanded + slack)

@@ -1,0 +1,1 @@
+"""Pools of booted sandbox processes, and the calls that they serve."""

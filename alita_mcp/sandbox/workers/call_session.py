@@ -1,0 +1,174 @@
+"""What the host does for one call: proxied connections and asked doors, each in a task of its own."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.abc import ByteStream, TaskGroup
+
+from alita_mcp.errors import AlitaError, SandboxError
+from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
+from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
+from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.network.streams import Question, StreamFailed, Streams
+from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
+from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
+from alita_mcp.sandbox.wire.link import Worker
+from alita_mcp.sandbox.wire.outbox import Outbox
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
+
+MAX_MESSAGE = 2_000
+_OVERHEAD = 64
+_AT_ONCE = 1_000
+"""So many questions wait for their answers; an honest inside stays below by its own limits."""
+_PENALTY_SECONDS = 0.1
+"""How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
+
+
+class Serving:
+    """Answers what one call asks for; without a broker every answer names the grant that is missing."""
+
+    def __init__(self, worker: Worker, broker: Broker | None, tasks: TaskGroup, *, calls: int) -> None:
+        self._broker = broker or _Nobody()
+        self._tasks = tasks
+        self._calls = calls
+        self._used = 0
+        self._asked = 0
+        self._answering: dict[int, anyio.CancelScope] = {}
+        self._closed = False
+        self._outbox = Outbox(worker, tasks)
+        gate = _CountedGate(self._broker.gate or NoHosts(), self)
+        self._egress = Egress(worker, gate, tasks)
+        self._streams = Streams(gate, tasks)
+
+    @property
+    def limit_reached(self) -> str:
+        """What to tell the tool's author once too much was asked; empty before."""
+        return f"asked more than {self._calls} times (broker_calls)" if self._used > self._calls else ""
+
+    def take(self, frame: Frame) -> None:
+        """Takes a frame that is part of no result; after `close` it is about a call that is over.
+
+        Raises:
+            SandboxError: a protocol violation, more than `calls` asks among them: the inside counts too.
+        """
+        if frame.kind in STREAM_KINDS:
+            self._used += frame.kind == Kind.OPEN
+            self._egress.take(frame)
+        elif frame.kind not in {Kind.ASK, Kind.NETWORK}:
+            raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
+        elif not self._closed:
+            self._take_ask(frame)
+
+    def close(self) -> None:
+        """Ends what is still under way."""
+        self._closed = True
+        for scope in self._answering.values():
+            scope.cancel()
+        self._egress.close()
+        self._streams.close()
+        self._outbox.close()
+
+    def _take_ask(self, frame: Frame) -> None:
+        is_counted = (
+            frame.kind == Kind.ASK
+        )  # of questions about connections, the reply counts those that open one
+        self._asked += is_counted
+        self._used += is_counted
+        is_too_much = self._asked > self._calls or len(self._answering) >= _AT_ONCE
+        if frame.stream in self._answering or is_too_much:
+            raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
+        self._answering[frame.stream] = anyio.CancelScope()
+        self._tasks.start_soon(self._answer, frame)
+
+    async def _answer(self, frame: Frame) -> None:
+        reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
+        with self._answering[frame.stream]:
+            await self._outbox.send(Kind.ANSWER, frame.stream, await reply(frame.payload))
+        del self._answering[frame.stream]
+
+    async def _reply_about_connection(self, payload: bytes) -> bytes:
+        try:
+            read = partial(Question.model_validate_json, payload)
+            question = await off_loop(read, large=len(payload) > LARGE_BYTES)
+            self._used += question.do == "open"
+            return _answer(await self._streams.answer(question))
+        except StreamFailed as failed:
+            return _error(failed.name, str(failed))
+        except Exception as problem:  # noqa: BLE001 - the edge: as below
+            return _error(*in_words(problem))
+
+    async def _reply(self, payload: bytes) -> bytes:
+        if self.limit_reached:
+            return _error("RuntimeError", self.limit_reached)
+        try:
+            read = partial(read_question, payload)
+            door, words = await off_loop(read, large=len(payload) > LARGE_BYTES)
+            value = await self._broker.answer(door, words)
+            return await off_loop(partial(_answer, value), large=is_large(value))
+        except NotJson as problem:
+            return _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
+        except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
+            return _error(*in_words(problem))
+
+
+class _Nobody:
+    """Answers where there is no broker."""
+
+    gate = None
+
+    async def answer(self, door: str, _words: dict[str, Any]) -> Any:
+        """Refuses; see the seam."""
+        raise PermissionError(lacks(door))
+
+
+class _CountedGate:
+    """A gate that closes once the call has asked too often."""
+
+    def __init__(self, gate: Gate, serving: Serving) -> None:
+        self._gate = gate
+        self._serving = serving
+
+    async def open(self, host: str, port: int) -> ByteStream:
+        """Opens the gate behind; see the seam."""
+        if self._serving.limit_reached:
+            await anyio.sleep(_PENALTY_SECONDS)
+            raise GateClosed(429, self._serving.limit_reached)
+        return await self._gate.open(host, port)
+
+
+def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
+    """Door and words of an ASK frame.
+
+    Raises:
+        ValueError: the program inside wrote something else.
+    """
+    match decode_strict(payload):
+        case {"door": str(door), "words": dict(words), **more} if not more:
+            return door, words
+    raise ValueError("a question has a door and words")
+
+
+def in_words(problem: Exception) -> tuple[str, str]:
+    """Name and text of an error as the tool sees it: its own errors as they are, ours as RuntimeError.
+
+    What nobody wrote for the tool's author (a library's error, with paths or keys of the host in it) stays here.
+    """
+    if isinstance(problem, AlitaError):
+        return "RuntimeError", str(problem)
+    if type(problem).__name__ in ERRORS:
+        return type(problem).__name__, str(problem)
+    return "RuntimeError", f"the host failed with {type(problem).__name__}"
+
+
+def _answer(value: Any) -> bytes:
+    return b'{"ok":%s}' % encode_strict(value, MAX_PAYLOAD - _OVERHEAD)
+
+
+def _error(name: str, message: str) -> bytes:
+    text = message[:MAX_MESSAGE].encode("utf-8", "replace").decode()
+    return json.dumps({"error": [name, text]}).encode()

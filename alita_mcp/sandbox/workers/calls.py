@@ -1,0 +1,272 @@
+"""One call in a worker: a job in, a result out, whatever the code did; the first one imports the code."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+from functools import partial
+from typing import Annotated, Any
+
+import anyio
+from pydantic import Field, ValidationError
+
+from alita_mcp.errors import SandboxError, SandboxRefused
+from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.sandbox.interface import Broker, Job, RunResult, RunStatus
+from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES
+from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
+from alita_mcp.sandbox.wire.frames import Frame, Kind
+from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerLost, WorkerStale
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
+from alita_mcp.sandbox.workers.call_session import Serving
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.values import Limits, Value
+
+HEADER_BYTES = 64 << 10
+"""A child that forges its message can add this much to a result before the supervisor stops it."""
+_TOLD = {
+    "result_bytes", "json_depth", "open_files", "scratch_bytes", "scratch_files", "processes",
+}  # fmt: skip
+"""Limits that the process itself names or keeps."""
+_ASKED = {Kind.ASK, Kind.NETWORK, Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
+_SIGKILL = 9
+_MAX_TRACE = 10
+
+
+class Head(Value):
+    """The supervisor's word on how a child ended."""
+
+    status: RunStatus
+    error_type: str = ""
+    error_kinds: tuple[Annotated[str, Field(max_length=MAX_KIND)], ...] = Field((), max_length=MAX_KINDS)
+    message: str = ""
+    trace: tuple[str, ...] = ()
+    seconds: float = Field(ge=0)
+    signal: int = 0
+    exit_code: int = 0
+    single_use: str = ""
+    """Of LOADED: what the import left that two calls would share."""
+
+
+class Outcome:
+    """Collects what arrives during a call."""
+
+    def __init__(self, limits: Limits, last: Kind) -> None:
+        self.head: Head | None = None
+        self.result = bytearray()
+        self.output = {1: bytearray(), 2: bytearray()}
+        self._limits = limits
+        self._last = last
+
+    def take(self, frame: Frame, serving: Serving | None = None) -> bool:
+        """Takes a frame; True when it was the last one. What is part of no result is for `serving`.
+
+        Raises:
+            WorkerStale: the worker ended before the call began.
+            SandboxError: a frame that does not belong here, or more than the supervisor may send.
+        """
+        if frame.kind == Kind.CLEAN and self._last == Kind.RESULT:
+            self.head = _end_before_the_call(frame.payload)
+            return True
+        if frame.kind == self._last:
+            self.head = read_head(frame.payload)
+            return True
+        if frame.kind == Kind.CHUNK and self._last == Kind.RESULT:
+            target, limit = self.result, self._limits.result_bytes + HEADER_BYTES
+        elif frame.kind == Kind.OUTPUT and frame.stream in self.output:
+            target, limit = self.output[frame.stream], self._limits.output_bytes
+        elif serving is not None and frame.kind in _ASKED:
+            serving.take(frame)
+            return False
+        else:
+            raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
+        target += frame.payload
+        if len(target) > limit:
+            raise SandboxError("The sandbox broke its protocol: it sent more than it may.")
+        return False
+
+
+def read_head(payload: bytes) -> Head:
+    """The content of a RESULT frame.
+
+    Raises:
+        SandboxError: it is not what a supervisor sends.
+    """
+    try:
+        return Head.model_validate(_clean(json.loads(payload)))
+    except (ValueError, RecursionError, ValidationError) as broken:
+        raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
+
+
+def _end_before_the_call(payload: bytes) -> Head:
+    """The content of a CLEAN frame where a result is expected: the loaded code died while it waited for a call.
+
+    Raises:
+        WorkerStale: another worker may have more luck.
+    """
+    if b'"memory": true' in payload:
+        return Head(status="memory", seconds=0)
+    raise WorkerStale("The kept sandbox ended before the call began.")
+
+
+async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunResult:
+    """Runs the job's call; whatever the code does ends in a RunResult. The worker is this code's or nobody's yet.
+
+    Raises:
+        WorkerStale: the worker was of no use any more; nothing of this call reached it.
+        SandboxRefused: the code and arguments are too large or not JSON.
+        SandboxError: the sandbox died or broke its protocol.
+    """
+    arguments = _arguments(job)
+    await worker.settle()
+    outcome = Outcome(job.limits, Kind.RESULT)
+    try:
+        with anyio.fail_after(job.limits.wall_seconds + GRACE_SECONDS):
+            if not worker.loaded:
+                outcome = await _load(worker, job)
+            if worker.loaded:
+                outcome = Outcome(job.limits, Kind.RESULT)
+                await worker.order(Kind.CALL, {}, arguments)
+                await _converse(worker, outcome, job, broker)
+                worker.owes_clean = True
+    except TimeoutError:
+        return _overdue(job.limits)
+    except WorkerLost:
+        # nothing inside can kill PID 1; only the kernel does, when memory is short
+        if not await worker.transport.ran_out_of_memory(ended=True):
+            raise
+        return _memory(job.limits, outcome, 0.0)
+    return await _result(worker, outcome, job.limits)
+
+
+async def _load(worker: Worker, job: Job) -> Outcome:
+    """Has the code imported; where that fails, the outcome says how."""
+    limits = job.limits
+    seed = hash_seed(job.code, job.clock_offset_s) if job.hash_seed is None else job.hash_seed
+    variables = {"PYTHONHASHSEED": str(seed)}
+    natural = seed == hash_seed(job.code, 0)
+    if job.grants.network:
+        variables |= PROXY_VARIABLES
+    options = {
+        "function": job.function,
+        "limits": limits.model_dump(include=_TOLD),
+        "packages": PACKAGES if job.environment else "",
+        "clock_offset_s": job.clock_offset_s,
+        "moment": job.moment,
+        "random_seed": job.random_seed,
+        "hash_seed": None if natural else seed,  # for sandboxes whose interpreter has drawn its own before
+        "grants": job.grants.model_dump(mode="json"),
+    }
+    calls = 0 if job.grants.is_pure else limits.broker_calls
+    words = worker.terms() | {
+        "variables": variables,
+        "options": options,
+        "broker_calls": calls,
+        "once": job.fresh,
+    }
+    await worker.order(Kind.LOAD, words, json.dumps(job.code).encode())
+    outcome = Outcome(limits, Kind.LOADED)
+    while not outcome.take(await worker.next_frame()):
+        continue
+    worker.loaded = outcome.head is not None and outcome.head.status == "ok"
+    if outcome.head is not None and outcome.head.single_use:
+        worker.single_use = outcome.head.single_use
+    return outcome
+
+
+async def _converse(worker: Worker, outcome: Outcome, job: Job, broker: Broker | None) -> None:
+    """Takes frames up to the result; with grants, also what the call asks for."""
+    if job.grants.is_pure:
+        while not outcome.take(await worker.next_frame()):
+            continue
+        return
+    try:
+        async with anyio.create_task_group() as tasks:
+            with closing(Serving(worker, broker, tasks, calls=job.limits.broker_calls)) as serving:
+                while not outcome.take(await worker.next_frame(), serving):
+                    continue
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from group
+        raise
+
+
+async def ran_out_of_memory(worker: Worker, head: Head) -> bool:
+    """Whether memory ended the child: the supervisor says so, or the back end does where only it can see it."""
+    if head.status == "memory":
+        return True
+    killed = head.status in {"crashed", "load_failed"} and head.signal == _SIGKILL
+    return killed and await worker.transport.ran_out_of_memory(ended=False)
+
+
+async def _result(worker: Worker, outcome: Outcome, limits: Limits) -> RunResult:
+    head = outcome.head
+    if head is None:
+        raise SandboxError("The sandbox broke its protocol: no result.")
+    if await ran_out_of_memory(worker, head):
+        return _memory(limits, outcome, head.seconds, head)
+    value, status, message = None, head.status, head.message
+    if status == "ok":
+        try:
+            read = partial(_value, bytes(outcome.result), limits)
+            value = await off_loop(read, large=len(outcome.result) > LARGE_BYTES)
+        except NotJson as problem:
+            status, message = "bad_result", str(problem)
+    return RunResult(
+        status=status, value=value, error_type=head.error_type, error_kinds=head.error_kinds, message=message,
+        trace=head.trace[:_MAX_TRACE], stdout=_text(outcome.output[1]), stderr=_text(outcome.output[2]),
+        wall_seconds=head.seconds,
+    )  # fmt: skip
+
+
+def _value(data: bytes, limits: Limits) -> Any:
+    if len(data) > limits.result_bytes:
+        raise NotJson(
+            f"the result has {len(data)} bytes, more than the limit of {limits.result_bytes} (result_bytes)"
+        )
+    return decode_strict(data, limits.json_depth)
+
+
+def _memory(limits: Limits, outcome: Outcome, seconds: float, head: Head | None = None) -> RunResult:
+    return RunResult(
+        status="memory",
+        error_type=head.error_type if head else "",
+        message=f"used more than {limits.memory_bytes} bytes of memory (memory_bytes)",
+        trace=head.trace[:_MAX_TRACE] if head else (),
+        stdout=_text(outcome.output[1]),
+        stderr=_text(outcome.output[2]),
+        wall_seconds=seconds,
+    )
+
+
+def _overdue(limits: Limits) -> RunResult:
+    """The supervisor's own clock did not end the call: a frozen container, or a machine that is far too slow."""
+    return RunResult(
+        status="timeout",
+        message=f"took more than {limits.wall_seconds:g} s (wall_seconds) and had to be killed from outside",
+        wall_seconds=limits.wall_seconds + GRACE_SECONDS,
+    )
+
+
+def _arguments(job: Job) -> bytes:
+    try:
+        return json.dumps(job.arguments, allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise SandboxRefused(f"The arguments are not JSON: {problem}.") from problem
+
+
+def _text(data: bytearray) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _clean(value: Any) -> Any:
+    """Text from inside without halves of surrogate pairs, which no pydantic value takes."""
+    if isinstance(value, str):
+        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(part) for name, part in value.items()}
+    return value

@@ -1,0 +1,325 @@
+"""Warm workers by key: who asks gets an idle one, a new one, or waits for its turn; all of it within bounds.
+
+No task and no cancel scope of its own outlives a step: a worker is seldom closed by the task that opened it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Generic, Literal, Protocol, TypeVar
+
+import anyio
+
+from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
+from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
+from alita_mcp.sandbox.workers.fair_queue import Turns
+
+_CLOSED = "The sandbox is closed."
+
+
+class Pooled(Protocol):
+    """What a pool keeps."""
+
+    @property
+    def usable(self) -> bool:
+        """False after any anomaly: it is closed then and never handed out again."""
+        ...
+
+    async def aclose(self) -> None:
+        """Kills it; never raises, is never cut short by a cancellation, is called once, also while it is used."""
+        ...
+
+
+K = TypeVar("K", bound=Hashable)
+W = TypeVar("W", bound=Pooled)
+
+
+@dataclass(eq=False)
+class _Place(Generic[K, W]):
+    """Room for one worker, from before its start until it is closed."""
+
+    key: K
+    memory_bytes: int
+    worker: W | None = None
+    calls: int = 0
+    started_at: float = 0.0
+    idle_since: float = 0.0
+    closing: bool = False
+    gone: anyio.Event = field(default_factory=anyio.Event)
+    start: anyio.CancelScope | None = None
+
+    @property
+    def usable(self) -> bool:
+        return self.worker is not None and self.worker.usable
+
+
+@dataclass(eq=False)
+class _Waiter(Generic[K, W]):
+    """One caller until it has a place; it closes what is evicted for it, for it waits for that room anyway."""
+
+    key: K
+    memory_bytes: int
+    fresh: bool
+    depth: int
+    place: _Place[K, W] | None = None
+    evicted: list[_Place[K, W]] = field(default_factory=list)
+    refusal: SandboxError | None = None
+    woken: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Pool(Generic[K, W]):
+    """Workers for callers, fair between keys.
+
+    Callers of one key are served in the order of their coming, keys in turns. `start` makes a worker and must leave
+    no task group and no cancel scope open; if it fails or is cancelled, it cleans up after itself.
+    """
+
+    def __init__(self, start: Callable[[K], Awaitable[W]], bounds: Bounds) -> None:
+        self._start = start
+        self._bounds = bounds
+        self._places: set[_Place[K, W]] = set()
+        self._idle: dict[_Place[K, W], None] = {}  # least recently used first
+        self._turns: Turns[K, _Waiter[K, W]] = Turns(lambda waiter: waiter.depth)
+        self._in_use: Counter[K] = Counter()
+        self._did: Counter[Literal["started", "reused", "evicted", "expired", "recycled"]] = Counter()
+        self._closed = False
+
+    @asynccontextmanager
+    async def worker(
+        self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
+    ) -> AsyncIterator[W]:
+        """A worker of that key for one call; one that nobody used and nobody will use after when `fresh`.
+
+        `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
+        one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
+        callers never wait for one another. An exception or a cancellation inside the block closes the worker.
+
+        Raises:
+            SandboxBusy: too many callers wait already.
+            SandboxRefused: one such worker is larger than the memory of all.
+            SandboxError: the pool is closed; or whatever `start` raises.
+        """
+        place = await self._admitted(_Waiter(key, memory_bytes, fresh, depth))
+        finished = False
+        try:
+            worker = await self._worker_of(place)
+            place.calls += 1
+            yield worker
+            finished = True
+        finally:
+            await self._give_back(place, reusable=finished and not fresh, spent=fresh)
+
+    async def tend(self) -> None:
+        """Closes workers that are idle for too long or died meanwhile, until it is cancelled."""
+        while True:
+            oldest = min((place.idle_since for place in self._idle), default=time.monotonic())
+            await anyio.sleep(max(oldest + self._bounds.idle_seconds - time.monotonic(), 0))
+            due = time.monotonic() - self._bounds.idle_seconds
+            stale = [place for place in self._idle if place.idle_since <= due or not place.usable]
+            self._did["expired"] += len(stale)
+            await self._end([self._condemn(place) for place in stale])
+
+    async def release_idle(self, kept: int) -> None:
+        """Closes the workers that are idle longest, but for so many."""
+        await self._end(
+            [self._condemn(place) for place in tuple(self._idle)[: max(0, len(self._idle) - kept)]]
+        )
+
+    async def aclose(self) -> None:
+        """Closes all workers, those in use and those that others are closing included; later calls are refused."""
+        self._closed = True
+        for waiter in self._turns:
+            self._refuse(waiter, SandboxError(_CLOSED))
+        leaving = tuple(self._places)
+        for starting in [place.start for place in leaving if place.start is not None]:
+            starting.cancel()
+        await self._end([self._condemn(it) for it in leaving if it.worker is not None and not it.closing])
+        for place in leaving:
+            await place.gone.wait()
+
+    def figures(self) -> PoolFigures:
+        """What happens now and happened so far."""
+        return PoolFigures(
+            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._turns),
+            started=self._did["started"], reused=self._did["reused"], evicted=self._did["evicted"],
+            expired=self._did["expired"], recycled=self._did["recycled"],
+        )  # fmt: skip
+
+    async def _admitted(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
+        self._enter(waiter)
+        try:
+            while waiter.place is None and waiter.refusal is None:
+                await waiter.woken.wait()
+                waiter.woken = anyio.Event()
+                await self._end(waiter.evicted)
+        except BaseException:
+            self._turns.leave(waiter.key, waiter)
+            if waiter.place is not None:
+                await self._give_back(waiter.place, reusable=True)
+            self._serve()
+            raise
+        finally:
+            await self._end(waiter.evicted)
+        if waiter.place is None:
+            raise waiter.refusal or SandboxError(_CLOSED)
+        return waiter.place
+
+    async def _worker_of(self, place: _Place[K, W]) -> W:
+        if place.worker is None and not self._closed:
+            with anyio.CancelScope() as place.start:
+                place.worker = await self._start(place.key)
+                place.started_at = time.monotonic()
+                self._did["started"] += 1
+        if self._closed or place.worker is None:
+            raise SandboxError(_CLOSED)
+        return place.worker
+
+    async def _give_back(self, place: _Place[K, W], *, reusable: bool, spent: bool = False) -> None:
+        """Keeps the worker for the next caller, or ends it; `spent`: it served its one call as it should."""
+        if place.closing:
+            return
+        fit = place.calls < self._bounds.calls and place.usable
+        if reusable and fit:
+            self._leave_use(place.key)
+            place.idle_since = time.monotonic()
+            self._idle[place] = None
+            self._serve()
+        else:
+            self._did["recycled"] += place.worker is not None and not spent
+            await self._end([self._condemn(place)])
+
+    def _condemn(self, place: _Place[K, W]) -> _Place[K, W]:
+        """From now on nobody gets it, and whoever called this ends it."""
+        place.closing = True
+        if place in self._idle:
+            del self._idle[place]
+        else:
+            self._leave_use(place.key)
+        return place
+
+    def _leave_use(self, key: K) -> None:
+        self._in_use[key] -= 1
+        if not self._in_use[key]:
+            del self._in_use[key]  # keys come and go for as long as the server runs
+
+    async def _end(self, condemned: list[_Place[K, W]]) -> None:
+        """Closes workers and empties the list of them."""
+        if condemned:
+            with anyio.CancelScope(shield=True):
+                async with anyio.create_task_group() as closing:
+                    while condemned:
+                        closing.start_soon(self._end_one, condemned.pop())
+
+    async def _end_one(self, place: _Place[K, W]) -> None:
+        try:
+            if place.worker is not None:
+                await place.worker.aclose()
+        finally:
+            self._places.discard(place)
+            place.gone.set()
+            self._serve()
+
+    def _enter(self, waiter: _Waiter[K, W]) -> None:
+        if self._closed:
+            raise SandboxError(_CLOSED)
+        if waiter.memory_bytes > self._bounds.memory_bytes:
+            raise SandboxRefused(
+                f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
+                " of all together (ALITA_MAX_SANDBOX_MEMORY_MB)."
+            )
+        self._turns.join(waiter.key, waiter)
+        self._serve()
+        waits = waiter.place is None and not waiter.evicted and not waiter.depth
+        if waits and len(self._turns) > self._bounds.waiting:
+            full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may (ALITA_MAX_WAITING)."
+            loser = self._turns.most_dispensable(waiter.key)
+            self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
+
+    def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
+        self._turns.leave(waiter.key, waiter)
+        waiter.refusal = refusal
+        waiter.woken.set()
+
+    def _serve(self) -> None:
+        """Gives places to all who can have one now; called after every change."""
+        while not self._closed and (self._serve_own() or self._serve_next()):
+            continue
+
+    def _serve_own(self) -> bool:
+        """An idle worker goes to a caller of its own key where it may stay with it."""
+        for place in tuple(self._idle):
+            waiter = self._turns.first(place.key)
+            if waiter and not waiter.fresh and self._may_stay(place) and self._serve_warm(waiter):
+                return True
+        return False
+
+    def _may_stay(self, place: _Place[K, W]) -> bool:
+        """In its first seconds, and then while no other waiting key has fewer workers or none."""
+        if time.monotonic() - place.started_at < self._bounds.turn_seconds:
+            return True
+        own = self._in_use[place.key]
+        return all(0 < self._in_use[key] >= own for key in self._turns.keys if key != place.key)
+
+    def _serve_next(self) -> bool:
+        """Of the keys below their own limit, the one with the fewest workers in use gets a place; else in turns.
+
+        Who needs room that is not there yet has it reserved, or a large worker waits while small ones come and go.
+        """
+        ahead: list[_Waiter[K, W]] = []
+        for waiter in sorted(self._turns.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
+            if self._in_use[waiter.key] >= self._bounds.per_key:
+                continue
+            if not waiter.fresh and self._serve_warm(waiter):
+                return True
+            ahead.append(waiter)
+            if self._have_room(self._places, ahead):
+                place: _Place[K, W] = _Place(waiter.key, waiter.memory_bytes)
+                self._places.add(place)
+                return self._give(waiter, place)
+            self._make_room(ahead)
+        return False
+
+    def _serve_warm(self, waiter: _Waiter[K, W]) -> bool:
+        if self._in_use[waiter.key] >= self._bounds.per_key:
+            return False
+        warm = [place for place in self._idle if place.key == waiter.key]
+        for place in reversed(warm):
+            if place.usable:
+                del self._idle[place]
+                self._did["reused"] += 1
+                return self._give(waiter, place)
+            self._did["recycled"] += 1
+            self._evict(place, waiter)
+        return False
+
+    def _give(self, waiter: _Waiter[K, W], place: _Place[K, W]) -> bool:
+        self._in_use[waiter.key] += 1
+        self._turns.serve(waiter.key, waiter)
+        waiter.place = place
+        waiter.woken.set()
+        return True
+
+    def _make_room(self, ahead: list[_Waiter[K, W]]) -> None:
+        """Evicts idle workers as far as it takes, also where that is not enough yet: the rest comes in time."""
+        staying = [place for place in self._places if not place.closing]
+        for place in tuple(self._idle):
+            if self._have_room(staying, ahead):
+                return
+            staying.remove(place)
+            self._did["evicted"] += 1
+            self._evict(place, ahead[-1])
+
+    def _evict(self, place: _Place[K, W], waiter: _Waiter[K, W]) -> None:
+        waiter.evicted.append(self._condemn(place))
+        waiter.woken.set()
+
+    def _have_room(self, places: Collection[_Place[K, W]], ahead: list[_Waiter[K, W]]) -> bool:
+        times = 1 + ahead[-1].depth
+        promised = sum(place.memory_bytes for place in places) + sum(one.memory_bytes for one in ahead)
+        if promised > times * self._bounds.memory_bytes:
+            return False
+        return len(places) + len(ahead) <= times * self._bounds.workers

@@ -1,0 +1,67 @@
+"""What all back ends of ours share: calls in kept workers, taken from a bounded pool."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from alita_mcp.sandbox.interface import Broker, Job, RunResult
+from alita_mcp.sandbox.wire.link import WorkerStale
+from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
+from alita_mcp.sandbox.workers.pool import Pool
+from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey, key_of
+from alita_mcp.settings import Settings
+from alita_mcp.values import Grants
+
+_TRIES = 3
+
+
+class PooledSandbox(ABC):
+    """Workers that are kept between calls and shared by nobody."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pool: Pool[WorkerKey, KeptWorker] = Pool(self._start, _bounds(settings))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings it was made with."""
+        return self._settings
+
+    async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
+        """Runs one call in a kept worker; see the seam."""
+        if broker is None and not job.grants.is_pure:
+            job = job.model_copy(update={"grants": Grants()})
+        key = key_of(job)
+        for attempt in range(_TRIES):
+            fresh = job.fresh or attempt == _TRIES - 1
+            place = self._pool.worker(key, memory_bytes=job.limits.memory_bytes, fresh=fresh, depth=job.depth)
+            try:
+                async with place as kept:
+                    return await kept.call(job, broker)
+            except WorkerStale:
+                if fresh:
+                    raise
+        raise AssertionError  # the last attempt raises or returns
+
+    def figures(self) -> PoolFigures:
+        """What the kept workers do and did."""
+        return self._pool.figures()
+
+    async def aclose(self) -> None:
+        """Ends every worker."""
+        await self._pool.aclose()
+
+    @abstractmethod
+    async def _start(self, key: WorkerKey) -> KeptWorker:
+        """A worker for such jobs; leaves no task group and no cancel scope open."""
+
+
+def _bounds(settings: Settings) -> Bounds:
+    return Bounds(
+        workers=settings.max_workers,
+        per_key=settings.calls_per_tool,
+        waiting=settings.max_waiting,
+        idle_seconds=settings.idle_seconds,
+        calls=settings.calls_per_worker,
+        memory_bytes=settings.max_sandbox_memory_mb << 20,
+    )
