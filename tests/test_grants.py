@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.grants_file import MAX_BYTES, GrantsFile, read_grants_file
-from alita_mcp.library.hosts import covers, host_problem, written
+from alita_mcp.library.grants.grants_file import MAX_BYTES, GrantsFile, read_grants_file
+from alita_mcp.library.grants.hosts import covers, host_problem, written
+from alita_mcp.library.grants.permits import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.permits import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.promotion import Promotion
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.interface import RunResult

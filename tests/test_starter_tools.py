@@ -13,10 +13,10 @@ import anyio
 import pytest
 from _pytest.mark import ParameterSet
 
-from alita_mcp.library.files import read_version_folder, unpack
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
-from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.library.versions.files import read_version_folder, unpack
+from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Sandbox

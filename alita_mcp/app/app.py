@@ -19,16 +19,16 @@ from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.opening import open_task_runner
 from alita_mcp.app.tasks.runner import TaskRunner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
-from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.command import alita_command
-from alita_mcp.library.evidence import evidence_of
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
-from alita_mcp.library.result_cache import open_result_cache
-from alita_mcp.library.search_answer import SearchAnswer
-from alita_mcp.library.starter import FOUND_BY_SEARCH
+from alita_mcp.library.results.cache import open_result_cache
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
+from alita_mcp.library.search.answer import SearchAnswer
+from alita_mcp.library.trust.evidence import evidence_of
+from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import LanguageModel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp.app.learning import Asker
 from alita_mcp.errors import AlitaError, ModelError, UsageError
-from alita_mcp.library.approving import approved_last, question_about
+from alita_mcp.library.grants.approving import approved_last, question_about
 from alita_mcp.models.lending import Decision, Desk
 from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import StoredVersion

@@ -16,8 +16,8 @@ from alita_mcp.app.runnable import Lacks, Runnable
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
-from alita_mcp.library.naming import superseded
-from alita_mcp.library.result_cache import ResultCache, call_key
+from alita_mcp.library.results.cache import ResultCache, call_key
+from alita_mcp.library.versions.naming import superseded
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value

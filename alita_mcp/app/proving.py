@@ -8,8 +8,8 @@ import anyio
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.naming import existing_version
-from alita_mcp.library.trust import claimed_less, is_unproven
+from alita_mcp.library.trust.trust import claimed_less, is_unproven
+from alita_mcp.library.versions.naming import existing_version
 from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.variants.nested import NestedSandbox

@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.exposure import exposure
-from alita_mcp.library.grants_file import SECRET_NAME
+from alita_mcp.library.grants.exposure import exposure
+from alita_mcp.library.grants.grants_file import SECRET_NAME
 from alita_mcp.sandbox.broker.redaction import check_secret
 
 MAX_BYTES = 1 << 20

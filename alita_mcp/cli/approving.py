@@ -14,8 +14,8 @@ from alita_mcp.cli.keeping import tell
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError
-from alita_mcp.library.approving import approved_last, difference, version_to_approve
-from alita_mcp.library.grants_file import read_grants
+from alita_mcp.library.grants.approving import approved_last, difference, version_to_approve
+from alita_mcp.library.grants.grants_file import read_grants
 from alita_mcp.values import Grants, StoredVersion
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ def add_commands(family: Family) -> None:
 
 async def cache(options: argparse.Namespace, output: Output) -> int:
     """Changes or shows what is kept; other processes follow within a second."""
-    from alita_mcp.library.result_cache import open_result_cache
+    from alita_mcp.library.results.cache import open_result_cache
     from alita_mcp.settings import read_settings
 
     settings, name = read_settings(), options.name

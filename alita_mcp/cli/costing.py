@@ -9,8 +9,8 @@ from alita_mcp.cli.output import Output, columns
 from alita_mcp.synthesis.spending import MedianTool, Spending, median_tool, spending_by_tool
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue_rows import CatalogueEntry
     from alita_mcp.library.library import Library
+    from alita_mcp.library.rows import CatalogueEntry
 
 
 async def list_usage(output: Output) -> int:

@@ -14,10 +14,10 @@ from alita_mcp.cli.costing import list_usage
 from alita_mcp.cli.missing import list_gaps
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns, compact
-from alita_mcp.library.evidence import evidence_of
+from alita_mcp.library.trust.evidence import evidence_of
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue_rows import CatalogueEntry, JournalRow
+    from alita_mcp.library.rows import CatalogueEntry, JournalRow
 
 
 def add_commands(family: Family) -> None:

@@ -8,11 +8,11 @@ import anyio.to_thread
 
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns
-from alita_mcp.library.gaps import find_gaps
-from alita_mcp.library.use import FOUND_NOTHING
+from alita_mcp.library.catalogue.use import FOUND_NOTHING
+from alita_mcp.library.journal.gaps import find_gaps
 
 if TYPE_CHECKING:
-    from alita_mcp.library.gaps import Gap
+    from alita_mcp.library.journal.gaps import Gap
     from alita_mcp.library.library import Library
 
 ROWS = 100_000

@@ -19,7 +19,7 @@ from alita_mcp.transcripts.recording import as_run
 from alita_mcp.verification.declared import DISTRIBUTIONS
 
 if TYPE_CHECKING:
-    from alita_mcp.library.recorded_run import RecordedRun
+    from alita_mcp.library.runs.recorded_run import RecordedRun
     from alita_mcp.transcripts.values import ExecutedProgram
 
 MOST_RUNS = 12

@@ -12,8 +12,8 @@ from alita_mcp.cli.output import Output, columns, compact, quoted
 from alita_mcp.errors import ToolUnavailable, UsageError
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue_rows import Origin
     from alita_mcp.library.library import Library
+    from alita_mcp.library.rows import Origin
     from alita_mcp.values import StoredVersion
 
 

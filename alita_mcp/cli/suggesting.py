@@ -18,8 +18,8 @@ from alita_mcp.settings import read_settings
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.app.runs.recurring import Mended, Recurring
-    from alita_mcp.library.code_runs import CodeRuns
-    from alita_mcp.library.gaps import Gap
+    from alita_mcp.library.journal.gaps import Gap
+    from alita_mcp.library.runs.code_runs import CodeRuns
     from alita_mcp.settings import Settings
     from alita_mcp.synthesis.outcomes import Outcome
 
@@ -51,7 +51,7 @@ def add_commands(family: Family) -> None:
 
 async def suggest(options: argparse.Namespace, output: Output) -> int:
     """Shows what could become a tool, makes it, or forgets it."""
-    from alita_mcp.library.code_runs import open_code_runs
+    from alita_mcp.library.runs.code_runs import open_code_runs
 
     if options.auto and options.forget:
         raise UsageError("--auto and --forget exclude one another.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.cli.output import Output
     from alita_mcp.cli.program_groups import ProgramGroup
-    from alita_mcp.library.recorded_run import RecordedRun
+    from alita_mcp.library.runs.recorded_run import RecordedRun
 
 
 @dataclass(frozen=True)

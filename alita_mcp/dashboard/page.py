@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from alita_mcp import __version__
-from alita_mcp.library.catalogue_rows import CatalogueEntry, JournalRow
+from alita_mcp.library.rows import CatalogueEntry, JournalRow
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from alita_mcp.dashboard.page import CONTENT_SECURITY_POLICY, library_page
-from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import CatalogueEntry
 
 EVENTS = 50
 TOOLS = 500

@@ -21,8 +21,8 @@ from pydantic import Field, ValidationError
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRun
-from alita_mcp.library.search_answer import SearchHit
-from alita_mcp.library.signature import signature_of
+from alita_mcp.library.search.answer import SearchHit
+from alita_mcp.library.search.signature import signature_of
 from alita_mcp.sandbox.broker.requests import CallWords, Name, Words
 from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks

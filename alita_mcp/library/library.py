@@ -13,20 +13,20 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import LibraryError, ToolUnavailable
-from alita_mcp.library import naming
-from alita_mcp.library.approving import approval_of
-from alita_mcp.library.call_journal import CallJournal
-from alita_mcp.library.catalogue_reader import CatalogueReader, Changes
-from alita_mcp.library.catalogue_rows import By, CatalogueEntry, JournalRow
-from alita_mcp.library.export import export_version
-from alita_mcp.library.finder import finder_for
+from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.grants.approving import approval_of
+from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.listeners import Listeners
-from alita_mcp.library.listing import ALWAYS_SHOWN, answer
-from alita_mcp.library.loaded import LoadedVersions
 from alita_mcp.library.promotion import newcomers
-from alita_mcp.library.runs import Runs
-from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.store import Store
+from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
+from alita_mcp.library.runs.runs import Runs
+from alita_mcp.library.search.answer import SearchAnswer, SearchHit
+from alita_mcp.library.search.finder import finder_for
+from alita_mcp.library.search.listing import ALWAYS_SHOWN, answer
+from alita_mcp.library.versions import naming
+from alita_mcp.library.versions.export import export_version
+from alita_mcp.library.versions.loaded import LoadedVersions
+from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Grants, Lock, Manifest, StoredVersion
 

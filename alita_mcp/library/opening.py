@@ -11,8 +11,8 @@ import anyio
 from alita_mcp.library.background import background
 from alita_mcp.library.disk import OnStep, no_step
 from alita_mcp.library.library import Library
-from alita_mcp.library.starter import starter_tools_folder
-from alita_mcp.library.store import Store
+from alita_mcp.library.versions.starter import starter_tools_folder
+from alita_mcp.library.versions.store import Store
 from alita_mcp.settings import Settings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest, nsmallest
 
-from alita_mcp.library.catalogue_rows import CatalogueEntry
+from alita_mcp.library.rows import CatalogueEntry
 
 NEWCOMERS = 4
 """One place in so many is kept for the newest tools whatever their trust, so that a new one is listed at once."""

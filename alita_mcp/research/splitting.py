@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from alita_mcp.library.search_text import split_words
-from alita_mcp.library.stems import stems
+from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.text import split_words
 from alita_mcp.research.values import Document
 
 PART_CHARACTERS = 700

@@ -6,7 +6,7 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.library.catalogue_rows import Origin
+from alita_mcp.library.rows import Origin
 from alita_mcp.server.answers import clipped
 from alita_mcp.server.unreviewed import plain_manifest
 from alita_mcp.values import META_TOOLS, Manifest

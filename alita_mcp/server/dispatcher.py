@@ -13,7 +13,7 @@ import mcp_types as types
 from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
-from alita_mcp.library.naming import nearest_names
+from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.failures import answered
 from alita_mcp.server.listing import page_of

@@ -14,8 +14,8 @@ import mcp_types as types
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
-from alita_mcp.library.ranking import band
-from alita_mcp.library.signature import signature_of
+from alita_mcp.library.search.ranking import band
+from alita_mcp.library.search.signature import signature_of
 from alita_mcp.server.agents.definitions import AGENT_TOOLS
 from alita_mcp.server.answers import answer, printable
 from alita_mcp.server.asker import asker_of, client_of, name_of_client

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.library.evidence import report_with_evidence
+from alita_mcp.library.trust.evidence import report_with_evidence
 from alita_mcp.server.announce import CATALOGUE_URI
 from alita_mcp.server.answers import printable
 from alita_mcp.server.listing import page_of
@@ -24,7 +24,7 @@ from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_repo
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.catalogue_rows import CatalogueEntry
+    from alita_mcp.library.rows import CatalogueEntry
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import Context, ResourceSource
     from alita_mcp.values import Manifest, StoredVersion

@@ -12,8 +12,8 @@ import mcp_types as types
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
-from alita_mcp.library.runs import MAX_BYTES, MAX_RUNS
-from alita_mcp.library.signature import ALL_CHOICES, parameters_of, signature_of
+from alita_mcp.library.runs.runs import MAX_BYTES, MAX_RUNS
+from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
 from alita_mcp.server.answers import MAX_DEPTH, as_json, error, is_deeper_than
 from alita_mcp.server.asker import asker_of
 from alita_mcp.server.ranges import Part, json_bytes, part_of
@@ -23,7 +23,7 @@ from alita_mcp.verification.arguments import validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App, RunAnswer
-    from alita_mcp.library.catalogue_rows import Origin
+    from alita_mcp.library.rows import Origin
     from alita_mcp.sandbox.interface import RunResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Limits, Manifest

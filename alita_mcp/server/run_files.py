@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from alita_mcp.library.run_files import mime_of, text_of
+from alita_mcp.library.runs.files import mime_of, text_of
 from alita_mcp.server.ranges import asked_range, part_contents
 from alita_mcp.server.results import KEPT
 

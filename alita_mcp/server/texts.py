@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from alita_mcp.library.evidence import evidence_rows
+from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.server.answers import MAX_TEXT, as_json, clipped, listed, printable
 from alita_mcp.server.rejections import proposed_text, rejection_text
 from alita_mcp.server.visibility import said_of

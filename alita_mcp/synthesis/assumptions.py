@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from alita_mcp.library.search_text import words_of
+from alita_mcp.library.words.text import words_of
 from alita_mcp.synthesis.wordings import is_plain
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import VerificationReport

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.judging import SHOWN_DROPPED
 from alita_mcp.synthesis.outcomes import Rejected, rejection

@@ -10,8 +10,8 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.library.search_text import likeness, words_of
-from alita_mcp.library.trust import is_lower
+from alita_mcp.library.trust.trust import is_lower
+from alita_mcp.library.words.text import likeness, words_of
 from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, inputs_for
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike

@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.library.files import mark_of
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.models.roles import Models

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from alita_mcp.library.grants_file import SECRET_NAME
-from alita_mcp.library.hosts import ANY, host_problem, written
+from alita_mcp.library.grants.grants_file import SECRET_NAME
+from alita_mcp.library.grants.hosts import ANY, host_problem, written
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Grants

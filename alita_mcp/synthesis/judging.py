@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.failures import hidden_failure, shows
 from alita_mcp.synthesis.modes import Width

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from alita_mcp.verification.record import Tally
 
 if TYPE_CHECKING:
-    from alita_mcp.library.catalogue_rows import JournalRow
+    from alita_mcp.library.rows import JournalRow
 
 SYNTHESIS = "synthesis"
 ROLLED_BACK = "rolled back"

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.locks import held
-from alita_mcp.library.search_text import likeness
+from alita_mcp.library.words.text import likeness
 from alita_mcp.values import Value
 
 MAX_LESSONS = 500

@@ -31,7 +31,7 @@ from alita_mcp.verification.record import ModelRecord, Record, Tally, record_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from alita_mcp.library.catalogue_rows import JournalRow
+    from alita_mcp.library.rows import JournalRow
     from alita_mcp.models.roles import Models
 
 FOLDER = "model_records"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
 from alita_mcp.synthesis import prompts

@@ -8,11 +8,11 @@ import anyio
 import anyio.lowlevel
 
 from alita_mcp.errors import NameTaken
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.hosts import ANY
+from alita_mcp.library.grants.hosts import ANY
+from alita_mcp.library.grants.permits import how_to_grant, in_words
 from alita_mcp.library.library import Library
-from alita_mcp.library.permits import how_to_grant, in_words
-from alita_mcp.library.trust import is_lower, may_hold_grants, what_would_raise
+from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.assumptions import assumed_of
 from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected

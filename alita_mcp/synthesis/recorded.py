@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.values import Draft, Example, Recorded, StoredVersion
 from alita_mcp.verification.compare import same_result
 from alita_mcp.verification.suite import own_examples

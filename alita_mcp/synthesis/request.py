@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, ValidationError
 
-from alita_mcp.library.hosts import MAX_HOSTS
+from alita_mcp.library.grants.hosts import MAX_HOSTS
 from alita_mcp.synthesis.fences import unfenced
 from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected, rejection

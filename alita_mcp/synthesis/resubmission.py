@@ -7,9 +7,9 @@ version; nothing that is handed in ever takes trust away from one that is publis
 from __future__ import annotations
 
 from alita_mcp.errors import AlitaError, NameTaken
-from alita_mcp.library.files import written_example
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust import is_lower, what_would_raise
+from alita_mcp.library.trust.trust import is_lower, what_would_raise
+from alita_mcp.library.versions.files import written_example
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection

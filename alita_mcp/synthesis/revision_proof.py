@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from alita_mcp.errors import ModelError
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.models.asking import ask
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.blind_tests import BlindTests

@@ -12,8 +12,8 @@ import anyio
 import anyio.lowlevel
 
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
-from alita_mcp.library.catalogue_rows import CatalogueEntry
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings

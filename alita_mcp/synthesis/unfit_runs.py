@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import alike
 from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.synthesis.grants import grants_of, unfit_grants

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.files import written_example
+from alita_mcp.library.versions.files import written_example
 from alita_mcp.synthesis.outcomes import Broken, Rejected, rejection
 from alita_mcp.synthesis.recorded import carried_marks
 from alita_mcp.synthesis.workshop import OnStage

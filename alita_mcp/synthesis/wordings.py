@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.private_text import holds_key, looks_private
-from alita_mcp.library.search_text import likeness, plain_tokens, words_of
+from alita_mcp.library.words.text import likeness, plain_tokens, words_of
 from alita_mcp.values import Grants
 from alita_mcp.verification.wording import text_checks
 

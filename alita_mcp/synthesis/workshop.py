@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.lessons import Lessons

@@ -6,7 +6,7 @@ import ast
 import secrets
 from collections.abc import Sequence
 
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.syntax import module_of
 from alita_mcp.transcripts.values import ExecutedProgram
 

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
-from alita_mcp.library.hosts import ANY
+from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import Doors
 from alita_mcp.sandbox.interface import Broker, Environment, Gate, Job, RunResult, Sandbox

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.library.files import mark_of
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.values import Check, Draft, Example, Schema, ToolContract
 from alita_mcp.verification.arguments import delivered, validate_arguments, validate_result
 from alita_mcp.verification.compare import exclude_each_other, same_result

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.ranking import Ranking, band
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.ranking import Ranking, band
+from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding import Embedder
 
 if TYPE_CHECKING:

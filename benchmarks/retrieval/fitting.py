@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
-from alita_mcp.library.calibration import (
+from alita_mcp.library.search.calibration import (
     MEANING_FEATURES,
     WORD_FEATURES,
     WORDS,

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import anyio
 
 from alita_mcp.library.background import background
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.search_reader import SearchReader
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.reader import SearchReader
+from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding import Embedder
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.store import Store
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.versions.store import Store
 from alita_mcp.values import Manifest
 
 if TYPE_CHECKING:

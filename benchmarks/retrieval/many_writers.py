@@ -15,9 +15,9 @@ from pathlib import Path
 
 import anyio
 
+from alita_mcp.library.catalogue.search_tables import read_documents
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search_tables import read_documents
 from alita_mcp.settings import Settings
 
 WITHIN_S = 900.0

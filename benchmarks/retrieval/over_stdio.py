@@ -18,8 +18,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from alita_mcp.library.background import background
-from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.finder import finder_for
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.search.finder import finder_for
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:

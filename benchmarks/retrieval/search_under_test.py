@@ -13,10 +13,10 @@ import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.search_reader import SearchReader
-from alita_mcp.library.search_tables import SearchWriter, create
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.catalogue.search_tables import SearchWriter, create
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.reader import SearchReader
+from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding import Embedder
 
 READY_WITHIN_S = 600.0

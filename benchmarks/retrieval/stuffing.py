@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from alita_mcp.library.search_text import Document, compose, plain_tokens
+from alita_mcp.library.words.text import Document, compose, plain_tokens
 from alita_mcp.verification.wording import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from alita_mcp.app import open_app
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.trust import what_would_raise
+from alita_mcp.library.trust.trust import what_would_raise
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings

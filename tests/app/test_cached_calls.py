@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.errors import InvalidArguments, SandboxUnavailable, ToolQuarantined, ToolUnavailable
-from alita_mcp.library import result_cache
+from alita_mcp.library.results import cache as result_cache
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox

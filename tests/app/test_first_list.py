@@ -6,7 +6,7 @@ from pathlib import Path
 
 from alita_mcp.app import App, open_app
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.starter import FOUND_BY_SEARCH
+from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
 

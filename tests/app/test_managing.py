@@ -9,8 +9,8 @@ import pytest
 
 from alita_mcp.app import open_app
 from alita_mcp.errors import ToolUnavailable
+from alita_mcp.library.grants.permits import how_to_grant
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.permits import how_to_grant
 from alita_mcp.server.definitions import definition_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants

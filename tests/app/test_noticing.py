@@ -15,8 +15,8 @@ import pytest
 from alita_mcp.app.learning import Asker
 from alita_mcp.app.runs import noticing as noticing_module
 from alita_mcp.app.runs.noticing import Noticing
-from alita_mcp.library.code_runs import CodeRuns
-from alita_mcp.library.recorded_run import RecordedRun, ResultKind
+from alita_mcp.library.runs.code_runs import CodeRuns
+from alita_mcp.library.runs.recorded_run import RecordedRun, ResultKind
 
 ONE, OTHER = Asker("one", "tester 1"), Asker("other", "tester 2")
 PROGRAM = """
@@ -176,7 +176,7 @@ async def test_what_syntax_alone_cannot_generalise_is_proposed_only_where_a_mode
 async def test_a_run_too_large_for_the_memory_is_not_promised(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alita_mcp.library.run_memory.MAX_BYTES", 100)
+    monkeypatch.setattr("alita_mcp.library.runs.memory.MAX_BYTES", 100)
     async with noticing_in(tmp_path) as (noticing, _):
         assert [await noticing.noticed(shouted(number), ONE) for number in range(1, 6)] == [""] * 5
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import open_app
-from alita_mcp.library.evidence import evidence_rows
+from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, Rejected

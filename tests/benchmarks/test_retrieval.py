@@ -15,9 +15,9 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.library.calibration import WORD_FEATURES, Calibration
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.ranking import Hit, Ranking
+from alita_mcp.library.search.calibration import WORD_FEATURES, Calibration
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.ranking import Hit, Ranking
 from benchmarks.retrieval import add_arguments, asking, fitting, needs, run, table
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.cli.main import main
-from alita_mcp.library.code_runs import CodeRuns
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.code_runs import CodeRuns
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.normal_form import normal_form
 
 PATIENCE_S = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 
 CODE = "rate = {rate}\nprices = {prices!r}\nresult = [round(price * rate, 2) for price in prices]\n"
 

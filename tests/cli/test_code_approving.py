@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.values import Grants
 from tests.cli.conftest import Alita
 

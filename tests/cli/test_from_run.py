@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.code_runs import CodeRuns
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.code_runs import CodeRuns
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.normal_form import normal_form
 from tests.cli.conftest import Alita
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.cli.main import main
-from alita_mcp.library.catalogue import Catalogue
+from alita_mcp.library.catalogue.catalogue import Catalogue
 from tests.cli.conftest import Alita, Said
 
 DOUBLE = '''

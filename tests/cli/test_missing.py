@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search_answer import SearchAnswer
+from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 

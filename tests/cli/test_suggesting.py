@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.code_runs import CodeRuns
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.code_runs import CodeRuns
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from tests.cli.conftest import Alita, Ran
 from tests.cli.suggested import priced
 

@@ -12,7 +12,7 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.program_groups import ProgramGroup
 from alita_mcp.cli.tools_of_groups import make_tool
 from alita_mcp.errors import PackagesRejected
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 
 GROUP = ProgramGroup((), (RecordedRun(id="0" * 32, at="", code="print(1)"),), "one", None, "")
 

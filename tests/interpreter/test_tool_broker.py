@@ -14,7 +14,7 @@ from alita_mcp.app.learning import NOBODY
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
-from alita_mcp.library.search_answer import SearchHit
+from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings

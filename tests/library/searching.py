@@ -12,13 +12,13 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.background import background
-from alita_mcp.library.corpus import Corpus
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.search_reader import SearchReader
-from alita_mcp.library.search_rows import SearchRows
-from alita_mcp.library.search_tables import SearchWriter, create
-from alita_mcp.library.search_text import Document, Tokens, compose
-from alita_mcp.library.stems import stems
+from alita_mcp.library.catalogue.search_tables import SearchWriter, create
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.reader import SearchReader
+from alita_mcp.library.words.corpus import Corpus
+from alita_mcp.library.words.rows import SearchRows
+from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.text import Document, Tokens, compose
 from alita_mcp.models.backoff import Patience
 from alita_mcp.models.embedding import Embedder
 

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.call_journal import CallJournal
-from alita_mcp.library.catalogue import Catalogue
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.use import CALLS_KEPT
+from alita_mcp.library.journal.calls import CallJournal
 from alita_mcp.library.library import Library
-from alita_mcp.library.use import CALLS_KEPT
 from tests.library.factory import accepted, opened
 
 

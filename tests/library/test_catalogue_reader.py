@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
-from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.catalogue_reader import CatalogueReader
-from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.catalogue_schema import TOUCHING
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.naming import nearest_names
-from alita_mcp.library.use import CallRow, Use
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.reader import CatalogueReader
+from alita_mcp.library.catalogue.schema import TOUCHING
+from alita_mcp.library.catalogue.use import CallRow, Use
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.values import Grants, Manifest
 from tests.library.factory import simple
 

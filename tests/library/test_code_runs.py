@@ -22,10 +22,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
-from alita_mcp.library import code_runs, run_memory, run_rows
-from alita_mcp.library.code_runs import CodeRuns, open_code_runs
-from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.library.run_marks import kept_run
+from alita_mcp.library.runs import code_runs
+from alita_mcp.library.runs import memory as run_memory
+from alita_mcp.library.runs import rows as run_rows
+from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
+from alita_mcp.library.runs.marks import kept_run
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.settings import Settings
 from tests.library.factory import found
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import anyio.lowlevel
 import pytest
 
-from alita_mcp.library.search_tables import create
-from alita_mcp.library.search_text import compose
-from alita_mcp.library.vectors import VectorTable
+from alita_mcp.library.catalogue.search_tables import create
+from alita_mcp.library.search.vectors.table import VectorTable
+from alita_mcp.library.words.text import compose
 from alita_mcp.models.embedding import Vector
 from alita_mcp.models.scripted_embedder import ScriptedEmbedder
 from tests.library.searching import MEANS, TOOLS, Switch, best, many, opened, until, until_by_meaning

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.filling import TOOLS_AT_ONCE
+from alita_mcp.library.search.vectors.filling import TOOLS_AT_ONCE
 
 pytestmark = pytest.mark.process
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.evidence import MAX_TEXT, evidence_of, evidence_rows, report_with_evidence
+from alita_mcp.library.trust.evidence import MAX_TEXT, evidence_of, evidence_rows, report_with_evidence
 from alita_mcp.values import (
     Agreement,
     Check,

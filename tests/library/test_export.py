@@ -14,7 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from alita_mcp.errors import LibraryError, ToolQuarantined
-from alita_mcp.library.testfile import render_tests
+from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.values import AcceptedVersion, Example
 from tests.library.factory import accepted, opened
 

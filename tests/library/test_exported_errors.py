@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from alita_mcp.library.testfile import render_tests
+from alita_mcp.library.versions.testfile import render_tests
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.runner.tool.failures import kinds_of
 from alita_mcp.values import Example

@@ -10,8 +10,8 @@ import pytest
 
 from alita_mcp.app.secrets_file import read_secrets_file
 from alita_mcp.errors import AlitaError, LibraryError, UsageError
-from alita_mcp.library.exposure import exposure
-from alita_mcp.library.grants_file import GrantsFile, read_grants_file
+from alita_mcp.library.grants.exposure import exposure
+from alita_mcp.library.grants.grants_file import GrantsFile, read_grants_file
 from tests.library.factory import accepted, opened, simple
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes and owners are POSIX's")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
 from alita_mcp.library.disk import MAX_FILE_BYTES
-from alita_mcp.library.files import (
+from alita_mcp.library.versions.files import (
     VERSION_FILES,
     ToolFiles,
     digest_of,

@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.library.catalogue_rows import JournalRow
-from alita_mcp.library.gaps import find_gaps, pairs_alike, together, words_of
+from alita_mcp.library.catalogue.use import FOUND_NOTHING
+from alita_mcp.library.journal.gaps import find_gaps, pairs_alike, together, words_of
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search_answer import SearchAnswer, SearchHit
-from alita_mcp.library.use import FOUND_NOTHING
+from alita_mcp.library.rows import JournalRow
+from alita_mcp.library.search.answer import SearchAnswer, SearchHit
 from alita_mcp.settings import Settings
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.listing import answer
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.search.listing import answer
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.values import Trust
 from tests.library.factory import simple
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import ToolQuarantined
-from alita_mcp.library.files import VERSION_FILES
-from alita_mcp.library.loaded import LoadedVersions
-from alita_mcp.library.store import Store
+from alita_mcp.library.versions.files import VERSION_FILES
+from alita_mcp.library.versions.loaded import LoadedVersions
+from alita_mcp.library.versions.store import Store
 from alita_mcp.values import StoredVersion
 from tests.library.factory import accepted, opened
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.naming import nearest_names
+from alita_mcp.library.versions.naming import nearest_names
 
 KNOWN = (
     "business_days", "calculate", "convert_units", "count_words", "csv_query", "fetch_csv_and_query", "http_request",

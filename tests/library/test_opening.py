@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
-from alita_mcp.library.files import PUBLISH_STEPS, write_version_folder
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.starter import starter_tools_folder
+from alita_mcp.library.versions.files import PUBLISH_STEPS, write_version_folder
+from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 from tests.library.factory import accepted, events, forge, found, opened, publish_six, simple

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.files import manifest_of
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.use import Use
 from alita_mcp.library.promotion import Promotion, newcomers
-from alita_mcp.library.store import Store
-from alita_mcp.library.use import Use
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.library.versions.store import Store
 from alita_mcp.values import Grants, Manifest, Trust
 from tests.library.factory import simple
 

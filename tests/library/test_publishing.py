@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolNotFound, ToolUnavailable
-from alita_mcp.library.files import PUBLISH_STEPS
 from alita_mcp.library.library import Library
+from alita_mcp.library.versions.files import PUBLISH_STEPS
 from tests.library.factory import accepted, events, found, opened, simple, version_folder
 from tests.library.processes import finish, start
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.library.calibration import (
+from alita_mcp.library.catalogue.search_tables import create
+from alita_mcp.library.search.calibration import (
     MEANING_FEATURES,
     WORD_FEATURES,
     WORDS,
@@ -22,9 +23,7 @@ from alita_mcp.library.calibration import (
     prior,
     shipped,
 )
-from alita_mcp.library.corpus import LETTERS_WEIGHT, MOST_KEPT, Corpus
-from alita_mcp.library.everyday_words import SHARE, everyday
-from alita_mcp.library.ranking import (
+from alita_mcp.library.search.ranking import (
     CROWD,
     LOOKED_AT_CLOSELY,
     SMALL,
@@ -37,10 +36,11 @@ from alita_mcp.library.ranking import (
     rank_by_meaning,
     word_features,
 )
-from alita_mcp.library.search_rows import SearchRows
-from alita_mcp.library.search_tables import create
-from alita_mcp.library.search_text import Document, compose, letter_groups, plain_tokens
-from alita_mcp.library.thesaurus import GROUPS, companions
+from alita_mcp.library.words.corpus import LETTERS_WEIGHT, MOST_KEPT, Corpus
+from alita_mcp.library.words.everyday_words import SHARE, everyday
+from alita_mcp.library.words.rows import SearchRows
+from alita_mcp.library.words.text import Document, compose, letter_groups, plain_tokens
+from alita_mcp.library.words.thesaurus import GROUPS, companions
 from tests.library.searching import corpus_of, put
 
 ROOT = Path(__file__).resolve().parents[2]

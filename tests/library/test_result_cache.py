@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library import result_cache
-from alita_mcp.library.result_cache import ResultCache, call_key, open_result_cache
-from alita_mcp.library.result_rows import ResultRows, Row
+from alita_mcp.library.results import cache as result_cache
+from alita_mcp.library.results.cache import ResultCache, call_key, open_result_cache
+from alita_mcp.library.results.rows import ResultRows, Row
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from tests.library.factory import found

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library import runs
-from alita_mcp.library.run_files import mime_of, packed, text_of, unpacked
-from alita_mcp.library.runs import Runs
+from alita_mcp.library.runs import runs
+from alita_mcp.library.runs.files import mime_of, packed, text_of, unpacked
+from alita_mcp.library.runs.runs import Runs
 
 RUN = "ab" * 16
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound
-from alita_mcp.library import runs
-from alita_mcp.library.runs import Runs
+from alita_mcp.library.runs import runs
+from alita_mcp.library.runs.runs import Runs
 from tests.library.factory import opened
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.files import manifest_of
-from alita_mcp.library.ranking import band, rank
-from alita_mcp.library.search_text import Document, clean_query, split_words
-from alita_mcp.library.signature import signature_of
+from alita_mcp.library.search.ranking import band, rank
+from alita_mcp.library.search.signature import signature_of
+from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.library.words.text import Document, clean_query, split_words
 from tests.library.factory import accepted, opened, publish_six, simple
 from tests.library.searching import corpus_of
 

@@ -10,10 +10,10 @@ import pytest
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.background import background
-from alita_mcp.library.finder import finder_for
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search_text import compose
-from alita_mcp.library.vectors import VectorTable, tool_vector, unit
+from alita_mcp.library.search.finder import finder_for
+from alita_mcp.library.search.vectors.table import VectorTable, tool_vector, unit
+from alita_mcp.library.words.text import compose
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding import checked
 from alita_mcp.models.scripted_embedder import ScriptedEmbedder

@@ -14,13 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library import search_rows, search_tables
-from alita_mcp.library.catalogue import Catalogue
-from alita_mcp.library.files import PUBLISH_STEPS, manifest_of
-from alita_mcp.library.search_reader import SearchReader
-from alita_mcp.library.search_tables import prepare, read_documents
-from alita_mcp.library.search_text import Document, compose
-from alita_mcp.library.use import CallRow, Use
+from alita_mcp.library.catalogue import search_tables
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.search_tables import prepare, read_documents
+from alita_mcp.library.catalogue.use import CallRow, Use
+from alita_mcp.library.search.reader import SearchReader
+from alita_mcp.library.versions.files import PUBLISH_STEPS, manifest_of
+from alita_mcp.library.words import rows as search_rows
+from alita_mcp.library.words.text import Document, compose
 from alita_mcp.values import Manifest
 from tests.library.factory import opened, publish_six, simple
 from tests.library.processes import finish, start

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import ModelError
-from alita_mcp.library.finder import Finder
-from alita_mcp.library.search_text import Document, compose
-from alita_mcp.library.self_calibration import is_outdated
-from alita_mcp.library.vector_record import VectorRecord, read_record
-from alita_mcp.library.vectors import unit
+from alita_mcp.library.search.finder import Finder
+from alita_mcp.library.search.vectors.record import VectorRecord, read_record
+from alita_mcp.library.search.vectors.self_calibration import is_outdated
+from alita_mcp.library.search.vectors.table import unit
+from alita_mcp.library.words.text import Document, compose
 from alita_mcp.models.embedding import Vector
 from alita_mcp.models.scripted_embedder import ScriptedEmbedder
 from tests.library.searching import opened, until_by_meaning

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from alita_mcp.errors import ToolNotFound, ToolQuarantined, ToolUnavailable, UsageError
-from alita_mcp.library.files import VERSION_FILES
 from alita_mcp.library.library import Library
+from alita_mcp.library.versions.files import VERSION_FILES
 from alita_mcp.values import Grants, Lock
 from tests.library.factory import accepted, events, opened, publish_six, simple
 

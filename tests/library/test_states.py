@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from alita_mcp.errors import AlitaError, NameTaken, ToolNotFound, ToolQuarantined, ToolUnavailable, UsageError
-from alita_mcp.library.catalogue_rows import ToolState
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import ToolState
 from tests.library.factory import opened, simple
 
 NAMES = st.sampled_from(["one_tool", "two_tool"])

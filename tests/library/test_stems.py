@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.stems import LONGEST_BYTES, STOP_WORDS, VERSION, stems
+from alita_mcp.library.words.stems import LONGEST_BYTES, STOP_WORDS, VERSION, stems
 
 KNOWN = {
     "Resizing PICTURES, quickly!": "resiz pictur quick",

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolQuarantined, ToolUnavailable
-from alita_mcp.library.files import manifest_of, write_version_folder
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.trust import MAX_LINE, contradiction, what_would_raise
+from alita_mcp.library.trust.trust import MAX_LINE, contradiction, what_would_raise
+from alita_mcp.library.versions.files import manifest_of, write_version_folder
 from alita_mcp.settings import Settings
 from alita_mcp.values import (
     Agreement,

@@ -13,11 +13,17 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import LibraryError, ModelError
-from alita_mcp.library.calibration import Calibration
 from alita_mcp.library.locks import held
-from alita_mcp.library.search_text import Document, compose
-from alita_mcp.library.vector_record import VectorRecord, drop_unused, note_use, read_record, write_record
-from alita_mcp.library.vectors import VectorTable, unit
+from alita_mcp.library.search.calibration import Calibration
+from alita_mcp.library.search.vectors.record import (
+    VectorRecord,
+    drop_unused,
+    note_use,
+    read_record,
+    write_record,
+)
+from alita_mcp.library.search.vectors.table import VectorTable, unit
+from alita_mcp.library.words.text import Document, compose
 from alita_mcp.models.embedding import CheckedEmbedder, Vector, same_length
 from alita_mcp.models.scripted_embedder import ScriptedEmbedder
 

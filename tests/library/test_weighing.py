@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.catalogue_rows import CatalogueEntry
-from alita_mcp.library.listing import NEAR_TIE, answer
-from alita_mcp.library.weighing import drawback
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.search.listing import NEAR_TIE, answer
+from alita_mcp.library.words.weighing import drawback
 from tests.library.test_listing import entry
 
 TODAY, YESTERDAY, LONG_AGO = "2026-11-21T10:00:00.000Z", "2026-11-20T09:00:00Z", "2026-05-01T00:00:00Z"

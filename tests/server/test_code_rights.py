@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.values import Grants
 from tests.server.in_memory import ERAS, Build, called, connected, refused, succeeded, text_of
 from tests.server.test_elicitation import NO, YES, Person, at

@@ -18,8 +18,8 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
 from alita_mcp.errors import ModelError, ToolNotFound
-from alita_mcp.library.approving import question_about, version_to_approve
 from alita_mcp.library.command import alita_command
+from alita_mcp.library.grants.approving import question_about, version_to_approve
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.lending import Decision, Question
 from alita_mcp.server import build as build_module

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.library.trust import unproven
+from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.unreviewed import plain_report
 from alita_mcp.synthesis.assumptions import (
     MAX_ANSWER,

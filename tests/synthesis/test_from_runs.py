@@ -8,7 +8,7 @@ import pytest
 
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.library.library import Library
-from alita_mcp.library.trust import contradiction, unproven, what_would_raise
+from alita_mcp.library.trust.trust import contradiction, unproven, what_would_raise
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis import duplicates

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.catalogue_rows import JournalRow
+from alita_mcp.library.rows import JournalRow
 from alita_mcp.synthesis.calibration.result import TaskResult
 from alita_mcp.synthesis.model_records import MAX_PRACTICE, ModelRecords, Practice
 from alita_mcp.verification.record import ModelRecord, Tally

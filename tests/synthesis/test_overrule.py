@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.files import mark_of
 from alita_mcp.library.library import Library
+from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.outcomes import Created, Rejected
 from alita_mcp.synthesis.overruling import Rules, overruled
 from alita_mcp.synthesis.request import read_request

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from alita_mcp.library.files import manifest_of
 from alita_mcp.library.library import Library
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.synthesis.published import described_anew, revised_draft, signature_in, specification_of
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.written import WrittenCode

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.library.evidence import evidence_rows
+from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.synthesis import looking_up
 from alita_mcp.synthesis.outcomes import Created, Rejected

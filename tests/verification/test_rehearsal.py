@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxError, ToolNotFound
-from alita_mcp.library.files import manifest_of
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.sandbox.interface import Broker, GateClosed, Job, RunResult
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox

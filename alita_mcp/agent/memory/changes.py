@@ -21,7 +21,7 @@ from alita_mcp.agent.memory.records import (
     searched_text,
 )
 from alita_mcp.agent.memory.redaction import Redactor
-from alita_mcp.library.stems import stems
+from alita_mcp.library.words.stems import stems
 
 LEFT_OUT = "[left out]"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from alita_mcp.agent.interface import Fact
 from alita_mcp.agent.memory.instructions import gives_orders, speaks_to_the_agent
-from alita_mcp.library.stems import stems
+from alita_mcp.library.words.stems import stems
 
 OWN = "run:"
 MOST_OF_A_RUN = 50

@@ -14,8 +14,8 @@ import anyio.to_thread
 
 from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, document_of
 from alita_mcp.agent.memory.tables import FOLDER
-from alita_mcp.library.search_text import bounded_query
-from alita_mcp.library.vectors import PREFIX, VectorTable, cosine, unit, vectors_of
+from alita_mcp.library.search.vectors.table import PREFIX, VectorTable, cosine, unit, vectors_of
+from alita_mcp.library.words.text import bounded_query
 from alita_mcp.models.embedding import Embedder, Vector
 
 UNRELATED = (

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from alita_mcp.agent.interface import Episode, Fact
 from alita_mcp.agent.memory.facts import DatedFact, key_of, normal_text
 from alita_mcp.agent.memory.recipes import KeptRecipe, words_of
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.words.text import Document
 from alita_mcp.values import Value
 
 MemoryKind = Literal["episodic", "semantic", "procedural"]

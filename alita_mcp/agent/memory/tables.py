@@ -19,8 +19,8 @@ import anyio.to_thread
 from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, Row, document_of, read
 from alita_mcp.agent.memory.word_index import WordIndex
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.lance_table import LanceTable, TableBusy, quoted
-from alita_mcp.library.search_text import Document
+from alita_mcp.library.search.vectors.lance_table import LanceTable, TableBusy, quoted
+from alita_mcp.library.words.text import Document
 
 FOLDER, DAMAGED = "memory.lance", "memory.damaged"
 MOST_SET_ASIDE = 3

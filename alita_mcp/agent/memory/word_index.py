@@ -9,11 +9,11 @@ import sqlite3
 import threading
 from collections.abc import Collection, Mapping
 
-from alita_mcp.library.corpus import Corpus
-from alita_mcp.library.search_rows import SearchRows
-from alita_mcp.library.search_tables import SearchWriter, create
-from alita_mcp.library.search_text import Document, bounded_query
-from alita_mcp.library.stems import stems
+from alita_mcp.library.catalogue.search_tables import SearchWriter, create
+from alita_mcp.library.words.corpus import Corpus
+from alita_mcp.library.words.rows import SearchRows
+from alita_mcp.library.words.stems import stems
+from alita_mcp.library.words.text import Document, bounded_query
 
 MOST_WORDS = 60
 """Of a task; the most telling ones."""

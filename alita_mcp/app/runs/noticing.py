@@ -18,9 +18,9 @@ import anyio.to_thread
 from alita_mcp.app.learning import Asker
 from alita_mcp.app.runs.recurring import MAX_EXAMPLES, proposal, read_form, with_other_values
 from alita_mcp.errors import UsageError
-from alita_mcp.library.code_runs import CodeRuns
-from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.library.run_marks import KeptRun
+from alita_mcp.library.runs.code_runs import CodeRuns
+from alita_mcp.library.runs.marks import KeptRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import alike
 from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import NormalForm, NotGeneral

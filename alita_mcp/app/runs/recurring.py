@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from pydantic import ValidationError
 
-from alita_mcp.library.code_runs import CodeRuns, Shape
-from alita_mcp.library.recorded_run import RecordedRun
-from alita_mcp.library.run_marks import KeptRun
+from alita_mcp.library.runs.code_runs import CodeRuns, Shape
+from alita_mcp.library.runs.marks import KeptRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.comparison.likeness import groups
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NormalForm, NotGeneral

@@ -31,7 +31,7 @@ from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
 from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox

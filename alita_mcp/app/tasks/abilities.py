@@ -22,7 +22,7 @@ from alita_mcp.app.tasks.staging import named_files, staged
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
-from alita_mcp.library.signature import signature_of
+from alita_mcp.library.search.signature import signature_of
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched

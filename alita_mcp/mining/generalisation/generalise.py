@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.generalisation.admissible import check_admissible
 from alita_mcp.mining.generalisation.anti_unification import anti_unified
 from alita_mcp.mining.generalisation.inputs import reading_of

@@ -7,7 +7,7 @@ import builtins
 from collections import Counter
 from dataclasses import dataclass
 
-from alita_mcp.library.recorded_run import RecordedRun
+from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.mining.generalisation.literals import value_of
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
 from alita_mcp.mining.generalisation.scopes import (

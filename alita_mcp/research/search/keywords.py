@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from alita_mcp.library.everyday_words import WORDS
-from alita_mcp.library.stems import STOP_WORDS
+from alita_mcp.library.words.everyday_words import WORDS
+from alita_mcp.library.words.stems import STOP_WORDS
 from alita_mcp.research.texts import MAX_QUERY, one_line
 
 _WORD = re.compile(r"\w(?:[\w.+-]*\w)?")

@@ -9,7 +9,7 @@ from itertools import pairwise
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.library.stems import stems
+from alita_mcp.library.words.stems import stems
 from alita_mcp.research.index.look_alikes import look_alike_of
 from alita_mcp.research.index.projects import Project, ProjectReader, project_name
 from alita_mcp.research.index.releases import newest, released

@@ -10,8 +10,8 @@ from alita_mcp.agent.interface import Recipe
 from alita_mcp.agent.memory.wording.likeness import credit, meant
 from alita_mcp.agent.memory.wording.literals import Found, literals
 from alita_mcp.agent.memory.wording.parameters import MOST_PARAMETERS, PARAMETER, kind_of
-from alita_mcp.library.everyday_words import everyday
-from alita_mcp.library.stems import stems
+from alita_mcp.library.words.everyday_words import everyday
+from alita_mcp.library.words.stems import stems
 
 NEAR = 120
 """So many characters on either side are looked at."""

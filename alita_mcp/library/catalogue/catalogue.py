@@ -1,0 +1,300 @@
+"""The catalogue: one SQLite file that says which versions count, in what state, and what ever happened.
+
+The library's truth: besides `result_rows` and `run_rows`, whose files may be lost, the only module that speaks SQL.
+One connection, guarded by a lock, so that worker threads may share it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
+from alita_mcp.library.catalogue.listing import LISTING
+from alita_mcp.library.catalogue.reader import BUSY_SECONDS, translated
+from alita_mcp.library.catalogue.schema import (
+    ADDED_TABLES,
+    BIND,
+    BOUND,
+    CHANGES,
+    CLAIMABLE,
+    COUNT_CALLS,
+    DECIDED_BEFORE,
+    PUBLISH,
+    RAISE,
+    SCHEMA_VERSION,
+    TABLES,
+    TOUCHED,
+    TRIM_CALLS,
+    WITHOUT_MONTY,
+)
+from alita_mcp.library.catalogue.search_tables import follow, prepare, rebuild
+from alita_mcp.library.catalogue.use import CALLS_KEPT, CallRow, Use
+from alita_mcp.library.clock import now
+from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.rows import Claim, JournalRow
+from alita_mcp.values import Manifest
+
+TRIM_EVERY = 500
+"""So many rows of calls may be there beyond `CALLS_KEPT` before the oldest go."""
+MAX_JOURNAL_NAME = 100
+"""Refused names are journalled too, and may be anything."""
+
+
+class Catalogue:
+    """One library's SQLite file."""
+
+    def __init__(self, path: Path, on_step: OnStep = no_step) -> None:
+        """Opens the file, making it when there is none.
+
+        Raises:
+            LibraryError: it is damaged, locked for too long, or written by a newer alita.
+        """
+        self.path = path
+        self._on_step = on_step
+        self._lock = threading.RLock()
+        with translated(self.path):
+            self._db = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._prepare()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        with translated(self.path):
+            self._db.row_factory = sqlite3.Row
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA foreign_keys = ON")
+        with self._transaction() as db:
+            found = db.execute("PRAGMA user_version").fetchone()[0]
+            if found > SCHEMA_VERSION:
+                raise LibraryError(
+                    f"{self.path} was written by a newer alita (format {found}, this one reads {SCHEMA_VERSION}).",
+                    hint="Upgrade alita-mcp-server, or set ALITA_HOME to another folder.",
+                )
+            if not found:
+                for statement in filter(str.strip, TABLES.split(";")):
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            decisions = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'decided'").fetchone()
+            for statement in (*ADDED_TABLES, *(() if decisions else DECIDED_BEFORE), *TOUCHED, *LISTING):
+                db.execute(statement)
+            prepare(db)
+            for statement in WITHOUT_MONTY:
+                db.execute(statement)
+
+    def close(self) -> None:
+        """Closes the file; safe to call twice."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.close()
+
+    def published(self) -> set[tuple[str, int]]:
+        """Name and version of every row and of every claim: folders that are somebody's."""
+        with self._transaction("DEFERRED") as db:
+            rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
+            return {(row["name"], row["version"]) for row in rows}
+
+    def has_tools_besides(self, event: str) -> bool:
+        """Whether there is a tool, deleted or not, whose journal has no such event."""
+        query = "SELECT 1 FROM tool WHERE name NOT IN (SELECT name FROM journal WHERE event = ?) LIMIT 1"
+        with self._lock, translated(self.path):
+            return self._db.execute(query, (event,)).fetchone() is not None
+
+    def claim(self, claim: Claim, digest: str | None = None) -> bool:
+        """Reserves a version of a name for one publisher; False while another one holds the name.
+
+        Without `digest` it is the next version, with it the published one of that digest.
+
+        Raises:
+            NameTaken: the newest version is not the one before the claimed one, or the digest is another by now.
+            ToolUnavailable: the tool is deleted.
+        """
+        with self._transaction() as db:
+            latest, state, found = db.execute(CLAIMABLE, claim.model_dump()).fetchone()
+            if state == "deleted":
+                raise ToolUnavailable(
+                    f"{claim.name} was deleted.", hint="Enable it to get it back, or choose another name."
+                )
+            if digest is not None and found != digest:
+                raise NameTaken(
+                    f"{claim.name} v{claim.version} is not what it was a moment ago.",
+                    hint="Look at it again.",
+                )
+            if digest is None and (latest or 0) != claim.version - 1:
+                raise NameTaken(
+                    f"{claim.name} is at v{latest or 0} already, not at v{claim.version - 1}.",
+                    hint="Look at the published version; update it, or choose another name.",
+                )
+            values = (claim.name, claim.version, claim.owner)
+            return db.execute("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", values).rowcount > 0
+
+    def claims(self) -> list[Claim]:
+        """Every publishing under way, of live and of dead processes."""
+        with self._lock, translated(self.path):
+            return [Claim(**row) for row in self._db.execute("SELECT name, version, owner FROM claim")]
+
+    def release(self, claim: Claim) -> None:
+        """Gives up a claim."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM claim WHERE name = ? AND owner = ?", (claim.name, claim.owner))
+
+    def publish(
+        self,
+        manifest: Manifest,
+        seal: str,
+        sandbox: str,
+        event: str = "published",
+        *,
+        takes_over: bool = True,
+        made_by: str = "",
+    ) -> None:
+        """Enters a version whose files are in place, in one transaction that also ends its claim.
+
+        It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
+        the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
+        No kind of `sandbox`, an empty one, leaves it without evidence.
+        """
+        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
+
+    def publish_all(
+        self,
+        versions: Iterable[tuple[Manifest, str, str]],
+        event: str = "published",
+        *,
+        takes_over: bool = True,
+        made_by: str = "",
+    ) -> None:
+        """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
+        with self._transaction() as db:
+            for manifest, seal, sandbox in versions:
+                values = {
+                    "name": manifest.name, "version": manifest.version, "manifest": manifest.model_dump_json(),
+                    "digest": manifest.digest, "seal": seal, "sandbox": sandbox, "now": now(),
+                    "takes_over": takes_over, "verified": manifest.trust == "verified",
+                    "made_by": made_by, "event": event,
+                }  # fmt: skip
+                for statement in RAISE if event == "raised" else PUBLISH:
+                    db.execute(statement, values)
+                detail = {"digest": manifest.digest, "trust": manifest.trust, "sandbox": sandbox}
+                _journal(db, event, manifest.name, manifest.version, detail)
+            self._on_step("row written")
+        self._on_step("committed")
+
+    def change(self, event: str, name: str, version: int | None = None, **detail: Any) -> bool:
+        """Carries out one of `CHANGES` and journals it; False when it changed nothing.
+
+        `by` says who asks (default: a person); what a person decided, no other one changes.
+        """
+        values = {"name": name, "version": version, "now": now(), "by": "person", "seen": None, **detail}
+        with self._transaction() as db:
+            first, *others = CHANGES[event]
+            changed = db.execute(first, values).rowcount > 0
+            if changed:
+                for statement in others:
+                    db.execute(statement, values)
+                _journal(db, event, name, version, detail)
+        return changed
+
+    def bound(self, name: str, line: str) -> str:
+        """The digest that was current when this line of the grants file was read first; empty: there was none."""
+        with self._lock, translated(self.path):
+            known = self._db.execute(BOUND, {"name": name, "line": line}).fetchone()
+        if known is not None:
+            return str(known["digest"])
+        with self._transaction() as db:
+            db.execute(BIND, {"name": name, "line": line})
+            digest = str(db.execute(BOUND, {"name": name, "line": line}).fetchone()["digest"])
+            said = json.loads(line)
+            covers = "every version" if said.get("any_version") else said.get("digest") or digest
+            _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
+        return digest
+
+    def record_calls(self, rows: Sequence[CallRow], uses: Mapping[str, Use]) -> None:
+        """Journals calls and counts each tool's use, in one transaction; unknown tools are journalled only."""
+        counts = [
+            {"name": name, "calls": use.calls, "failures": use.failures, "last": use.last}
+            for name, use in uses.items()
+        ]
+        with self._transaction(durable=False) as db:
+            db.executemany(COUNT_CALLS, counts)
+            last = 0
+            for row in rows:
+                last = _journal(db, row.event, row.name, row.version, row.detail, row.time)
+            if last // TRIM_EVERY > (last - len(rows)) // TRIM_EVERY:
+                db.execute(TRIM_CALLS, (last - CALLS_KEPT,))
+
+    def record(self, event: str, name: str | None, version: int | None, detail: Mapping[str, Any]) -> None:
+        """Journals an event that changes nothing else."""
+        with self._transaction(durable=False) as db:
+            _journal(db, event, name, version, detail)
+
+    def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
+        """The newest events first."""
+        with self._lock, translated(self.path):
+            rows = self._db.execute(
+                f"SELECT * FROM journal {'WHERE event = :event' if event else ''} ORDER BY id DESC LIMIT :limit",  # noqa: S608
+                {"event": event, "limit": limit},
+            ).fetchall()
+        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in map(dict, rows)]
+
+    def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and versions of tools whose tombstone is older than `moment`."""
+        with self._lock, translated(self.path):
+            rows = self._db.execute(
+                "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
+                " WHERE l.state = 'deleted' AND t.deleted_at < ?",
+                (moment,),
+            ).fetchall()
+        names = sorted({row["name"] for row in rows})
+        return [(name, tuple(row["version"] for row in rows if row["name"] == name)) for name in names]
+
+    def purge(self, name: str) -> None:
+        """Forgets a deleted tool; its journal stays."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM tool WHERE name = ? AND state = 'deleted'", (name,))
+            _journal(db, "purged", name, None, {})
+
+    def reindex(self) -> int:
+        """Makes the search tables anew; answers how many tools can be found."""
+        with self._transaction() as db:
+            return rebuild(db)
+
+    @contextmanager
+    def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """One transaction; a durable one survives a power cut once it is committed."""
+        with self._lock, translated(self.path):
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._db.execute(f"BEGIN {kind}")
+            try:
+                yield self._db
+                if kind == "IMMEDIATE":
+                    follow(self._db)
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+def _journal(
+    db: sqlite3.Connection,
+    event: str,
+    name: str | None,
+    version: int | None,
+    detail: Mapping[str, Any],
+    time: str = "",
+) -> int:
+    named = name and name[:MAX_JOURNAL_NAME].encode("utf-8", "replace").decode()
+    row = db.execute(
+        "INSERT INTO journal (time, event, name, version, detail) VALUES (?, ?, ?, ?, ?)",
+        (time or now(), event, named, version, json.dumps(detail, default=str)),
+    )
+    return int(row.lastrowid or 0)

@@ -1,0 +1,282 @@
+"""How tools stand, read from the catalogue when it is asked for: names in, entries, evidence, names and counts out.
+
+A connection of its own that never writes, so that a read waits for no writer. Used from several threads.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from alita_mcp.errors import LibraryError, ToolQuarantined
+from alita_mcp.library.catalogue.listing import CANDIDATES, MOST_USED, NAMES_LIKE, RECENT
+from alita_mcp.library.catalogue.schema import APPROVAL, CHANGES_SO_FAR, ENTRIES, NEXT_PAGE, STAMP
+from alita_mcp.library.rows import (
+    Approval,
+    CatalogueEntry,
+    Origin,
+    ToolState,
+    VersionRow,
+    Wording,
+)
+from alita_mcp.values import Grants, Lock, Manifest
+
+BUSY_SECONDS = 10.0
+KEPT_ENTRIES = 1_024
+PAGE = 200
+HINT = "Nothing was deleted. Restore it from a copy, or move it aside: alita then finds the tools again."
+_log = logging.getLogger(__name__)
+
+
+class Changes(NamedTuple):
+    """How much changed so far; numbers that only grow."""
+
+    standing: int
+    """All about tools but their use."""
+    listed: int
+    """What decides about the lists that clients see."""
+
+
+class CatalogueReader:
+    """Answers about the tools of one catalogue as they stand at that moment."""
+
+    def __init__(self, path: Path, judged: Callable[[CatalogueEntry], CatalogueEntry]) -> None:
+        """Opens a catalogue that is there; `judged` says of an entry whether all that it asks for is granted."""
+        self._path = path
+        self._judged = judged
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[tuple[Any, ...], CatalogueEntry]] = OrderedDict()
+        with translated(path):
+            self._db = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            self._db.row_factory = sqlite3.Row
+            self._db.execute("PRAGMA query_only = ON")
+
+    def close(self) -> None:
+        """Closes the file; safe to call twice."""
+        with self._lock, suppress(sqlite3.Error):
+            self._db.close()
+
+    def changes(self) -> Changes:
+        """How much changed so far, whoever did it."""
+        return Changes(*self._rows(CHANGES_SO_FAR)[0])
+
+    def data_version(self) -> int:
+        """Another number whenever anything was committed."""
+        return int(self._rows("PRAGMA data_version")[0][0])
+
+    def entry(self, name: str) -> CatalogueEntry | None:
+        """One tool as it stands, the same object as before when nothing changed; None where there is none.
+
+        Raises:
+            ToolQuarantined: its row is damaged.
+        """
+        if not name.isascii():
+            return None
+        stamp = tuple(self._rows(STAMP, name=name)[0])
+        known_stamp, known = self._kept.get(name, (None, None))
+        if known is None or stamp != known_stamp:
+            rows = self._rows(f"{ENTRIES} WHERE t.name = :name", name=name)
+            if not rows:
+                return None
+            fresh = _entry(rows[0])
+            known = known if known == fresh else fresh
+        with self._lock:
+            self._kept[name] = (stamp, known)
+            self._kept.move_to_end(name)
+            if len(self._kept) > KEPT_ENTRIES:
+                self._kept.popitem(last=False)
+        return self._judged(known)
+
+    def entries(self) -> Iterator[CatalogueEntry]:
+        """All tools but the deleted ones, the oldest first, read page by page; damaged ones are logged, not given."""
+        last = {"created_at": "", "name": ""}
+        while page := self._rows(NEXT_PAGE, **last, limit=PAGE):
+            last = {key: page[-1][key] for key in last}
+            for row in page:
+                with _logged():
+                    yield self._judged(_entry(row))
+
+    def some(self, names: Iterable[str]) -> dict[str, CatalogueEntry]:
+        """Those of the named tools that are there and can be read."""
+        found = {}
+        for name in names:
+            with _logged():
+                entry = self.entry(name)
+                if entry is not None:
+                    found[name] = entry
+        return found
+
+    def wordings(self, name: str) -> tuple[Wording, ...]:
+        """The requests in others' words that a tool is found by, the oldest first."""
+        rows = self._rows("SELECT text, from_use FROM wording WHERE name = :name ORDER BY id", name=name)
+        return tuple(Wording(text=row["text"], learned=bool(row["from_use"])) for row in rows)
+
+    def candidates(
+        self,
+        most: int,
+        newest: int,
+        *,
+        verified_only: bool,
+        filed: Iterable[str],
+        reviewed_only: bool = False,
+    ) -> list[str]:
+        """Names of few tools, with all among them that `Promotion` would choose; `filed` are those of a grants file."""
+        values = {"most": most, "newest": newest, "least": int(verified_only), "filed": json.dumps([*filed])}
+        return self._names(CANDIDATES, **values, any_origin=int(not reviewed_only))
+
+    def most_used(self, limit: int) -> list[str]:
+        """Names of enabled tools: verified ones before others, then those lately made and most used."""
+        return self._names(MOST_USED, limit=limit)
+
+    def recent(self, limit: int, *, reviewed_only: bool = False) -> list[CatalogueEntry]:
+        """The enabled tools whose current version was made last or that were used last, the latest first."""
+        found = self.some(self._names(RECENT, limit=limit, any_origin=int(not reviewed_only))).values()
+        return sorted(found, key=lambda entry: (_latest(entry), entry.name), reverse=True)[:limit]
+
+    def names(self, beginning: str = "", *, after: str = "", limit: int = -1) -> list[str]:
+        """Names of the tools that are not deleted, in order: all with a beginning, or those that come after one."""
+        query = (
+            "SELECT name FROM listing WHERE state != 'deleted' AND name > :after"
+            " AND name >= :least AND name < :least || '~' ORDER BY name LIMIT :limit"
+        )
+        return self._names(query, least=_plain(beginning), after=_plain(after), limit=limit)
+
+    def names_like(self, name: str) -> list[str]:
+        """Names of some hundred tools, with those that look like `name` among them."""
+        said = _plain(name[:64]).lower()
+        longest, other, *_ = *sorted(filter(None, said.split("_")), key=len, reverse=True), said, said
+        return self._names(NAMES_LIKE, name=said, longest=longest, other=other)
+
+    def counts(self) -> dict[str, int]:
+        """How many tools there are in each state, but for deleted ones."""
+        counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
+        return {row[0]: row[1] for row in counted}
+
+    def proved_in(self, name: str, version: int) -> tuple[str, ...]:
+        """Kinds of sandbox in which a version passed its gates; none for what is unknown."""
+        return tuple(self.evidence(name, version))
+
+    def evidence(self, name: str, version: int) -> dict[str, str]:
+        """Kinds of sandbox in which a version passed its gates, each with the lock of its own as JSON, or nothing."""
+        query = (
+            "SELECT sandbox, lock FROM evidence WHERE name = :name AND version = :version ORDER BY sandbox"
+        )
+        return {row["sandbox"]: row["lock"] for row in self._rows(query, name=name, version=version)}
+
+    def lock_in(self, name: str, version: int, sandbox_kind: str) -> Lock | None:
+        """The packages a version was proved with in a kind of sandbox, where they are not those of the version."""
+        lock = self.evidence(name, version).get(sandbox_kind)
+        return Lock.model_validate_json(lock) if lock else None
+
+    def version_row(self, name: str, version: int) -> VersionRow | None:
+        """The seal of a published version, and why it is quarantined if it is."""
+        query = "SELECT seal, quarantined FROM version WHERE name = :name AND version = :version"
+        rows = self._rows(query, name=name, version=version)
+        return VersionRow(*rows[0]) if rows else None
+
+    def approval(self, name: str, digest: str) -> Approval | None:
+        """What a person granted of that which a version asks for; None: nothing."""
+        rows = self._rows(APPROVAL, name=name, digest=digest)
+        if not rows:
+            return None
+        part = rows[0]["part"]
+        return Approval(Grants.model_validate_json(part) if part else None)
+
+    def approved_last(self, name: str) -> str | None:
+        """The digest of a tool that was approved last; None where none is."""
+        query = "SELECT digest FROM approval WHERE name = :name ORDER BY approved_at DESC, rowid DESC LIMIT 1"
+        return next(iter(self._names(query, name=name)), None)
+
+    def approved_in_part(self) -> list[str]:
+        """Names of the tools of which a person approved a part of what they ask for."""
+        return self._names("SELECT DISTINCT name FROM approval_part")
+
+    def origin(self, name: str, version: int) -> Origin:
+        """Who made a version, and whether a person reviewed exactly what is there; nobody, for what is unknown."""
+        query = (
+            "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
+            " WHERE name = :name AND version = :version"
+        )
+        rows = self._rows(query, name=name, version=version)
+        return Origin(made_by=rows[0][0], reviewed=bool(rows[0][1])) if rows else Origin()
+
+    def is_cached(self, name: str) -> bool:
+        """Whether results of a tool may be kept."""
+        return not self._rows("SELECT 1 FROM uncached WHERE name = :name", name=name)
+
+    def uncached(self) -> list[str]:
+        """Names of the tools whose results are not to be kept."""
+        return self._names("SELECT name FROM uncached ORDER BY name")
+
+    def _names(self, query: str, **values: Any) -> list[str]:
+        return [name for (name,) in self._rows(query, **values)]
+
+    def _rows(self, query: str, **values: Any) -> list[sqlite3.Row]:
+        with self._lock, translated(self._path):
+            return self._db.execute(query, values).fetchall()
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Makes errors of SQLite ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        hint = "Another process holds it; try again." if "locked" in str(error) else HINT
+        raise LibraryError(f"The catalogue {path} cannot be used: {error}.", hint=hint) from error
+
+
+@contextmanager
+def _logged() -> Iterator[None]:
+    """Goes on without a tool that is damaged, and says which it is."""
+    try:
+        yield
+    except ToolQuarantined as damaged:
+        _log.warning("%s", damaged)
+
+
+def _plain(name: str) -> str:
+    return name.encode("ascii", "replace").decode()
+
+
+def _entry(row: sqlite3.Row) -> CatalogueEntry:
+    try:
+        manifest = Manifest.model_validate_json(row["manifest"])
+    except ValidationError as damaged:
+        raise ToolQuarantined(
+            f"{row['name']} is quarantined and will not run: its row in the catalogue cannot be read.",
+            hint=HINT,
+        ) from damaged
+    return CatalogueEntry(
+        manifest=manifest,
+        state=_state(row),
+        pinned=bool(row["pinned"]),
+        versions=tuple(sorted(map(int, row["versions"].split(",")))),
+        sandboxes=tuple(sorted(filter(None, (row["sandboxes"] or "").split(",")))),
+        approved=manifest.grants.is_pure or bool(row["approved"]),
+        calls=row["calls"] or 0,
+        failures=row["failures"] or 0,
+        last_used=row["last_used"],
+        created_at=row["created_at"],
+        wordings=tuple(json.loads(row["wordings"])),
+    )
+
+
+def _latest(entry: CatalogueEntry) -> str:
+    return max(entry.manifest.created_at, entry.last_used or "")
+
+
+def _state(row: sqlite3.Row) -> ToolState:
+    state: ToolState = row["state"]
+    return "quarantined" if state == "enabled" and row["quarantined"] is not None else state

@@ -1,0 +1,169 @@
+"""What an approval is about: a tool's name in, the version, what of it may be granted and what is new in it out."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import Any, Protocol
+
+from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.catalogue.reader import CatalogueReader
+from alita_mcp.library.grants.hosts import ANY, covers
+from alita_mcp.library.grants.permits import WORKSPACES, in_words, too_thin
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.trust.trust import may_hold_grants
+from alita_mcp.values import Grants, Manifest, StoredVersion
+
+SHOWN_DIGITS = 12
+"""Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
+MAX_QUESTION = 4_000
+"""Characters; whoever asks for more than a person reads there is approved by the command."""
+
+
+class Versions(Protocol):
+    """As much of a library as is asked here."""
+
+    @property
+    def tools(self) -> CatalogueReader:
+        """Whatever is to be read of many tools at once."""
+        ...
+
+    def entry(self, name: str) -> CatalogueEntry:
+        """One tool as it stands."""
+        ...
+
+    async def read(self, name: str, version: int | None = None) -> StoredVersion:
+        """A version from disk, proved unchanged."""
+        ...
+
+
+async def version_to_approve(library: Versions, name: str, digest: str | None = None) -> StoredVersion:
+    """The version of a digest; without one the newest that asks for something and came after the current, or that.
+
+    Raises:
+        ToolNotFound: there is no such tool, or no version of that digest.
+        ToolUnavailable: it is not `verified`; the hint says what would raise its trust.
+    """
+    entry = library.entry(name)
+    found = None
+    for version in sorted(entry.versions, reverse=True):
+        current = version == entry.manifest.version
+        if digest is None and version < entry.manifest.version:
+            break
+        try:
+            stored = await library.read(name, version)
+        except ToolUnavailable:
+            if current and digest is None:
+                raise
+            continue
+        if stored.manifest.digest == digest or (
+            digest is None and (current or not stored.manifest.grants.is_pure)
+        ):
+            found = stored
+            break
+    if found is None:
+        raise ToolNotFound(
+            f"No version of {name} has the digest {digest}.",
+            hint=f"`alita show {name} VERSION` shows the digest of each version.",
+        )
+    if not may_hold_grants(found.manifest):
+        raise too_thin(found)
+    return found
+
+
+async def approval_of(
+    library: Versions, name: str, digest: str | None, part: Grants | None
+) -> dict[str, Any] | None:
+    """What the catalogue is told of an approval; None for a version that asks for nothing.
+
+    Raises:
+        ToolNotFound: there is no such tool or digest.
+        ToolUnavailable: it is not `verified`.
+        UsageError: the part is not one.
+    """
+    manifest = (await version_to_approve(library, name, digest)).manifest
+    if manifest.grants.is_pure:
+        return None
+    granted = part_of(manifest.grants, part)
+    granted_part = granted.model_dump_json() if granted else ""
+    return {"version": manifest.version, "digest": manifest.digest, "part": granted_part}
+
+
+def part_of(asked: Grants, part: Grants | None) -> Grants | None:
+    """What a person approves: `part`, where that is less than all; None for all that is asked for.
+
+    Raises:
+        UsageError: the part holds what is not asked for.
+    """
+    if part is None:
+        return None
+    beyond = [host for host in part.network if not _is_asked(asked, host)]
+    beyond += [name for name in part.tools if name not in asked.tools]
+    beyond += [name for name in part.secrets if name not in asked.secrets]
+    if WORKSPACES.index(part.workspace) > WORKSPACES.index(asked.workspace):
+        beyond.append(f"workspace {part.workspace}")
+    if part.model and not asked.model:
+        beyond.append("model")
+    if beyond:
+        raise UsageError(
+            f"It does not ask for {', '.join(beyond)}.", hint="Approve what it asks for, or less."
+        )
+    return None if part == asked else part
+
+
+def _is_asked(asked: Grants, host: str) -> bool:
+    return ANY in asked.network or any(covers(known, host) for known in asked.network)
+
+
+def difference(now: Manifest, before: Manifest | None) -> list[str]:
+    """In words, one a line, what a version asks for and what it asked for when it was approved last."""
+    wishes, known = set(in_words(now.grants)), set(in_words(before.grants)) if before else set()
+    lines = [f"+ {wish}" for wish in in_words(now.grants) if wish not in known]
+    lines += [f"- {wish}" for wish in sorted(known - wishes)]
+    return lines + [f"  {wish}" for wish in in_words(now.grants) if wish in known]
+
+
+async def approved_last(library: Versions, name: str) -> StoredVersion | None:
+    """The version that was approved last, if its files are as they were."""
+    digest = library.tools.approved_last(name)
+    if digest is None:
+        return None
+    try:
+        return await version_to_approve(library, name, digest)
+    except (ToolNotFound, ToolUnavailable):
+        return None
+
+
+def question_about(stored: StoredVersion, before: StoredVersion | None, alita: str) -> str | None:
+    """What a person at a client is asked about a version; None where only the command can grant it.
+
+    No word of the tool's author is in it but its name and what it asks for. `alita` is how the command is called.
+    """
+    manifest = stored.manifest
+    name, number = manifest.name, manifest.version
+    if not may_hold_grants(manifest) or ANY in manifest.grants.network:
+        return None
+    wishes = "\n".join(f"  {line}" for line in difference(manifest, before.manifest if before else None))
+    digest = manifest.digest[: manifest.digest.index(":") + 1 + SHOWN_DIGITS]
+    text = (
+        f"May the tool {name} v{number} have what it asks for? An agent had it made on this alita server, "
+        f"where it passed its gates.\nDigest: {digest}…\n{_compared(stored, before)}\n{wishes}\n"
+        f"`{alita} show {name} {number} --source` shows its code. Approved, it becomes the current version, and "
+        "all clients of the server can call it."
+    )
+    return text if len(text) <= MAX_QUESTION else None
+
+
+def _compared(stored: StoredVersion, before: StoredVersion | None) -> str:
+    """What the lines of wishes are compared with, and whether the code is another."""
+    if before is None:
+        return "Never approved before. It asks for:"
+    old, new = before.code.splitlines(), stored.code.splitlines()
+    changed = [line[0] for line in unified_diff(old, new, lineterm="", n=0) if line[:3] not in ("---", "+++")]
+    lines = (
+        f"{changed.count('+')} lines of code added, {changed.count('-')} removed"
+        if changed
+        else "the same code"
+    )
+    return (
+        f"Compared with v{before.manifest.version}, approved last: {lines}. It asks for (+ new, - no longer):"
+    )

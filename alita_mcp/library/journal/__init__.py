@@ -1,0 +1,1 @@
+"""The journal: calls, searches and what happened to tools; and which capabilities are missing."""

@@ -1,0 +1,116 @@
+"""What calls and searches leave behind: noted in memory when a call ends, written together a moment later.
+
+A crash loses at most the last moments of use; nothing that decides what may run goes this way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.use import CALLS_KEPT, FOUND_NOTHING, RAN_CODE, CallRow, Use
+from alita_mcp.library.clock import now
+from alita_mcp.library.private_text import looks_private
+from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.library.search.answer import SearchAnswer
+
+MAX_QUERY = 200
+"""So much of a search is kept."""
+
+
+class CallJournal:
+    """Calls on their way to the catalogue. Noted on the event loop, written in a worker thread."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._rows: deque[CallRow] = deque(maxlen=CALLS_KEPT)
+        self._uses: dict[str, Use] = {}
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is noted and not written."""
+        return bool(self._rows)
+
+    def record(
+        self, name: str, version: int, *, ok: bool, status: str, seconds: float, sandbox: str, **more: Any
+    ) -> None:
+        """Counts and journals one call; on the disk a moment later, at the latest when the library closes."""
+        detail = {"status": status, "seconds": round(seconds, 6), "sandbox": sandbox, **more}
+        moment = now()
+        with self._lock:
+            self._rows.append(CallRow(moment, "called", name, version, detail))
+            self._uses[name] = self._uses.get(name, Use()).plus(Use(1, int(not ok), moment))
+
+    def record_sandbox_failure(self, name: str, version: int, **detail: Any) -> None:
+        """Journals a call that the sandbox failed; the tool is not to blame, so its use does not count."""
+        with self._lock:
+            self._rows.append(CallRow(now(), "sandbox failed", name, version, detail))
+
+    def record_code(
+        self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = (), *, cached: bool = False
+    ) -> None:
+        """Journals one run of code, none of its values: they may be private."""
+        detail = {
+            "status": run.status,
+            "seconds": round(run.seconds, 6),
+            "sandbox": run.sandbox,
+            "run": run.id,
+        }
+        more = {
+            "client": run.client,
+            "error": run.error_type,
+            "tools": run.tools,
+            "events": events,
+            "cached": cached,
+        }
+        detail |= {name: value for name, value in more.items() if value}
+        with self._lock:
+            self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))
+
+    def record_search(self, query: str, found: SearchAnswer, client: str = "") -> None:
+        """Journals a search that found nothing that fits; the others, and what looks private, leave nothing."""
+        shown = "".join(each if each.isprintable() else " " for each in query[:MAX_QUERY])
+        words = " ".join(shown.split())
+        if found.fit != "none" or not words or looks_private(words):
+            return
+        best = found.results[0] if found.results and found.results[0].score else None
+        detail = {"query": words, "nearest": best.name if best else "", "score": best.score if best else 0.0}
+        detail |= {"client": client} if client else {}
+        with self._lock:
+            self._rows.append(CallRow(now(), FOUND_NOTHING, None, None, detail))
+
+    def write(self) -> bool:
+        """Writes what is noted, in one transaction; what cannot be written now is kept for the next time.
+
+        Returns:
+            Whether there was anything.
+
+        Raises:
+            LibraryError: the catalogue cannot be written.
+        """
+        with self._writing:
+            with self._lock:
+                rows, uses = list(self._rows), self._uses
+                self._rows.clear()
+                self._uses = {}
+            if not rows:
+                return False
+            try:
+                self._catalogue.record_calls(rows, uses)
+            except BaseException:
+                self._take_back(rows, uses)
+                raise
+            return True
+
+    def _take_back(self, rows: list[CallRow], uses: Mapping[str, Use]) -> None:
+        with self._lock:
+            newer = list(self._rows)
+            self._rows.clear()
+            self._rows.extend([*rows, *newer])
+            for name, use in uses.items():
+                self._uses[name] = use.plus(self._uses.get(name, Use()))

@@ -1,0 +1,62 @@
+"""Whole runs of this process: the newest few hundred in, found by their ids, the least recently used out first."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import NamedTuple
+
+from alita_mcp.library.runs.recorded_run import RecordedRun
+
+MAX_RUNS = 500
+MAX_BYTES = 16 << 20
+
+
+class _Remembered(NamedTuple):
+    run: RecordedRun
+    owner: str
+    size: int
+
+
+class RunMemory:
+    """Bounded in number and bytes; may be used in several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, _Remembered] = OrderedDict()
+        self._bytes = 0
+
+    def add(self, run: RecordedRun, owner: str, size: int) -> None:
+        """Remembers a run of `size` bytes, unless it is larger than all room there is."""
+        with self._lock:
+            self._remove(run.id)
+            if size > MAX_BYTES:
+                return
+            self._runs[run.id] = _Remembered(run, owner, size)
+            self._bytes += size
+            while len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES:
+                self._remove(next(iter(self._runs)))
+
+    def find(self, run_id: str, owner: str | None = None) -> RecordedRun | None:
+        """A run, or a run of this owner; it then counts as used."""
+        with self._lock:
+            found = self._runs.get(run_id)
+            if found is None or owner not in (None, found.owner):
+                return None
+            self._runs.move_to_end(run_id)
+            return found.run
+
+    def ids(self) -> set[str]:
+        """Of all runs."""
+        with self._lock:
+            return set(self._runs)
+
+    def clear(self) -> None:
+        """Forgets all runs."""
+        with self._lock:
+            self._runs.clear()
+            self._bytes = 0
+
+    def _remove(self, run_id: str) -> None:
+        if (gone := self._runs.pop(run_id, None)) is not None:
+            self._bytes -= gone.size

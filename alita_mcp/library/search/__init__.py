@@ -1,0 +1,1 @@
+"""Search: a query in, tools by calibrated relevance out."""

@@ -1,0 +1,106 @@
+"""Finding tools: a need in, ranked names out; by words, and by meaning too where there is an embedder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from alita_mcp.library.search.ranking import Ranking, rank
+from alita_mcp.library.search.reader import SearchReader
+from alita_mcp.library.search.vectors.meaning import PAUSES, Meaning
+from alita_mcp.library.search.vectors.table import ReadDocuments
+from alita_mcp.library.words.text import bounded_query, clean_query
+from alita_mcp.models.backoff import Patience
+from alita_mcp.models.embedder_choice import choose_embedder
+from alita_mcp.models.embedding import Embedder
+from alita_mcp.settings import Settings
+
+READY_AFTER_S = 2.0
+"""How long after the start tools get vectors unless a search came before; what ends sooner never pays for it."""
+VECTORS = "vectors.lance"
+"""The folder of vectors, beside the catalogue."""
+
+
+def finder_for(settings: Settings, catalogue: Path, tasks: TaskGroup) -> Finder:
+    """The finder of the library with this catalogue, by meaning too where an embedder is configured.
+
+    Raises:
+        UsageError: that embedder is a folder without a model, or a class that cannot be loaded.
+    """
+    embedder = choose_embedder(settings.embedder, settings.embedder_base_url) if settings.embedder else None
+    reader = SearchReader(catalogue)
+    return Finder(reader, reader.documents, tasks, embedder)
+
+
+class Finder:
+    """Search over the tools of one library, in this process."""
+
+    def __init__(
+        self,
+        reader: SearchReader,
+        documents: ReadDocuments,
+        tasks: TaskGroup,
+        embedder: Embedder | None = None,
+        pauses: Patience = PAUSES,
+    ) -> None:
+        """`documents` reads in a thread what tools are found by; `tasks` carries the work in the background.
+
+        `pauses` are those between attempts with an embedder that is away.
+        """
+        self._reader = reader
+        folder = reader.path.with_name(VECTORS)
+        self._meaning = Meaning(folder, embedder, tasks, reader, documents, pauses) if embedder else None
+        self._is_begun = False
+
+    def follow(self) -> None:
+        """Says that the tools are others now; once vectors are in use, they follow in the background."""
+        if self._meaning is not None and self._is_begun:
+            self._meaning.follow()
+
+    async def make_ready(self) -> None:
+        """Has tools get their vectors a moment from now, so that the first search need not go without."""
+        if self._meaning is not None:
+            await anyio.sleep(READY_AFTER_S)
+            self._begin()
+
+    async def find(self, query: str) -> list[tuple[str, float]]:
+        """Names that may serve the need, best first, each with the probability that it is asked for.
+
+        Raises:
+            LibraryError: the search tables are damaged.
+        """
+        return [(hit.name, hit.probability) for hit in (await self.look(query)).hits]
+
+    async def look(self, query: str) -> Ranking:
+        """What `find` answers, with what its certainty rests on."""
+        self._begin()
+        if self._meaning is not None and bounded_query(query):
+            ranking = await self._meaning.ranked(query)
+            if ranking is not None:
+                return ranking
+        return await anyio.to_thread.run_sync(self._by_words, clean_query(query))
+
+    async def has_meaning(self) -> None:
+        """Returns when every tool has its vector and the certainty is known; at once without an embedder."""
+        if self._meaning is not None:
+            self._begin()
+            await self._meaning.settled()
+
+    def close(self) -> None:
+        """Lets go of the files."""
+        self._reader.close()
+        if self._meaning is not None:
+            self._meaning.close()
+
+    def _begin(self) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            self.follow()
+
+    def _by_words(self, text: str) -> Ranking:
+        with self._reader.moment() as corpus:
+            words = corpus.distinct(text)
+            return rank(words, corpus.candidates(words), corpus)

@@ -1,0 +1,71 @@
+"""What a tool is found by, and what a search answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.search.answer import SearchAnswer, SearchHit
+from alita_mcp.library.search.ranking import band
+from alita_mcp.library.search.signature import signature_of
+from alita_mcp.library.words.weighing import drawback
+
+ALWAYS_SHOWN = 3
+"""A search shows this many tools even where none fits, so that the asker can judge."""
+
+COMPARABLE = 0.5
+"""Beside a match a tool is shown that has at least this share of its probability."""
+
+NEAR_TIE = 0.9
+"""A tool with this share of another one's probability may stand before it, by its trust and its use."""
+
+Entries = Mapping[str, CatalogueEntry]
+
+
+def answer(
+    found: Sequence[tuple[str, float]],
+    entries: Entries,
+    limit: int,
+    total: int,
+    others: Sequence[CatalogueEntry] = (),
+) -> SearchAnswer:
+    """The answer to a search that found these names with these probabilities, best first, among `total` tools.
+
+    Beside a match only comparable tools are shown: what is far less likely serves nobody who has one. Where none
+    matches, `others` are shown if fewer than `ALWAYS_SHOWN` were found.
+    """
+    likely = {name: score for name, score in found if name in entries and entries[name].state == "enabled"}
+    scores = _by_standing(likely, entries)
+    fit = band(next(iter(scores.values()), 0.0))
+    shown = [(entries[name], score) for name, score in scores.items()]
+    if fit == "match":
+        shown = [(entry, score) for entry, score in shown if score >= COMPARABLE * shown[0][1]]
+    shown = shown[: ALWAYS_SHOWN if fit == "none" else limit]
+    if fit != "match" and len(shown) < min(ALWAYS_SHOWN, limit):
+        more = [(entry, 0.0) for entry in others if entry.name not in scores]
+        shown += more[: ALWAYS_SHOWN - len(shown)]
+    hits = tuple(_hit(entry, score) for entry, score in shown[: max(1, limit)])
+    return SearchAnswer(fit=fit, total=total, results=hits)
+
+
+def _by_standing(scores: Mapping[str, float], entries: Entries) -> dict[str, float]:
+    """Probabilities, best first; among nearly as likely ones, those that are verified, succeed and are in use."""
+    top = max(scores.values(), default=0.0)
+    newest = max((entries[name].last_used or "" for name in scores), default="")
+
+    def rank(name: str) -> float:
+        return -scores[name] * (1 - (1 - NEAR_TIE) * drawback(entries[name], newest))
+
+    return {name: scores[name] for name in sorted(scores, key=rank)} if top else dict(scores)
+
+
+def _hit(entry: CatalogueEntry, score: float) -> SearchHit:
+    manifest = entry.manifest
+    return SearchHit(
+        name=manifest.name,
+        version=manifest.version,
+        signature=signature_of(manifest),
+        summary=manifest.summary,
+        trust=manifest.trust,
+        score=round(score, 3),
+    )

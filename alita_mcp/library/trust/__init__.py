@@ -1,0 +1,1 @@
+"""Trust: the levels that verification grants, and the evidence card that explains one."""

@@ -1,0 +1,1 @@
+"""Versions on disk: immutable, sealed folders of code, tests, lock, manifest and report."""

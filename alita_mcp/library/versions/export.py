@@ -1,0 +1,246 @@
+"""Export: a stored version in, a folder out that serves the tool anywhere with the official SDK, without alita."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from pathlib import Path
+
+from alita_mcp.errors import LibraryError, UsageError
+from alita_mcp.library.disk import unreadable, write_folder
+from alita_mcp.library.versions.testfile import (
+    DATACLASS_SUPPORT,
+    call_lines,
+    call_modules,
+    has_dataclasses,
+    literal,
+    render_tests,
+)
+from alita_mcp.values import Manifest, StoredVersion
+
+REQUIREMENTS = ("anyio>=4.9", "jsonschema>=4.23", "mcp>=2.3,<3")
+"""What the exported server itself needs."""
+PYTHON = ">=3.11"
+SERVER_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+
+_SERVER = '''# /// script
+# requires-python = "{python}"
+# dependencies = [
+{dependencies}
+# ]
+# ///
+"""Serves the tool {name} over stdio: `uv run server.py`."""
+
+import json
+{imports}
+import anyio
+import mcp_types as types
+from jsonschema import Draft202012Validator
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+import tool
+
+DEFINITION = types.Tool(
+    name={name!r},
+    description={description!r},
+    input_schema={input_schema},
+    output_schema={output_schema},
+)
+{support}
+
+def call(**arguments):
+{call}
+
+
+def failure(message):
+    return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
+
+
+async def list_tools(ctx, params):
+    return types.ListToolsResult(tools=[DEFINITION])
+
+
+async def call_tool(ctx, params):
+    if params.name != DEFINITION.name:
+        return failure(f"There is no tool {{params.name!r}}; there is {{DEFINITION.name}}.")
+    arguments = params.arguments or {{}}
+    problems = [error.message for error in Draft202012Validator(DEFINITION.input_schema).iter_errors(arguments)]
+    if problems:
+        return failure("The arguments do not fit: " + "; ".join(problems))
+    try:
+        result = await anyio.to_thread.run_sync(lambda: call(**arguments))
+    except Exception as error:
+        return failure(f"{{type(error).__name__}}: {{error}}")
+    structured = {structured}
+    text = types.TextContent(type="text", text=json.dumps(structured, ensure_ascii=False))
+    return types.CallToolResult(content=[text], structured_content=structured)
+
+
+async def main():
+    server = Server({name!r}, version={version!r}, on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (receive, send):
+        await server.run(receive, send, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    anyio.run(main)
+'''
+
+_PROJECT = """[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = {project}
+version = {version}
+description = {summary}
+readme = "README.md"
+requires-python = "{python}"
+dependencies = [
+{dependencies}
+]
+
+[dependency-groups]
+test = ["pytest>=8"]
+
+[tool.hatch.build.targets.wheel]
+only-include = ["tool.py", "server.py"]
+"""
+
+_README = """# {name}
+
+{summary}
+
+Version {number}, {trust}: {passed} of {total} examples passed in the sandbox `{sandbox}`.
+
+| file | what it is |
+|---|---|
+| `tool.py` | the tool: one typed function |
+| `test_tool.py` | the examples it was accepted with; run `pytest` here |
+| `server.py` | an MCP server with this one tool: `uv run server.py` |
+| `pyproject.toml` | its dependencies, for any other installer |
+| `manifest.json` | its schemas and examples as data; `alita import` reads them |
+| `server.json` | its public description; put your own namespace before the slash of the name |
+
+To use it in an MCP client, add to its configuration:
+
+```json
+{config}
+```
+"""
+
+
+def export_version(exports: Path, stored: StoredVersion) -> Path:
+    """Writes `<name>-v<k>` under `exports`, replacing an earlier export of the same version; answers the folder.
+
+    Raises:
+        UsageError: the tool asks for grants, which nobody would enforce outside.
+        LibraryError: the disk refuses.
+    """
+    manifest = stored.manifest
+    if not manifest.grants.is_pure:
+        raise UsageError(
+            f"{manifest.name} asks for grants, which hold inside alita only.",
+            hint="Another alita imports its folder below generated_tools.",
+        )
+    place = exports / f"{manifest.name}-v{manifest.version}"
+    staging = exports / f".staging-{secrets.token_hex(8)}"
+    try:
+        write_folder(staging, {name: text.encode() for name, text in _files(stored).items()})
+        if place.is_symlink():
+            raise LibraryError(f"{place} is a link.", hint="Remove it and export again.")
+        if place.exists():
+            shutil.rmtree(place)
+        staging.rename(place)
+    except OSError as error:
+        raise unreadable(place, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return place
+
+
+def _files(stored: StoredVersion) -> dict[str, str]:
+    manifest = stored.manifest
+    return {
+        "tool.py": stored.code,
+        "test_tool.py": render_tests(manifest.name, stored.code, stored.examples, manifest.varies),
+        "server.py": _server(stored),
+        "pyproject.toml": _project(manifest),
+        "README.md": _readme(stored),
+        "server.json": _description(manifest),
+        "manifest.json": _manifest(stored),
+    }
+
+
+def _server(stored: StoredVersion) -> str:
+    manifest, code = stored.manifest, stored.code
+    return _SERVER.format(
+        python=PYTHON,
+        dependencies="\n".join(f"#   {line}" for line in _dependencies(manifest)),
+        name=manifest.name,
+        version=f"{manifest.version}.0.0",
+        imports="".join(f"import {module}\n" for module in sorted(call_modules(manifest.name, code))),
+        description=manifest.description,
+        input_schema=literal(manifest.input_schema),
+        output_schema=literal(manifest.output_schema),
+        support=DATACLASS_SUPPORT if has_dataclasses(code) else "",
+        call=call_lines(manifest.name, code),
+        structured='{"result": result}' if manifest.wraps_result else "result",
+    )
+
+
+def _project(manifest: Manifest) -> str:
+    return _PROJECT.format(
+        project=_toml(f"alita-tool-{manifest.name.replace('_', '-')}"),
+        version=_toml(f"{manifest.version}.0.0"),
+        summary=_toml(manifest.summary),
+        python=PYTHON,
+        dependencies="\n".join(f"  {line}" for line in _dependencies(manifest)),
+    )
+
+
+def _readme(stored: StoredVersion) -> str:
+    manifest, report = stored.manifest, stored.report
+    config = {
+        "mcpServers": {manifest.name: {"command": "uv", "args": ["run", "/path/to/this/folder/server.py"]}}
+    }
+    return _README.format(
+        name=manifest.name,
+        summary=manifest.summary,
+        number=manifest.version,
+        trust=manifest.trust,
+        passed=report.examples_passed,
+        total=report.examples_total,
+        sandbox=report.sandbox,
+        config=json.dumps(config, indent=2),
+    )
+
+
+def _description(manifest: Manifest) -> str:
+    document = {
+        "$schema": SERVER_SCHEMA,
+        "name": f"local.alita/{manifest.name}",
+        "description": manifest.summary[:100],
+        "version": f"{manifest.version}.0.0",
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _manifest(stored: StoredVersion) -> str:
+    """What `alita import` verifies again, together with `tool.py`; the same keys as in a version's own folder."""
+    document = {
+        "manifest": stored.manifest.model_dump(mode="json"),
+        "examples": [example.as_json() for example in stored.examples],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _dependencies(manifest: Manifest) -> list[str]:
+    return [f"{_toml(requirement)}," for requirement in (*manifest.packages, *REQUIREMENTS)]
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

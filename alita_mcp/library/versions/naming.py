@@ -1,0 +1,136 @@
+"""Names that do not answer: which ones look alike, and how a tool that is gone comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.versions.files import quarantined
+
+NEAREST = 3
+NEAR_FROM = 0.6
+"""How much of two names must be alike, of 1, for one to be offered in the place of the other."""
+_SAME_STEM = 4
+"""So many letters in common at their beginning make two words one: count, counter, counts."""
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Those known names that are near to `name`, by their letters or by their words: three at most, best first."""
+    said = name[:64].lower()
+    likeness = {other: _likeness(said, other) for other in known}
+    near = [other for other, alike in likeness.items() if alike >= NEAR_FROM]
+    return tuple(sorted(near, key=lambda other: (-likeness[other], other))[:NEAREST])
+
+
+def _likeness(said: str, other: str) -> float:
+    matcher = SequenceMatcher(None, said, other)
+    # both are bounds from above, and cheap
+    near = matcher.real_quick_ratio() >= NEAR_FROM and matcher.quick_ratio() >= NEAR_FROM
+    letters = matcher.ratio() if near else 0.0
+    words, others = (list(filter(None, each.split("_"))) for each in (said, other))
+    shared = sum(any(_is_same_word(word, each) for each in others) for word in words)
+    in_common = shared / max(len(words), len(others), 1)
+    return max(letters, NEAR_FROM if words and shared == len(words) else in_common)
+
+
+def _is_same_word(one: str, other: str) -> bool:
+    shorter = min(len(one), len(other))
+    return one == other or (shorter >= _SAME_STEM and one[:shorter] == other[:shorter])
+
+
+def not_found(name: str, known: Sequence[str]) -> ToolNotFound:
+    """The error for a name that no tool has."""
+    nearest = nearest_names(name, known)
+    hint = "A search finds tools by what they do." if known else "There are no tools yet."
+    if nearest:
+        hint = f"Did you mean {', '.join(nearest)}?"
+    return ToolNotFound(f"There is no tool {name[:64]!r}.", hint=hint, nearest=nearest)
+
+
+def deleted(name: str) -> ToolUnavailable:
+    """The error for a tool with a tombstone."""
+    return ToolUnavailable(f"{name} was deleted.", hint=_brings_back(name))
+
+
+def decided(name: str) -> ToolUnavailable:
+    """The error for a client that would undo what a person decided."""
+    return ToolUnavailable(
+        f"A person decided how {name} stands, and no client undoes that.",
+        hint=f"A person can change it with `alita enable {name}`, `alita rollback {name} VERSION` or the like.",
+    )
+
+
+def not_as_seen(name: str) -> ToolUnavailable:
+    """The error for an approval of what stands otherwise by now."""
+    return ToolUnavailable(
+        f"{name} is not as it was a moment ago; nothing was approved.", hint="Look at it again."
+    )
+
+
+def superseded(name: str, version: int, current: int) -> ToolUnavailable:
+    """The error for a version that was given grants and is not the current one any more."""
+    return ToolUnavailable(
+        f"{name} v{version} asks for grants, which only the current version holds: v{current}.",
+        hint=f"Leave out the version; a person can make it current with `alita rollback {name} {version}`.",
+    )
+
+
+def _brings_back(name: str) -> str:
+    return f"`alita enable {name}` brings it back; manage_tool with action enable does where no person decided it."
+
+
+def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
+    """The error for a tool whose state forbids calls, saying how it comes back; grants are asked of `Permits`."""
+    name = entry.name
+    if entry.state == "disabled":
+        return ToolUnavailable(f"{name} is disabled.", hint=_brings_back(name))
+    if entry.state == "quarantined":
+        return quarantined(name, entry.manifest.version, "a file differs from what was verified")
+    return None
+
+
+def existing_version(entry: CatalogueEntry, version: int | None) -> int:
+    """The version that is meant, the current one when none is named.
+
+    Raises:
+        ToolNotFound: the tool has no such version.
+    """
+    number = entry.manifest.version if version is None else version
+    if number not in entry.versions:
+        there = ", ".join(f"v{known}" for known in entry.versions)
+        raise ToolNotFound(f"There is no {entry.name} v{number}.", hint=f"There is {there}.")
+    return number
+
+
+def version_before(entry: CatalogueEntry) -> int:
+    """The newest version that is older than the current one.
+
+    Raises:
+        UsageError: there is none.
+    """
+    current = entry.manifest.version
+    older = [known for known in entry.versions if known < current]
+    if not older:
+        raise UsageError(f"{entry.name} v{current} has none before it.", hint="Name the version to use.")
+    return max(older)
+
+
+def words_of_others(entry: CatalogueEntry, text: str | None = None) -> tuple[str, ...]:
+    """The requests that others taught a tool, or this one of them.
+
+    Raises:
+        UsageError: it is not found by this text, or the text is its author's own.
+    """
+    if text is None or text in entry.wordings:
+        return entry.wordings if text is None else (text,)
+    if text in entry.manifest.use_when:
+        raise UsageError(
+            f"{entry.name} has {text!r} from its author; a published version does not change.",
+            hint="Publish another version with other use_when, or disable the tool.",
+        )
+    raise UsageError(
+        f"{entry.name} has not learned {text!r}.",
+        hint=f"`alita show {entry.name}` lists what it is found by.",
+    )

@@ -1,0 +1,123 @@
+"""Other files in a published version's place: the new ones in, the former ones out, and back where that was cut off.
+
+A folder cannot replace another one in a single step, so for a moment a version is missing or ahead of its row.
+Whoever holds the library's lock sees no such moment: exchanges happen under it, and one that was cut off is put right.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from alita_mcp.errors import LibraryError
+from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable, write_folder
+from alita_mcp.library.trust.trust import is_lower
+from alita_mcp.library.versions.files import VERSION_FILES, Folder, ToolFiles, seal_of, written_example
+from alita_mcp.values import StoredVersion
+
+RAISE_STEPS = (
+    "claimed",
+    "staged",
+    *(f"wrote {name}" for name in VERSION_FILES),
+    "synced",
+    "laid aside",
+    "replaced",
+    "in place",
+    "row written",
+    "committed",
+)
+"""What raising a version's trust does, in order; a process may die after any of them."""
+
+
+class Exchange:
+    """Takes a version's folder out and puts another one in; both lie aside under their owner's name meanwhile."""
+
+    def __init__(self, files: ToolFiles, name: str, version: int, on_step: OnStep = no_step) -> None:
+        self._files = files
+        self._place = files.folder(name, version)
+        self._new = files.aside()
+        self._old = files.aside()
+        self._on_step = on_step
+
+    def write(self, contents: Folder) -> None:
+        """Writes the new files aside; raises LibraryError when the disk refuses."""
+        write_folder(self._new, contents, self._on_step)
+
+    def carry_out(self) -> None:
+        """Changes the folders over, all on the disk afterwards; call it under the library's lock.
+
+        Raises:
+            LibraryError: the disk refuses; `put_right` says which folder is the true one.
+        """
+        try:
+            self._place.rename(self._old)
+            self._on_step("laid aside")
+            self._new.rename(self._place)
+            self._on_step("replaced")
+            sync_folder(self._place.parent)
+            sync_folder(self._files.root)
+            self._on_step("in place")
+        except OSError as error:
+            raise unreadable(self._place, error) from error
+
+    def clear(self) -> None:
+        """Removes what lies aside; call it once the right folder is in place."""
+        for folder in (self._new, self._old):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) -> None:
+    """Puts the folder that `seal` names in place, if an exchange of `owner` was cut off before its end.
+
+    Call it under the library's lock. A version that was edited meanwhile is left alone: reading it says so.
+
+    Raises:
+        LibraryError: the disk refuses; the folders are still there.
+    """
+    place = files.folder(name, version)
+    if _seal_in(place) == seal:
+        return
+    true = next((aside for aside in files.laid_aside(owner) if _seal_in(aside) == seal), None)
+    if true is None:
+        return
+    try:
+        false = files.aside()
+        if os.path.lexists(place):
+            place.rename(false)
+        true.rename(place)
+        shutil.rmtree(false, ignore_errors=True)
+        sync_folder(place.parent)
+        sync_folder(files.root)
+    except OSError as error:
+        raise unreadable(place, error) from error
+
+
+def refuse_other_or_less(raised: StoredVersion, known: StoredVersion) -> None:
+    """Refuses files that are not the same tool with as much proved about it, or more.
+
+    Raises:
+        LibraryError: they are not; the message says how they differ.
+    """
+    name = f"{known.manifest.name} v{known.manifest.version}"
+    evidence = {"trust", "deterministic", "digest"}
+    if (
+        raised.code != known.code
+        or raised.manifest.model_copy(update=known.manifest.model_dump(include=evidence)) != known.manifest
+    ):
+        raise LibraryError(f"More examples do not make {name} another tool.", hint="Publish a new version.")
+    if is_lower(raised.manifest.trust, known.manifest.trust):
+        raise LibraryError(
+            f"{name} is {known.manifest.trust} and stays so: {raised.manifest.trust} is less.",
+            hint="Publish a new version if the tool is wrong.",
+        )
+    if not set(map(written_example, known.examples)) <= set(map(written_example, raised.examples)):
+        raise LibraryError(f"{name} would lose examples that it was accepted with.", hint="Keep them all.")
+
+
+def _seal_in(folder: Path) -> str:
+    """The seal of what a folder holds; empty when that is no version."""
+    try:
+        return seal_of(read_folder(folder, VERSION_FILES))
+    except LibraryError:
+        return ""

@@ -1,0 +1,346 @@
+"""Files and catalogue together: every change that touches both, in an order that a crash at any point leaves whole.
+
+All of it blocks; `library.Library` calls it in worker threads.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from alita_mcp.errors import (
+    AlitaError,
+    LibraryError,
+    NameTaken,
+    ToolNotFound,
+    ToolQuarantined,
+    ToolUnavailable,
+)
+from alita_mcp.library.catalogue.catalogue import Catalogue
+from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
+from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.grants.exposure import refuse_exposed_home
+from alita_mcp.library.grants.permits import Permits
+from alita_mcp.library.locks import Owner, held
+from alita_mcp.library.rows import Approval, By, Claim
+from alita_mcp.library.trust.trust import unproven
+from alita_mcp.library.versions.files import (
+    Folder,
+    ToolFiles,
+    pack,
+    quarantined,
+    read_version_folder,
+    seal_of,
+    unpack,
+    versions_under,
+)
+from alita_mcp.library.versions.naming import decided
+from alita_mcp.library.versions.replacing import Exchange, put_right, refuse_other_or_less
+from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
+
+TOMBSTONE_DAYS = 30
+CLAIM_TIMEOUT_S = 30.0
+"""How long a publisher waits for another one of the same name, to see whether it succeeds."""
+OPEN_TIMEOUT_S = 60.0
+"""How long opening waits for another process that is opening the same library."""
+
+
+class Store:
+    """The library's truth on disk."""
+
+    def __init__(
+        self, home: Path, starters: Path | None, on_step: OnStep = no_step, grants_file: Path | None = None
+    ) -> None:
+        """Opens the library in `home`, makes it when there is none, and clears up after processes that died.
+
+        Raises:
+            LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
+            UsageError: the grants file does not fit.
+        """
+        self.permits = Permits(grants_file, self._approval)
+        self.home = home
+        self._lock = home / "library.lock"
+        self._on_step = on_step
+        try:
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            refuse_exposed_home(home)
+            (home / "generated_tools").mkdir(exist_ok=True)
+            with held(self._lock, OPEN_TIMEOUT_S):
+                self._owner = Owner(home / "owners")
+                try:
+                    self._open(starters)
+                except BaseException:
+                    self._owner.close()
+                    raise
+        except OSError as error:
+            raise unreadable(home, error) from error
+
+    def _open(self, starters: Path | None) -> None:
+        self.files = ToolFiles(self.home, self._owner.name, self._on_step)
+        self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
+        self.reader = CatalogueReader(self.catalogue.path, self.permits.judged)
+        try:
+            self._sweep()
+            if not self.catalogue.journal(1, "created"):
+                self._adopt()
+                self.set_strangers_aside()
+                self.catalogue.record("created", None, None, {})
+            self._purge()
+            self._drop_old_index()
+            self._install(starters)
+            self.permits.bind_with(self.catalogue.bound)
+        except BaseException:
+            self.reader.close()
+            self.catalogue.close()
+            raise
+
+    def _drop_old_index(self) -> None:
+        """Removes the index of words that an earlier alita kept beside the catalogue."""
+        shutil.rmtree(self.home / "index.lance", ignore_errors=True)
+        with suppress(OSError):
+            (self.home / "index.lock").unlink()
+
+    def mark(self) -> tuple[int, ...]:
+        """Another value whenever anything was committed, or a person changed the grants file."""
+        return (self.reader.data_version(), *self.permits.mark)
+
+    def changes(self) -> Changes:
+        """How much changed so far, by the catalogue and by the grants file."""
+        standing, listed = self.reader.changes()
+        return Changes(standing, listed + self.permits.changes())
+
+    def close(self) -> None:
+        """Lets go of the library."""
+        self.reader.close()
+        self.catalogue.close()
+        self._owner.close()
+
+    def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
+        """Gives a tool an accepted version; it becomes the current one where `Catalogue.publish` says so.
+
+        One that asks for what nobody granted waits: it is kept, and the current version stays.
+
+        Raises:
+            NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
+            ToolUnavailable: the tool is deleted.
+            LibraryError: it was not accepted, cannot be kept, or the disk refuses.
+        """
+        name = accepted.draft.name
+        if accepted.report.trust == "rejected":
+            raise LibraryError(
+                f"{name!r} was rejected by its gates and is not published.", hint="Mend it first."
+            )
+        files = pack(accepted, expected + 1)
+        return self._place(name, expected + 1, files, "published", accepted.made_by)
+
+    def raise_trust(self, accepted: AcceptedVersion, known: StoredVersion) -> Manifest:
+        """Gives a published version other examples and the report of them; all else of it stays as it is.
+
+        Raises:
+            NameTaken: somebody else changed the version meanwhile.
+            ToolUnavailable: the tool is deleted.
+            LibraryError: it is another tool, or less is proved than before; or the disk refuses. Nothing changed.
+        """
+        name, version = known.manifest.name, known.manifest.version
+        files = pack(accepted, version, known.manifest.created_at)
+        refuse_other_or_less(unpack(files, name, version), known)
+        claim = Claim(name=name, version=version, owner=self._owner.name)
+        self._claim(claim, known.manifest.digest)
+        exchange = Exchange(self.files, name, version, self._on_step)
+        try:
+            self._on_step("claimed")
+            exchange.write(files)
+            with held(self._lock, OPEN_TIMEOUT_S):
+                exchange.carry_out()
+                manifest = self._enter(name, version, files, "raised")
+        except BaseException:
+            with held(self._lock, OPEN_TIMEOUT_S):
+                self._abandon(claim)
+            exchange.clear()
+            raise
+        exchange.clear()
+        return manifest
+
+    def read(self, name: str, version: int) -> StoredVersion:
+        """A published version, proved unchanged.
+
+        Raises:
+            ToolNotFound: there is no such version.
+            ToolQuarantined: it is not what was verified, now or when it was last looked at.
+            LibraryError: the disk refuses.
+        """
+        row = self.reader.version_row(name, version)
+        if row is None:
+            raise ToolNotFound(
+                f"There is no {name} v{version}.", hint="inspect_tool names the versions there are."
+            )
+        if row.quarantined is not None:
+            raise quarantined(name, version, row.quarantined)
+        return self._check(name, version, row.seal)
+
+    def enable(self, name: str, version: int, by: By) -> None:
+        """Brings a disabled, deleted or quarantined tool back, once its current version is proved unchanged.
+
+        Raises:
+            ToolQuarantined: it is not what was verified.
+            ToolUnavailable: it was deleted too long ago; or a person decided it, and a client asks.
+        """
+        row = self.reader.version_row(name, version)
+        if row is None or name in {gone for gone, _ in self.catalogue.deleted_before(_tombstone_limit())}:
+            raise ToolUnavailable(
+                f"{name} was deleted more than {TOMBSTONE_DAYS} days ago.", hint="Synthesize it."
+            )
+        self._check(name, version, row.seal)
+        if not self.catalogue.change("enabled", name, version, by=by):
+            raise decided(name)
+
+    def _check(self, name: str, version: int, seal: str) -> StoredVersion:
+        try:
+            stored = self.files.read(name, version, seal)
+        except ToolQuarantined:
+            stored = self._look_again(name, version, seal)
+        return stored if self.reader.evidence(name, version) else unproven(stored)
+
+    def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
+        """Whether a version is damaged: looked at while nobody can be replacing it."""
+        with held(self._lock, OPEN_TIMEOUT_S):
+            for claim in self.catalogue.claims():
+                if (claim.name, claim.version) == (name, version):
+                    self._put_right(claim)
+            row = self.reader.version_row(name, version)
+            try:
+                return self.files.read(name, version, row.seal if row else seal)
+            except ToolQuarantined as damaged:
+                reason = damaged.message.partition(": ")[2].removesuffix(".")
+                self.catalogue.change("quarantined", name, version, reason=reason)
+                raise
+
+    def _put_right(self, claim: Claim) -> None:
+        """Leaves that folder in a claimed version's place which the catalogue stands for, if any."""
+        row = self.reader.version_row(claim.name, claim.version)
+        if row is not None:
+            put_right(self.files, claim.owner, claim.name, claim.version, row.seal)
+
+    def _claim(self, claim: Claim, digest: str | None = None) -> None:
+        """Takes a name for publishing, after whoever holds it is done, or cleared away if it died."""
+        deadline = time.monotonic() + CLAIM_TIMEOUT_S
+        while not self.catalogue.claim(claim, digest):
+            if time.monotonic() > deadline:
+                raise NameTaken(
+                    f"{claim.name} is being published by somebody else.", hint="Search again later."
+                )
+            others = [other for other in self.catalogue.claims() if other.name == claim.name]
+            if all(map(self._lives, others)):
+                time.sleep(0.02)
+            else:
+                with held(self._lock, OPEN_TIMEOUT_S):
+                    self._sweep()
+
+    def _is_filed(self, name: str) -> bool:
+        """Whether the grants file names the current version of a tool, that one and no other."""
+        entry = self.reader.entry(name)
+        return entry is not None and self.permits.is_bound(entry.manifest)
+
+    def _approval(self, name: str, digest: str) -> Approval | None:
+        return self.reader.approval(name, digest)
+
+    def _lives(self, claim: Claim) -> bool:
+        return self._owner.is_alive(claim.owner)
+
+    def _abandon(self, claim: Claim) -> None:
+        """Removes what an unfinished publishing left, if it did not finish after all."""
+        if self.reader.version_row(claim.name, claim.version) is None:
+            self.files.discard(claim.name, claim.version)
+        self._put_right(claim)
+        self.catalogue.release(claim)
+
+    def _sweep(self) -> None:
+        """Clears up after the dead; call it under the library's lock."""
+        for claim in self.catalogue.claims():
+            if not self._lives(claim):
+                self._abandon(claim)
+                self.catalogue.record("swept", claim.name, claim.version, {"reason": "its publisher died"})
+        dead = self._owner.dead()
+        if dead:
+            self.files.sweep_staging(self._owner.is_alive)
+        for owner in dead:
+            self._owner.forget(owner)
+
+    def set_strangers_aside(self) -> None:
+        """Moves version folders away that nobody published; looks at every folder there is."""
+        known = self.catalogue.published()
+        for name, version in versions_under(self.files.root):
+            if (name, version) not in known:
+                refuge = self.files.set_aside(name, version)
+                self.catalogue.record("set aside", name, version, {"folder": str(refuge)})
+
+    def _purge(self) -> None:
+        for name, versions in self.catalogue.deleted_before(_tombstone_limit()):
+            for version in versions:
+                self.files.discard(name, version)
+            self.catalogue.purge(name)
+
+    def _adopt(self) -> None:
+        """Enters the versions that a lost catalogue left behind, if their files agree; their word proves nothing."""
+        known = self.catalogue.published()
+        for name, version in versions_under(self.files.root):
+            if (name, version) in known:
+                continue
+            with self._refusal_journalled(name, version):
+                files = _proved(self.files.root, name, version)
+                manifest = unproven(unpack(files, name, version)).manifest
+                self.catalogue.publish(manifest, seal_of(files), sandbox="", event="adopted")
+
+    def _install(self, starters: Path | None) -> None:
+        """Fills an empty library; goes on where a process that died half-way stopped."""
+        if starters is None or self.catalogue.journal(1, "starter tools installed"):
+            return
+        if self.catalogue.has_tools_besides("starter installed"):
+            return
+        known = self.catalogue.published()
+        for name, version in versions_under(starters):
+            if (name, version) not in known:
+                with self._refusal_journalled(name, version):
+                    self._place(name, version, _proved(starters, name, version), "starter installed")
+        self.catalogue.record("starter tools installed", None, None, {})
+
+    def _place(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
+        """Claims a version, puts its files in place and makes it the current one; all or nothing."""
+        claim = Claim(name=name, version=version, owner=self._owner.name)
+        self._claim(claim)
+        try:
+            self._on_step("claimed")
+            self.files.store(name, version, files)
+            return self._enter(name, version, files, event, made_by)
+        except BaseException:
+            self._abandon(claim)
+            raise
+
+    def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
+        stored = unpack(files, name, version)
+        granted = self.permits.of(stored.manifest) is not None and not self._is_filed(name)
+        self.catalogue.publish(
+            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
+        )
+        return stored.manifest
+
+    @contextmanager
+    def _refusal_journalled(self, name: str, version: int) -> Iterator[None]:
+        try:
+            yield
+        except AlitaError as refused:
+            self.catalogue.record("refused", name, version, {"reason": str(refused)})
+
+
+def _proved(root: Path, name: str, version: int) -> Folder:
+    files = read_version_folder(root / name / f"v{version}", name, version)
+    unpack(files, name, version)
+    return files
+
+
+def _tombstone_limit() -> str:
+    return (datetime.now(UTC) - timedelta(days=TOMBSTONE_DAYS)).isoformat(timespec="microseconds")

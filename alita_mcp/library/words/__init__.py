@@ -1,0 +1,1 @@
+"""Words for search: stems, synonyms and term weights."""
