@@ -29,7 +29,7 @@ from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import ProbeReport, Sandbox
 from alita_mcp.sandbox.wasm import process
 from alita_mcp.settings import Settings
-from alita_mcp.verification import input_source
+from alita_mcp.verification.properties import input_source
 from tests import warm_programs
 
 WORKER = Path(__file__).with_name("worker_program.py")

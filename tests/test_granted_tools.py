@@ -25,7 +25,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.outcomes import Created, NeedsApproval
 from alita_mcp.synthesis.request import read_request
 from alita_mcp.values import Lock, StoredVersion
-from alita_mcp.verification.rehearsal import value_of
+from alita_mcp.verification.rehearsal.rehearsal import value_of
 
 pytestmark = pytest.mark.no_cover
 

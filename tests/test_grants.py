@@ -31,8 +31,8 @@ from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
-from alita_mcp.verification.rehearsal_origin import _FIXED
-from alita_mcp.verification.rehearsal_samples import FILES
+from alita_mcp.verification.rehearsal.origin import _FIXED
+from alita_mcp.verification.rehearsal.samples import FILES
 from tests.library.factory import no_starters, simple
 
 ROOT = Path(__file__).resolve().parents[1]

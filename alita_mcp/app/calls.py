@@ -21,7 +21,7 @@ from alita_mcp.library.versions.naming import superseded
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
 from alita_mcp.values import Manifest, StoredVersion, Value
-from alita_mcp.verification.arguments import validate_arguments, validate_result
+from alita_mcp.verification.json_schema import validate_arguments, validate_result
 
 MAX_EVENTS = 50
 """How many of a broker's events the journal keeps with one call."""

@@ -19,7 +19,7 @@ from alita_mcp.sandbox.broker.host_services import Doors
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits, StoredVersion
-from alita_mcp.verification.rehearsal import value_of
+from alita_mcp.verification.rehearsal.rehearsal import value_of
 
 CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]]
 """The flow of a call: name, arguments and the tools that led to it, outermost first; raises as `Calls.run`."""

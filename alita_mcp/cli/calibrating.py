@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from alita_mcp.synthesis.calibration.tasks import CalibrationTask
     from alita_mcp.synthesis.model_records import ModelRecords
     from alita_mcp.values import Usage
-    from alita_mcp.verification.record import ModelRecord, Tally
+    from alita_mcp.verification.agreement.record import ModelRecord, Tally
 
 NO_BUDGET = {"budget_calls": 0, "budget_tokens": 0, "budget_usd": 0.0}
 """A person agrees to the cost of the whole; a budget is that of one synthesis."""
@@ -97,7 +97,7 @@ async def _prepared(name: str, settings: Settings, records: ModelRecords) -> Asy
     from alita_mcp.synthesis.calibration.calibrating import Calibrating
     from alita_mcp.synthesis.calibration.tasks import calibration_tasks
     from alita_mcp.synthesis.template import told_lacks
-    from alita_mcp.verification.rehearsal import Rehearsal
+    from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
     sandbox = await open_sandbox(settings)
     try:

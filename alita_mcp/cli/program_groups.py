@@ -16,7 +16,7 @@ from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import GeneralFunction, NormalForm, NotGeneral
 from alita_mcp.syntax import module_of
 from alita_mcp.transcripts.recording import as_run
-from alita_mcp.verification.declared import DISTRIBUTIONS
+from alita_mcp.verification.static.declared import DISTRIBUTIONS
 
 if TYPE_CHECKING:
     from alita_mcp.library.runs.recorded_run import RecordedRun

@@ -10,7 +10,7 @@ from alita_mcp.library.rows import Origin
 from alita_mcp.server.answers import clipped
 from alita_mcp.server.unreviewed import plain_manifest
 from alita_mcp.values import META_TOOLS, Manifest
-from alita_mcp.verification.wording import MAX_DESCRIPTION
+from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
 
 RESERVED_NAMES = frozenset({*META_TOOLS, "solve_task", "research_web"})
 """Names that no published tool may take, whether or not this server lists them."""

@@ -22,7 +22,7 @@ from alita_mcp.server.results import checked, with_signature
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.unreviewed import shown
 from alita_mcp.server.visibility import with_ways
-from alita_mcp.verification.arguments import SEE_SCHEMA, validate_arguments
+from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

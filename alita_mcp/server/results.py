@@ -19,7 +19,7 @@ from alita_mcp.server.asker import asker_of
 from alita_mcp.server.ranges import Part, json_bytes, part_of
 from alita_mcp.server.rejections import failure_text
 from alita_mcp.server.unreviewed import brief, mark, plain_schema, shown, unreviewed
-from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App, RunAnswer

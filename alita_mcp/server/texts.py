@@ -12,7 +12,7 @@ from alita_mcp.server.rejections import proposed_text, rejection_text
 from alita_mcp.server.visibility import said_of
 from alita_mcp.synthesis.template import laid_out
 from alita_mcp.values import VerificationReport
-from alita_mcp.verification.difference import difference
+from alita_mcp.verification.comparison.difference import difference
 
 MAX_PROPOSED = 1_000
 """So many characters propose examples, on top of what else an answer says."""

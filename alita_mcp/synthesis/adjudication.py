@@ -24,7 +24,7 @@ from alita_mcp.synthesis.judging import Field
 from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.written import Written
 from alita_mcp.values import Example
-from alita_mcp.verification.matrix import Row
+from alita_mcp.verification.agreement.matrix import Row
 
 PATIENCE_S = 90.0
 """How long a judge is waited for; to draw more helps as well."""

@@ -19,7 +19,7 @@ from alita_mcp.synthesis.serving import Callee, callee_for
 from alita_mcp.synthesis.signatures import parameter_maps, renamed, results_alike
 from alita_mcp.synthesis.written import Specification
 from alita_mcp.values import Example, StoredVersion, ToolContract
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MIN_TESTS = 5
 """Fewer tests than these prove nothing, nor do any that all have one result."""

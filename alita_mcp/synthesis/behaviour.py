@@ -14,15 +14,15 @@ import anyio
 from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.synthesis.drawing import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.agreement.matrix import outcome_word
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.examples.trials import outcome_in_words
+from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.findings import brief, encodable
-from alita_mcp.verification.input_source import NoInputs, input_source
-from alita_mcp.verification.matrix import outcome_word
-from alita_mcp.verification.near_inputs import near_inputs
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.telling_inputs import Scalar, telling_inputs
-from alita_mcp.verification.trials import outcome_in_words
-from alita_mcp.verification.worlds import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.mutation.dictionary_inputs import Scalar, telling_inputs
+from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.properties.input_source import NoInputs, input_source
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Arguments = dict[str, Any]
 Kind = Literal["alike", "different", "refused", "one refused", "one lost", "lost"]

@@ -9,7 +9,7 @@ from alita_mcp.synthesis.drawing import Manuscript
 from alita_mcp.synthesis.judging import SHOWN_DROPPED
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, DroppedTest, Example
-from alita_mcp.verification.matrix import Row
+from alita_mcp.verification.agreement.matrix import Row
 
 HELD_SHARE = 0.8
 """Of the blind tests; where fewer hold, not the tests are in doubt: both codes agree, but one was made of the other."""

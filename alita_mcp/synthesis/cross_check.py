@@ -27,13 +27,13 @@ from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.values import Agreement, Check, Draft, Trust
-from alita_mcp.verification.function import find_function
-from alita_mcp.verification.matrix import Prepared, prepare, run_row
-from alita_mcp.verification.names import Names, names_of
-from alita_mcp.verification.records import record_of
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.source import parse_code
-from alita_mcp.verification.suite import MAX_EXAMPLES
+from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.code.function import find_function
+from alita_mcp.verification.code.names import Names, names_of
+from alita_mcp.verification.code.records import record_of
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.examples.suite import MAX_EXAMPLES
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
 SUITES: dict[Mode, int] = {"quick": 1, "standard": 2, "thorough": 3}

@@ -10,9 +10,9 @@ from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.request import EXAMPLE_SHAPE, SynthesisRequest
 from alita_mcp.values import META_TOOLS, TOOL_NAME, Draft
+from alita_mcp.verification.code.function import public_functions, several_public
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.function import public_functions, several_public
-from alita_mcp.verification.source import parse_code
 
 NO_TESTS = Rejected(
     stage="examples",

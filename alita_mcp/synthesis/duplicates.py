@@ -16,10 +16,10 @@ from alita_mcp.synthesis.behaviour import Beside, Comparison, Party, call_of, in
 from alita_mcp.synthesis.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.signatures import Names, parameter_maps, renamed, results_alike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
+from alita_mcp.verification.examples.outcomes import ShownRange
 from alita_mcp.verification.findings import brief
-from alita_mcp.verification.outcomes import ShownRange
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.telling_inputs import constants_apart, constants_in
+from alita_mcp.verification.mutation.dictionary_inputs import constants_apart, constants_in
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
 
 MAX_SECONDS = 20.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError, refusal
-from alita_mcp.verification.source import parse_code
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
 """A line that opens or closes a block, as CommonMark has it."""

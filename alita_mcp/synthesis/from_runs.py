@@ -40,7 +40,7 @@ from alita_mcp.synthesis.unfit_runs import (
 )
 from alita_mcp.synthesis.workshop import OnStage, Workshop
 from alita_mcp.values import Draft, Recorded, StoredVersion, VerificationReport
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 LAST_NUMBER = 20
 """So many tools may be called the same but for a number behind it."""

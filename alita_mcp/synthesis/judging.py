@@ -11,9 +11,9 @@ from alita_mcp.synthesis.failures import hidden_failure, shows
 from alita_mcp.synthesis.modes import Width
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
-from alita_mcp.verification.agreement import Candidate, Decision, Matrix, accept, most_typical
-from alita_mcp.verification.matrix import PassMatrix, Row
-from alita_mcp.verification.record import Record
+from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, most_typical
+from alita_mcp.verification.agreement.matrix import PassMatrix, Row
+from alita_mcp.verification.agreement.record import Record
 
 MAJORITY = 2
 """Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""

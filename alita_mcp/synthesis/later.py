@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from alita_mcp.verification.record import Tally
+from alita_mcp.verification.agreement.record import Tally
 
 if TYPE_CHECKING:
     from alita_mcp.library.rows import JournalRow

@@ -26,7 +26,7 @@ from alita_mcp.library.locks import held
 from alita_mcp.synthesis.calibration.result import TaskResult, counted
 from alita_mcp.synthesis.later import EVENTS, later_of
 from alita_mcp.values import TOOL_NAME, Value
-from alita_mcp.verification.record import ModelRecord, Record, Tally, record_of
+from alita_mcp.verification.agreement.record import ModelRecord, Record, Tally, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.workshop import Submission
 from alita_mcp.synthesis.written import Specification, Suite
 from alita_mcp.values import Draft
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify
 
 

@@ -16,14 +16,14 @@ from alita_mcp.synthesis.questions import gives_orders, names_in, texts_in
 from alita_mcp.synthesis.workshop import OnStage
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Draft, Example, Limits, Schema, VerificationReport
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import kinds_of
-from alita_mcp.verification.credentials import holds_key
+from alita_mcp.verification.agreement.matrix import prepare, run_row
+from alita_mcp.verification.comparison.compare import kinds_of
 from alita_mcp.verification.findings import is_unicode
-from alita_mcp.verification.matrix import prepare, run_row
-from alita_mcp.verification.near_inputs import near_inputs
-from alita_mcp.verification.properties import seed_of
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.properties.properties import seed_of
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.static.credentials import holds_key
 
 MAX_PROPOSED = 6
 AT_THE_EDGE, NOTICING = 3, 3

@@ -15,12 +15,12 @@ from alita_mcp.synthesis.overruling import Rules
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.written import Specification, WrittenCode
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
-from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.contract import read_contract
-from alita_mcp.verification.function import find_function
-from alita_mcp.verification.matrix import Prepared
-from alita_mcp.verification.source import parse_code
-from alita_mcp.verification.wording import MAX_REQUESTS
+from alita_mcp.verification.agreement.matrix import Prepared
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.function import find_function
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.wording.linter import MAX_REQUESTS
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.values import Draft, Example, Recorded, StoredVersion
-from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.suite import own_examples
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.examples.suite import own_examples
 
 
 def recorded_of(run_ids: Iterable[str], examples: Iterable[Example] = ()) -> Recorded:

@@ -13,9 +13,9 @@ from alita_mcp.synthesis.fences import unfenced
 from alita_mcp.synthesis.modes import Mode
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.values import Example, Recorded, Value, Varying
+from alita_mcp.verification.code.function import public_functions
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.function import public_functions
-from alita_mcp.verification.source import parse_code
 
 NEEDS = ("network", "workspace", "model", "tools", "secrets")
 """What a tool may ask for; clients send them together as `needs`."""

@@ -15,7 +15,7 @@ from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection
 from alita_mcp.synthesis.recorded import confirmed_by, superseded_by
 from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
-from alita_mcp.verification.suite import own_examples
+from alita_mcp.verification.examples.suite import own_examples
 from alita_mcp.verification.verify import verify
 
 UPDATE = "send update=true for a new version, or choose another name"

@@ -37,9 +37,9 @@ from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import Suite, WrittenCode
 from alita_mcp.values import Example, StoredVersion
-from alita_mcp.verification.matrix import pooled, prepare, run_row
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.suite import contradict
+from alita_mcp.verification.agreement.matrix import pooled, prepare, run_row
+from alita_mcp.verification.examples.suite import contradict
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MAX_RULE = 500
 MAX_RULES = 30

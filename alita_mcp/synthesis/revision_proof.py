@@ -21,12 +21,12 @@ from alita_mcp.synthesis.signatures import takes
 from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import WrittenCode, fits
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
-from alita_mcp.verification.agreement import normal_form
-from alita_mcp.verification.arguments import delivered, validate_result
+from alita_mcp.verification.agreement.agreement import normal_form
+from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.examples.suite import MAX_EXAMPLES
 from alita_mcp.verification.findings import failed
-from alita_mcp.verification.matrix import Prepared, prepare, run_row
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.suite import MAX_EXAMPLES
+from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict
 
 MAX_REQUEST = 8_000

@@ -12,7 +12,7 @@ from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.synthesis.scripts import ENTRY, program_of
 from alita_mcp.synthesis.written import Specification, Written
 from alita_mcp.values import Limits
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.comparison.compare import same_result
 
 MAX_RUNS = 8
 WALL_S = 10.0

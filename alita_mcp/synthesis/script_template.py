@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from alita_mcp.syntax import expression_of
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.source import parse_code
 
 _HOISTED = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

@@ -27,8 +27,8 @@ from alita_mcp.synthesis.template import told_lacks
 from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.written import Specification, fits
 from alita_mcp.values import Example
+from alita_mcp.verification.examples.trials import outcome_in_words
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.trials import outcome_in_words
 
 _MEND = "Send a script that runs to its end, or a function with tests."
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from alita_mcp.syntax import expression_of, module_of
 from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.source import parse_code
 
 ENTRY = "run_script"
 OUT_OF_INPUT = "the script reads more lines than it was given"

@@ -15,9 +15,9 @@ from alita_mcp.synthesis.duplicates import lock_of
 from alita_mcp.synthesis.outcomes import Exists
 from alita_mcp.synthesis.signatures import Names, renamed
 from alita_mcp.values import Example, Schema, StoredVersion
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import raised, same_result
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.comparison.compare import raised, same_result
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MIN_EXAMPLES = 2
 """One example alone fits too many tools: `double(2)` and `square(2)` agree."""

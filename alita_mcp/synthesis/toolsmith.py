@@ -50,7 +50,7 @@ from alita_mcp.synthesis.wordings import learn_words
 from alita_mcp.synthesis.work import Work
 from alita_mcp.synthesis.workshop import Advice, Amend, AskPerson, Workshop
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
 
 OnStage = Callable[[str], Awaitable[None]]

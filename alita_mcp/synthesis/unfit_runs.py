@@ -14,10 +14,10 @@ from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.synthesis.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.outcomes import Rejected, rejection
 from alita_mcp.synthesis.request import NEEDS_SHAPE, SynthesisRequest
-from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.credentials import credential_checks, holds_key
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.findings import ContractError, failed, shown, shown_arguments
-from alita_mcp.verification.source import parse_code
+from alita_mcp.verification.static.credentials import credential_checks, holds_key
 
 MAX_CALL = 20_000
 """Longest example that a run becomes, in characters of its JSON."""

@@ -18,12 +18,12 @@ from alita_mcp.synthesis.outcomes import Broken, Rejected, rejection
 from alita_mcp.synthesis.recorded import carried_marks
 from alita_mcp.synthesis.workshop import OnStage
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.examples.suite import wanted
 from alita_mcp.verification.findings import failed, shown_arguments
-from alita_mcp.verification.matrix import Prepared, prepare, run_row
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.suite import wanted
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 MAX_NAMED = 8_000
 """How many characters a rejection may spend on the cases that changed."""

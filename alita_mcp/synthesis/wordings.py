@@ -12,7 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.private_text import holds_key, looks_private
 from alita_mcp.library.words.text import likeness, plain_tokens, words_of
 from alita_mcp.values import Grants
-from alita_mcp.verification.wording import text_checks
+from alita_mcp.verification.wording.linter import text_checks
 
 MAX_CHARACTERS = 200
 MAX_LEARNED_AT_ONCE = 6

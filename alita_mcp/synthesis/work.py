@@ -8,7 +8,7 @@ from alita_mcp.models.roles import Models
 from alita_mcp.synthesis.modes import Plan
 from alita_mcp.synthesis.request import SynthesisRequest
 from alita_mcp.synthesis.workshop import OnStage, Workshop
-from alita_mcp.verification.record import Record
+from alita_mcp.verification.agreement.record import Record
 
 
 @dataclass(frozen=True)

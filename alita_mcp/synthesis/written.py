@@ -23,10 +23,10 @@ from alita_mcp.synthesis.assumptions import MAX_ASSUMED, answered, read_assumed,
 from alita_mcp.synthesis.request import MAX_TEXT
 from alita_mcp.synthesis.wordings import is_plain, says_nothing_new
 from alita_mcp.values import TOOL_NAME, Example, ToolContract, Value, WrittenFrom
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.conditions import read_condition
-from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.examples.conditions import read_condition
 from alita_mcp.verification.findings import ContractError
+from alita_mcp.verification.json_schema import validate_arguments
 
 MAX_QUESTIONS = 5
 MAX_LIBRARIES = 8

@@ -6,12 +6,12 @@ import anyio.to_thread
 
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.examples import ExamplesFound, Trial
-from alita_mcp.verification.names import names_of
-from alita_mcp.verification.needs import network_hint
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.source import parse_code
-from alita_mcp.verification.variation import declaration, may_vary, moved_by
+from alita_mcp.verification.code.names import names_of
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.determinism.variation import declaration, may_vary, moved_by
+from alita_mcp.verification.examples.examples import ExamplesFound, Trial
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.static.needs import network_hint
 
 
 async def with_hints(

@@ -24,17 +24,17 @@ from alita_mcp.values import (
     Value,
     VerificationReport,
 )
-from alita_mcp.verification.determinism import determinism_gate, variation_checks
+from alita_mcp.verification.determinism.determinism import determinism_gate, variation_checks
 from alita_mcp.verification.environment import environment_gate
-from alita_mcp.verification.examples import Trial, examples_gate
+from alita_mcp.verification.examples.examples import Trial, examples_gate
+from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.hints import with_hints
-from alita_mcp.verification.input_source import input_source
-from alita_mcp.verification.mutation import mutation_gate
-from alita_mcp.verification.properties import INPUTS, properties_gate, seed_of
-from alita_mcp.verification.rehearsal import ReadTool, Rehearsal
-from alita_mcp.verification.static import static_gate
-from alita_mcp.verification.worlds import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.mutation.mutation import mutation_gate
+from alita_mcp.verification.properties.input_source import input_source
+from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
+from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal
+from alita_mcp.verification.static.static import static_gate
 
 OnStage = Callable[[str], Awaitable[None]]
 

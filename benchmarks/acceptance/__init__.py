@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.verification.agreement import Decision, Matrix, accept, most_typical
-from alita_mcp.verification.posterior import CONSTANTS
-from alita_mcp.verification.record import Record
+from alita_mcp.verification.agreement.agreement import Decision, Matrix, accept, most_typical
+from alita_mcp.verification.agreement.posterior import CONSTANTS
+from alita_mcp.verification.agreement.record import Record
 
 if TYPE_CHECKING:
     from benchmarks.acceptance import strong

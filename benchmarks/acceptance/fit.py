@@ -9,9 +9,9 @@ from itertools import product
 from random import Random
 from typing import TYPE_CHECKING
 
-from alita_mcp.verification.agreement import accept
-from alita_mcp.verification.posterior import CONSTANTS, Constants
-from alita_mcp.verification.record import Record
+from alita_mcp.verification.agreement.agreement import accept
+from alita_mcp.verification.agreement.posterior import CONSTANTS, Constants
+from alita_mcp.verification.agreement.record import Record
 
 if TYPE_CHECKING:
     from benchmarks.acceptance.stored import Drawn, Row, counted

@@ -10,8 +10,8 @@ from random import Random
 from typing import NamedTuple
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement import Candidate, Matrix
-from alita_mcp.verification.record import Record, Tally
+from alita_mcp.verification.agreement.agreement import Candidate, Matrix
+from alita_mcp.verification.agreement.record import Record, Tally
 
 IDEAL_TESTS = 8
 """Tests of an ideal suite, as many as the toolsmith asks for."""

@@ -17,10 +17,10 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import read_settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import Matrix, accept
-from alita_mcp.verification.matrix import prepare, run_matrix
-from alita_mcp.verification.record import Record, Tally
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.agreement.agreement import Matrix, accept
+from alita_mcp.verification.agreement.matrix import prepare, run_matrix
+from alita_mcp.verification.agreement.record import Record, Tally
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
     from benchmarks.acceptance.stored import Drawn

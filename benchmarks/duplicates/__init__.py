@@ -25,10 +25,15 @@ from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.synthesis.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
 from alita_mcp.values import Limits, Schema
-from alita_mcp.verification.near_inputs import near_inputs
-from alita_mcp.verification.outcomes import ShownRange
-from alita_mcp.verification.rehearsal import Rehearsal
-from alita_mcp.verification.telling_inputs import Scalar, constants_apart, constants_in, telling_inputs
+from alita_mcp.verification.examples.outcomes import ShownRange
+from alita_mcp.verification.mutation.dictionary_inputs import (
+    Scalar,
+    constants_apart,
+    constants_in,
+    telling_inputs,
+)
+from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
     from benchmarks import separation

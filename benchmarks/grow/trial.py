@@ -12,7 +12,7 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.synthesis.outcomes import Created, Exists
 from alita_mcp.synthesis.request import read_request
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.comparison.compare import same_result
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from alita_mcp.library.words.text import Document, compose, plain_tokens
-from alita_mcp.verification.wording import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
+from alita_mcp.verification.wording.linter import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
 
 if TYPE_CHECKING:
     from benchmarks.retrieval import asking, needs, search_under_test

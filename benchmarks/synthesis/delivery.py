@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from alita_mcp.values import Example, Value
-from alita_mcp.verification.compare import same_result
+from alita_mcp.verification.comparison.compare import same_result
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult

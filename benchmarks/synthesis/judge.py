@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
-from alita_mcp.verification.compare import raised, same_result
+from alita_mcp.verification.comparison.compare import raised, same_result
 
 if TYPE_CHECKING:
     from benchmarks.synthesis import mutate

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from alita_mcp.sandbox.choose import silent
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Example, Lock
-from alita_mcp.verification.compare import raised, same_result
-from alita_mcp.verification.trials import outcome_in_words, run_jobs
+from alita_mcp.verification.comparison.compare import raised, same_result
+from alita_mcp.verification.examples.trials import outcome_in_words, run_jobs
 
 SHOWN_CHARACTERS = 400
 PROBE = "alita_bench_loads"

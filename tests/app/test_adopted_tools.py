@@ -17,7 +17,7 @@ from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Example, Grants, Lock
-from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.static.static import static_gate
 from tests.library.factory import accepted, forge, no_starters
 
 DOUBLE = '''def double(number: int) -> int:

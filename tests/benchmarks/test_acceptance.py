@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.verification.agreement import Candidate, Matrix
+from alita_mcp.verification.agreement.agreement import Candidate, Matrix
 from benchmarks.acceptance import add_arguments, always, retried, run, table
 from benchmarks.acceptance.scores import Score
 from benchmarks.acceptance.stored import Row, counted, draw, idealised, read_matrix, seen

@@ -72,7 +72,9 @@ def test_each_kind_of_mistake_is_made(kind: str, code: str, before: str, after: 
     assert (before, after) in of_kind(kind, code)
 
 
-@pytest.mark.parametrize("path", ["benchmarks/synthesis/judge.py", "alita_mcp/verification/compare.py"])
+@pytest.mark.parametrize(
+    "path", ["benchmarks/synthesis/judge.py", "alita_mcp/verification/comparison/compare.py"]
+)
 def test_every_mutant_of_real_code_parses_to_another_tree_and_is_the_only_one_of_its_text(path: str) -> None:
     code = (ROOT / path).read_text(encoding="utf-8")
     found = mutations(code)

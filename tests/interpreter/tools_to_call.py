@@ -10,7 +10,7 @@ import anyio
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
 from alita_mcp.values import AcceptedVersion, Example, Grants, Limits
-from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.code.contract import read_contract
 from tests.library.factory import accepted
 
 CODE = {

@@ -6,7 +6,7 @@ import pytest
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.static.static import static_gate
 from tests.mining.functions import scripts
 from tests.mining.programs import FAMILIES, Family
 from tests.mining.recording import called, recorded

@@ -17,7 +17,7 @@ from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.definitions import PROVISIONAL, definition_of
 from alita_mcp.server.texts import outcome_text
 from alita_mcp.synthesis.outcomes import Created, Exists
-from alita_mcp.verification.wording import MAX_DESCRIPTION
+from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
 from tests.library.factory import forge
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of

@@ -19,8 +19,8 @@ from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
 from alita_mcp.synthesis.modes import PLANS, Width
 from alita_mcp.synthesis.written import WrittenCode
 from alita_mcp.values import Agreement, Check, Draft, Example
-from alita_mcp.verification.matrix import PassMatrix, Prepared, Row, outcome_word
-from alita_mcp.verification.record import Record
+from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, outcome_word
+from alita_mcp.verification.agreement.record import Record
 
 RIGHT = RunResult(status="ok", value=1)
 LATE = RunResult(status="timeout")

@@ -22,8 +22,8 @@ from alita_mcp.synthesis.behaviour import (
     kind_of,
 )
 from alita_mcp.values import Example, Limits
-from alita_mcp.verification.near_inputs import near_inputs
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 WAIT_S = 300
 NUMBERS = [{"number": number} for number in range(12)]

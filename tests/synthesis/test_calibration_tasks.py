@@ -14,8 +14,8 @@ import pytest
 from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask, calibration_tasks
 from alita_mcp.values import Example
-from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.static.static import static_gate
 
 TASKS = {task.name: task for task in calibration_tasks().tasks}
 WRONG = [

@@ -15,8 +15,8 @@ from alita_mcp.synthesis.failures import MAX_TOLD, hidden_failure, shows, withou
 from alita_mcp.synthesis.judging import told_to_author
 from alita_mcp.synthesis.outcomes import Rejected
 from alita_mcp.values import Draft, Example
+from alita_mcp.verification.examples.trials import job_of, outcome_in_words
 from alita_mcp.verification.findings import shown_arguments
-from alita_mcp.verification.trials import job_of, outcome_in_words
 
 SECRET = "swordfish 4711 Überraschung"
 EXAMPLE = Example(arguments={"text": SECRET, "limit": 37}, expected={"answer": "xyzzy", "count": 90210})

@@ -13,7 +13,7 @@ from alita_mcp.synthesis.outcomes import Created
 from alita_mcp.synthesis.serving import find_serving
 from alita_mcp.synthesis.written import Specification
 from alita_mcp.values import AcceptedVersion, Example, StoredVersion
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted
 from tests.synthesis.test_duplicates import WARMTH, WARMTH_TESTS, Smithy
 

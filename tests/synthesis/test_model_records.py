@@ -20,7 +20,7 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.library.rows import JournalRow
 from alita_mcp.synthesis.calibration.result import TaskResult
 from alita_mcp.synthesis.model_records import MAX_PRACTICE, ModelRecords, Practice
-from alita_mcp.verification.record import ModelRecord, Tally
+from alita_mcp.verification.agreement.record import ModelRecord, Tally
 
 MODEL = "openai/some-model"
 RIGHT = TaskResult(right=True, tests_right=10, tests_wrong=2, agreed=True)

@@ -13,7 +13,7 @@ from alita_mcp.synthesis.outcomes import Created, Rejected
 from alita_mcp.synthesis.overruling import Rules, overruled
 from alita_mcp.synthesis.request import read_request
 from alita_mcp.values import AcceptedVersion, Agreement, Draft, Example, WrittenFrom
-from alita_mcp.verification.contract import read_contract
+from alita_mcp.verification.code.contract import read_contract
 from tests.models.openai_server import Request
 from tests.synthesis.authors import GOOD, PLAIN, suite_of
 from tests.synthesis.bench import Bench, OpenBench

@@ -16,7 +16,7 @@ from alita_mcp.synthesis.practice import practice_of, practised
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.synthesis.workshop import Workshop
 from alita_mcp.values import Agreement
-from alita_mcp.verification.record import ModelRecord, Tally
+from alita_mcp.verification.agreement.record import ModelRecord, Tally
 from tests.synthesis.authors import EDGES, GOOD, LOOPED, PLAIN, ROOT, WRONG, Script
 from tests.synthesis.bench import Bench, OpenBench
 

@@ -20,7 +20,7 @@ from alita_mcp.values import (
     Survivor,
     VerificationReport,
 )
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 CODE = '''def describe(
     text: str, ratio: float, loud: bool, table: dict[str, int], names: list[str],

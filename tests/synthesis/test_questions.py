@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from alita_mcp.synthesis.questions import MAX_LINE, Answers, Heard, heard_of, questions_of, usable
 from alita_mcp.values import Check, Draft, Example
-from alita_mcp.verification.contract import read_contract
-from alita_mcp.verification.difference import shown_pair
-from alita_mcp.verification.matrix import Row
+from alita_mcp.verification.agreement.matrix import Row
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.comparison.difference import shown_pair
 from tests.models.openai_server import ORDERS
 
 CODE = 'def pick(text: str, at: int = 0) -> list[str]:\n    """Picks a word."""\n    return []\n'

@@ -13,7 +13,7 @@ from alita_mcp.synthesis.request import read_request
 from alita_mcp.synthesis.serving import find_serving
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Example
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 WAIT_S = 300
 REPEAT = '''

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.telling_inputs import (
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.mutation.dictionary_inputs import (
     MAX_CONSTANTS,
     MAX_NUMBER,
     MAX_TEXT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.verification import input_source, properties
+from alita_mcp.verification.properties import input_source, properties
 
 
 @pytest.fixture(autouse=True)

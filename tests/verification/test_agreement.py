@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.verification.agreement import Candidate, Matrix, accept, most_typical, normal_form
-from alita_mcp.verification.record import Record, Tally
+from alita_mcp.verification.agreement.agreement import Candidate, Matrix, accept, most_typical, normal_form
+from alita_mcp.verification.agreement.record import Record, Tally
 
 RIGHT = "def f(n):\n    return n + 1\n"
 WRONG = "def f(n):\n    return n\n"

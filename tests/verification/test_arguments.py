@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.values import Schema
-from alita_mcp.verification.arguments import delivered, validate_arguments, validate_result
+from alita_mcp.verification.json_schema import delivered, validate_arguments, validate_result
 from tests.verification.test_compare import JSON_VALUES
 
 SCHEMA: Schema = {

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.values import ToolContract
-from alita_mcp.verification.contract import ContractError, read_contract
-from alita_mcp.verification.source import MAX_CODE_BYTES, MAX_WORDS
+from alita_mcp.verification.code.contract import ContractError, read_contract
+from alita_mcp.verification.code.source import MAX_CODE_BYTES, MAX_WORDS
 from tests.verification.drafts import SHOUT
 
 

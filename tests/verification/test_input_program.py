@@ -8,8 +8,15 @@ import pytest
 from hypothesis import Phase
 
 from alita_mcp.values import Schema
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.input_program import MAX_SHOWN_ITEMS, MAX_SIZE, MAX_TEXT, Shown, arguments, draw
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.properties.input_program import (
+    MAX_SHOWN_ITEMS,
+    MAX_SIZE,
+    MAX_TEXT,
+    Shown,
+    arguments,
+    draw,
+)
 
 RECORD: Schema = {
     "type": "object",

@@ -15,9 +15,9 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.agreement import accept
-from alita_mcp.verification.matrix import PassMatrix, outcome_word, pooled, prepare, run_matrix
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.agreement.agreement import accept
+from alita_mcp.verification.agreement.matrix import PassMatrix, outcome_word, pooled, prepare, run_matrix
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 HEAD = (
     'def halve(number: int) -> float:\n    """Halves a number.\n\n    Args:\n        number: What.\n    """\n'

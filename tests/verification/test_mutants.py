@@ -8,7 +8,7 @@ import time
 import pytest
 
 from alita_mcp.verification.findings import ContractError
-from alita_mcp.verification.mutants import MAX_MUTANTS, MAX_TABLE_MUTANTS, Mutant, mutants_of
+from alita_mcp.verification.mutation.mutants import MAX_MUTANTS, MAX_TABLE_MUTANTS, Mutant, mutants_of
 
 
 def changes(code: str, function: str = "f", limit: int = 1_000) -> set[tuple[str, str]]:

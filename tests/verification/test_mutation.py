@@ -17,10 +17,10 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, MutationScore, ToolContract
-from alita_mcp.verification.contract import read_contract
-from alita_mcp.verification.examples import Trial, examples_gate
-from alita_mcp.verification.mutation import MutationFound, looks_at_itself, mutation_gate
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.examples.examples import Trial, examples_gate
+from alita_mcp.verification.mutation.mutation import MutationFound, looks_at_itself, mutation_gate
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.verification.drafts import draft
 
 BAND = '''\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.values import Check, Grants
-from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.static.static import static_gate
 from tests.verification.drafts import draft
 
 CODE = """\

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.values import META_TOOLS, Grants
-from alita_mcp.verification.orders import orders_in
-from alita_mcp.verification.wording import HIDDEN, text_checks
+from alita_mcp.verification.wording.imperatives import orders_in
+from alita_mcp.verification.wording.linter import HIDDEN, text_checks
 
 DATA = Path(__file__).parents[1] / "data"
 SLICES = Path(__file__).parents[1] / "benchmarks" / "retrieval_slices"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alita_mcp.verification.agreement import Candidate, Matrix, accept
-from alita_mcp.verification.posterior import Beliefs, Group, beliefs_of, probabilities
-from alita_mcp.verification.record import Record, Tally
+from alita_mcp.verification.agreement.agreement import Candidate, Matrix, accept
+from alita_mcp.verification.agreement.posterior import Beliefs, Group, beliefs_of, probabilities
+from alita_mcp.verification.agreement.record import Record, Tally
 
 counts = st.one_of(st.integers(0, 60), st.floats(0, allow_nan=False), st.just(float("inf")))
 tallies = st.builds(Tally, right=counts, wrong=counts)

@@ -16,14 +16,14 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, Grants, Limits
-from alita_mcp.verification.arguments import validate_arguments
-from alita_mcp.verification.compare import raised
-from alita_mcp.verification.contract import read_contract
-from alita_mcp.verification.examples import Trial
-from alita_mcp.verification.input_source import NoInputs, input_source
-from alita_mcp.verification.outcomes import ShownRange
-from alita_mcp.verification.properties import INPUTS, PropertiesFound, properties_gate, seed_of
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.comparison.compare import raised
+from alita_mcp.verification.examples.examples import Trial
+from alita_mcp.verification.examples.outcomes import ShownRange
+from alita_mcp.verification.json_schema import validate_arguments
+from alita_mcp.verification.properties.input_source import NoInputs, input_source
+from alita_mcp.verification.properties.properties import INPUTS, PropertiesFound, properties_gate, seed_of
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.verification.drafts import draft
 
 

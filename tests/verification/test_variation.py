@@ -17,8 +17,8 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Check, Draft, Example, VerificationReport
-from alita_mcp.verification.static import static_gate
-from alita_mcp.verification.variation import moved_by
+from alita_mcp.verification.determinism.variation import moved_by
+from alita_mcp.verification.static.static import static_gate
 from alita_mcp.verification.verify import verify
 from tests.verification.drafts import draft
 

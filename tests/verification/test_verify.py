@@ -18,8 +18,8 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, Lock
-from alita_mcp.verification.properties import INPUTS, seed_of
-from alita_mcp.verification.trials import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.examples.trials import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.properties.properties import INPUTS, seed_of
 from alita_mcp.verification.verify import Verdict, verify
 from tests.verification.drafts import SHOUT, SHOUT_EXAMPLES, Stages, behaves_as, draft, shout
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from alita_mcp.verification.orders import orders_in
+from alita_mcp.verification.wording.imperatives import orders_in
 
 _BEFORE = r"(?:previous|prior|earlier|above|preceding|other|all|any|your|the|system|these|those)"
 _SAID = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders?|messages?|polic(?:y|ies)|restrictions?|context)"

@@ -20,8 +20,8 @@ from alita_mcp.sandbox.interface import Progress, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs import OnStage
 from alita_mcp.values import Value
-from alita_mcp.verification.compare import same_result
-from alita_mcp.verification.difference import difference
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.comparison.difference import difference
 
 SECOND_KIND = "wasm"
 """The back end that is at hand on every machine."""

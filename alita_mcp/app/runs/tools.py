@@ -18,7 +18,7 @@ from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Manifest
-from alita_mcp.verification.arguments import validate_arguments
+from alita_mcp.verification.json_schema import validate_arguments
 
 Shown = Callable[[Manifest], Manifest]
 """A tool in, the same as the client may read of it out: the same object where it may read all."""

@@ -11,7 +11,7 @@ from alita_mcp.synthesis.calibration.tasks import CalibrationTask, TaskSet
 from alita_mcp.synthesis.calibration.trial import tried
 from alita_mcp.synthesis.model_records import ModelRecords
 from alita_mcp.values import Usage
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 OnTask = Callable[[str], Awaitable[None]]
 """Told in a few words what came of each task."""

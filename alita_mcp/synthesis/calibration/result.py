@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pydantic import Field
 
 from alita_mcp.values import Value
-from alita_mcp.verification.record import Tally
+from alita_mcp.verification.agreement.record import Tally
 
 MAX_TESTS_OF_A_TASK = 40
 """Two suites hold no more."""

@@ -21,8 +21,8 @@ from alita_mcp.synthesis.prompts import Brief
 from alita_mcp.synthesis.rounds import specified
 from alita_mcp.synthesis.written import Suite, WrittenCode
 from alita_mcp.values import Example
-from alita_mcp.verification.matrix import PassMatrix, prepare, run_matrix
-from alita_mcp.verification.rehearsal import Rehearsal
+from alita_mcp.verification.agreement.matrix import PassMatrix, prepare, run_matrix
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 SUITES = 2
 MAX_TESTS_OF_A_SUITE = MAX_TESTS_OF_A_TASK // SUITES

@@ -8,8 +8,8 @@ import pytest
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.verification.examples import examples_gate
-from alita_mcp.verification.static import static_gate
+from alita_mcp.verification.examples.examples import examples_gate
+from alita_mcp.verification.static.static import static_gate
 from alita_mcp.verification.verify import verify
 from tests.sandbox.wasm.real_tools import NAMES, read_tool
 from tests.verification.drafts import Stages

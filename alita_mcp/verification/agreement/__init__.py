@@ -1,0 +1,1 @@
+"""Agreement: which of several independently written candidates is right, from the pass matrix."""

@@ -1,0 +1,179 @@
+"""What a tool's code says about itself, read from its syntax tree and never by importing it (DESIGN §4)."""
+
+from __future__ import annotations
+
+import ast
+import math
+
+from alita_mcp.unseen import HIDDEN
+from alita_mcp.values import Schema, ToolContract
+from alita_mcp.verification.code.docstring import Docstring, read_docstring
+from alita_mcp.verification.code.function import (
+    Function,
+    check_classes,
+    check_name,
+    check_shape,
+    find_function,
+)
+from alita_mcp.verification.code.names import names_of
+from alita_mcp.verification.code.schema import (
+    MAX_DEPTH,
+    MAX_PROPERTIES,
+    Place,
+    SchemaReader,
+    TypeNode,
+    check_property_name,
+    levels_of,
+)
+from alita_mcp.verification.code.source import excerpt, parse_code
+from alita_mcp.verification.code.type_advice import FLATTEN
+from alita_mcp.verification.findings import ContractError, refusal
+
+__all__ = ["ContractError", "read_contract"]
+
+MAX_SUMMARY = 200
+_SAFE_INTEGER = 1 << 53
+"""Clients in JavaScript keep integers exact up to here."""
+
+
+def read_contract(code: str, name: str, description: str) -> ToolContract:
+    """The contract that a tool's code declares.
+
+    Raises:
+        ContractError: the code does not parse or breaks a rule; its `check` has the line and the fix.
+    """
+    check_name(name)
+    tree = parse_code(code)
+    names = names_of(tree)
+    function = find_function(tree, name)
+    check_shape(function, names)
+    docstring = read_docstring(ast.get_docstring(function))
+    inputs, outputs = SchemaReader(names, "input"), SchemaReader(names, "output")
+    input_schema = _input_schema(function, docstring, inputs)
+    output_schema, wraps_result = _output_schema(function, outputs)
+    check_classes(names, inputs.used | outputs.used)
+    return ToolContract(
+        function=name,
+        summary=_summary(docstring, description),
+        input_schema=input_schema,
+        output_schema=output_schema,
+        wraps_result=wraps_result,
+        is_async=isinstance(function, ast.AsyncFunctionDef),
+        raises=docstring.raises,
+        imports=imported_modules(tree),
+    )
+
+
+def imported_modules(tree: ast.Module) -> tuple[str, ...]:
+    """Top-level modules that the code imports anywhere, sorted; `__future__` is a pragma and left out.
+
+    Raises:
+        ContractError: a relative import; a tool is one file.
+    """
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or not node.module:
+                fix = "A tool is one file: put the code in it, or use a package."
+                raise refusal("relative imports lead nowhere", fix, line=node.lineno)
+            found.add(node.module.split(".")[0])
+    return tuple(sorted(found - {"__future__"}))
+
+
+def _summary(docstring: Docstring, description: str) -> str:
+    lines = (docstring.summary, *description.strip().splitlines(), "")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    return first if len(first) <= MAX_SUMMARY else f"{first[: MAX_SUMMARY - 1]}…"
+
+
+def _input_schema(function: Function, docstring: Docstring, reader: SchemaReader) -> Schema:
+    arguments = function.args
+    defaults: list[ast.expr | None] = [None] * (len(arguments.args) - len(arguments.defaults))
+    defaults += [*arguments.defaults, *arguments.kw_defaults]
+    parameters = [*arguments.args, *arguments.kwonlyargs]
+    if len(parameters) > MAX_PROPERTIES:
+        message = f"{len(parameters)} parameters, the limit is {MAX_PROPERTIES}"
+        raise refusal(message, "Group them in a TypedDict.", line=function.lineno, stage="schema")
+    properties: Schema = {}
+    required: list[str] = []
+    for parameter, default in zip(parameters, defaults, strict=True):
+        text = docstring.parameters.get(parameter.arg, "")
+        properties[parameter.arg] = _property(parameter, default, text, reader)
+        if default is None:
+            required.append(parameter.arg)
+    schema: Schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    return {**schema, "additionalProperties": False}
+
+
+def _property(parameter: ast.arg, default: ast.expr | None, text: str, reader: SchemaReader) -> Schema:
+    place = Place(f"parameter {parameter.arg!r}", parameter.lineno)
+    check_property_name(parameter.arg, place)
+    if parameter.annotation is None:
+        raise place.refuse("no type", f"Annotate it, as in `{parameter.arg}: str`.")
+    found = reader.read(parameter.annotation, place)
+    if not found.schema:
+        raise place.refuse("None is its only value", "Remove the parameter.")
+    if found.nullable and default is None:
+        raise place.refuse(
+            "may be None but has no default, and a client that means None leaves the argument out",
+            f"Write `{parameter.arg}: {excerpt(parameter.annotation)} = None`.",
+        )
+    schema = dict(found.schema)
+    if note := found.note or text:
+        schema["description"] = note
+    if default is not None:
+        schema |= _default(default, found, place)
+    return schema
+
+
+def _default(default: ast.expr, found: TypeNode, place: Place) -> Schema:
+    """The `default` keyword, for scalars with a literal that JSON carries; nothing for others."""
+    try:
+        value = ast.literal_eval(default)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return {}  # computed at import; callers still may leave the argument out
+    if value is None or found.schema["type"] in {"array", "object"}:
+        return {}
+    if not _fits(value, found.schema):
+        message = f"the default {excerpt(default)} is not of the declared type"
+        raise place.refuse(message, "Change the default or the type.")
+    if isinstance(value, int) and abs(value) > _SAFE_INTEGER:
+        return {}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {}
+    if isinstance(value, str) and HIDDEN.search(value):
+        return {}
+    return {"default": value}
+
+
+def _fits(value: object, schema: Schema) -> bool:
+    kinds: dict[str, tuple[type, ...]] = {
+        "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+    }  # fmt: skip
+    if "enum" in schema:
+        return value in schema["enum"]
+    return isinstance(value, kinds[schema["type"]]) and (
+        isinstance(value, bool) == (schema["type"] == "boolean")
+    )
+
+
+def _output_schema(function: Function, reader: SchemaReader) -> tuple[Schema, bool]:
+    place = Place("the result", function.lineno, depth=0)
+    if function.returns is None:
+        raise place.refuse("no type", f"Annotate it, as in `def {function.name}(...) -> str:`.")
+    found = reader.read(function.returns, place)
+    if not found.schema:
+        raise place.refuse(
+            "a tool that returns None tells its caller nothing", "Return what was found or done."
+        )
+    if found.schema["type"] == "object" and not found.nullable:
+        described = {"description": found.note} if found.note else {}
+        return {"properties": {}, **found.schema, **described}, False
+    result = reader.spelled(found)
+    if levels_of(result) >= MAX_DEPTH:
+        raise place.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
+    return {"type": "object", "properties": {"result": result}, "required": ["result"]}, True

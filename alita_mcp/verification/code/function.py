@@ -1,0 +1,175 @@
+"""The one public function of a tool's module: found, and checked for a shape that callers can rely on."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+from collections.abc import Sequence
+
+from alita_mcp.values import META_TOOLS, TOOL_NAME
+from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.code.records import is_error_class
+from alita_mcp.verification.code.source import excerpt
+from alita_mcp.verification.findings import ContractError, refusal
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_WITH_A_MODEL = ("solve_task", "research_web")
+"""Tools that the server lists when a model is configured; their names are never free."""
+
+_KEPT_DECORATORS = {"functools.cache", "functools.lru_cache"}
+
+
+def check_name(name: str) -> None:
+    """Refuses a name that no tool may have."""
+    if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
+        raise refusal(
+            f"{name[:60]!r} is not a tool name",
+            "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter.",
+        )
+    if name in (*META_TOOLS, *_WITH_A_MODEL):
+        raise refusal(f"{name!r} is one of the server's own tools", "Choose another name.")
+    if keyword.iskeyword(name):
+        raise refusal(f"{name!r} is a Python keyword, no function can have it", "Choose another name.")
+
+
+def find_function(tree: ast.Module, name: str) -> Function:
+    """The module's public function.
+
+    Raises:
+        ContractError: it is missing, defined twice, bound again, or not the only public one.
+    """
+    public = public_functions(tree)
+    named = [function for function in public if function.name == name]
+    others = [function for function in public if function.name != name]
+    if not named:
+        raise _missing(name, others)
+    if len(named) > 1:
+        raise refusal(f"{name}() is defined twice", "Keep one definition.", line=named[1].lineno)
+    if others:
+        raise several_public(public, name)
+    _check_bound_once(tree, name)
+    return named[0]
+
+
+def public_functions(tree: ast.Module) -> list[Function]:
+    """Functions at the top level whose names do not begin with an underscore."""
+    defined = [statement for statement in tree.body if isinstance(statement, Function)]
+    return [function for function in defined if not function.name.startswith("_")]
+
+
+def several_public(public: Sequence[Function], name: str = "") -> ContractError:
+    """The error for more than one public function; those that are not the tool, called `name`, are its helpers.
+
+    Without a name the tool is the one that no other of them calls, where only one is so.
+    """
+    called = {word for function in public for word in _called_by(function)}
+    tops = [function.name for function in public if function.name not in called]
+    tool = name or (tops[0] if len(tops) == 1 else "")
+    helpers = [function for function in public if function.name != tool]
+    named = " and ".join(f"{function.name}()" for function in public)
+    if tool:
+        renamed = ", ".join(f"{function.name}() to _{function.name}()" for function in helpers)
+        fix = f"Rename the helper{'s' * (len(helpers) > 1)} {renamed} where defined and where called."
+    else:
+        fix = "Make two tools of them, or rename those that only help to begin with an underscore: _name()."
+    message = f"{named} are public, a tool has one public function"
+    return refusal(message, fix, line=helpers[0].lineno)
+
+
+def check_shape(function: Function, names: Names) -> None:
+    """Refuses parameters that cannot be sent by name, results that come in pieces, and decorators."""
+    arguments = function.args
+    line = function.lineno
+    if arguments.vararg or arguments.kwarg:
+        star = f"*{arguments.vararg.arg}" if arguments.vararg else f"**{arguments.kwarg.arg}"  # type: ignore[union-attr]
+        raise refusal(f"{star} has no schema", "Name each parameter; use list[T] for many values.", line=line)
+    if arguments.posonlyargs:
+        raise refusal("positional-only parameters cannot be sent by name", "Remove the `/`.", line=line)
+    if _yields(function):
+        raise refusal(f"{function.name}() is a generator", "Return a list instead of using yield.", line=line)
+    for decorator in function.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if names.dotted(called) not in _KEPT_DECORATORS:
+            raise refusal(
+                f"the decorator @{excerpt(decorator)} may change what callers see",
+                f"Remove it and do its work inside {function.name}().",
+                line=decorator.lineno,
+            )
+
+
+def check_classes(names: Names, used: set[str]) -> None:
+    """Refuses public classes other than errors and the types of the signature."""
+    for name, definition in names.classes.items():
+        if name.startswith("_") or name in used or is_error_class(definition, names):
+            continue
+        raise refusal(
+            f"class {name} is public but neither an error nor a type of the signature",
+            f"Rename it to _{name}.",
+            line=definition.lineno,
+        )
+
+
+def _missing(name: str, others: list[Function]) -> ContractError:
+    if len(others) > 1:
+        named = " and ".join(f"{function.name}()" for function in others)
+        fix = f"Rename the tool's function to {name}(), and helpers to begin with an underscore: _name()."
+        return refusal(f"there is no function {name}(), but {named}", fix, line=others[0].lineno)
+    if others:
+        return refusal(
+            f"there is no function {name}()",
+            f"Rename {others[0].name}() to {name}(), the tool's name.",
+            line=others[0].lineno,
+        )
+    fix = f"Define `def {name}(...)` at the top level of the module, not inside if, try or a class."
+    return refusal(f"there is no function {name}() at the top level", fix)
+
+
+def _check_bound_once(tree: ast.Module, name: str) -> None:
+    """The signature that was read must be the one that is called."""
+    for node in _top_level_nodes(tree):
+        bound: list[str] = []
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound = [node.id]
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            bound = [alias.asname or alias.name.split(".")[0] for alias in node.names]
+        elif isinstance(node, ast.ClassDef):
+            bound = [node.name]
+        elif isinstance(node, ast.Global):
+            bound = node.names
+        line = getattr(node, "lineno", None)
+        if "*" in bound:
+            raise refusal("a star import may bind any name", "Import the names that are used.", line=line)
+        if name in bound:
+            raise refusal(
+                f"something else binds the name {name}", "Bind the tool's name by its def only.", line=line
+            )
+
+
+def _top_level_nodes(tree: ast.Module) -> list[ast.AST]:
+    """All nodes but those inside functions, lambdas and classes; `global` statements from everywhere."""
+    found: list[ast.AST] = [node for node in ast.walk(tree) if isinstance(node, ast.Global)]
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
+    return found
+
+
+def _called_by(function: Function) -> set[str]:
+    """Names that a function uses of others."""
+    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id != function.name}
+
+
+def _yields(function: Function) -> bool:
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
+    return False

@@ -1,0 +1,268 @@
+"""Annotations in, JSON Schema out: the small subset that every client accepts.
+
+One scalar `type` per node, arrays with `items`, string enums, objects with fixed or free keys, all inlined.
+A result that may be null has a node without `type` whose description says so, because clients accept neither
+`["integer", "null"]` nor `anyOf`; an argument that may be null is an optional property instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from alita_mcp.unseen import HIDDEN
+from alita_mcp.values import Schema
+from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.code.records import Record, RecordField, record_of
+from alita_mcp.verification.code.source import excerpt, parse_expression
+from alita_mcp.verification.code.type_advice import FLATTEN, GENERAL_ADVICE, advice_for
+from alita_mcp.verification.findings import ContractError, refusal
+
+MAX_DEPTH = 4
+"""Levels of nodes below the root."""
+MAX_PROPERTIES = 20
+MAX_ALIASES = 20
+MAX_NODES = 500
+"""Aliases and unions can double at each level; this many readings are enough for any honest signature."""
+
+PROPERTY_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+Direction = Literal["input", "output"]
+
+_SCALARS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+_LISTS = {"list", "typing.List"}
+_TUPLES = {"tuple", "typing.Tuple"}
+_DICTS = {"dict", "typing.Dict"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a type stands: for messages, and to stop recursion."""
+
+    what: str
+    line: int
+    depth: int = 1
+    within: tuple[str, ...] = ()
+
+    def below(self, suffix: str) -> Place:
+        """One level of nodes further down."""
+        return replace(self, what=self.what + suffix, depth=self.depth + 1)
+
+    def inside(self, name: str) -> Place:
+        """The same place, remembering that the name is being resolved."""
+        return replace(self, within=(*self.within, name))
+
+    def too_deep(self) -> ContractError:
+        """The error for a type with too many levels."""
+        return self.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
+
+    def refuse(self, message: str, fix: str) -> ContractError:
+        """The error for a type that cannot stand here."""
+        return refusal(f"{self.what}: {message}", fix, line=self.line, stage="schema")
+
+
+@dataclass(frozen=True)
+class TypeNode:
+    """A type as read: its schema without null, and whether null is allowed too."""
+
+    schema: Schema = field(default_factory=dict)
+    nullable: bool = False
+    note: str = ""
+    """Description from `Annotated`."""
+
+
+class SchemaReader:
+    """Reads the annotations of one module for one direction; `used` are the classes it met."""
+
+    def __init__(self, names: Names, direction: Direction) -> None:
+        self.used: set[str] = set()
+        self._names = names
+        self._direction = direction
+        self._readings = 0
+
+    def read(self, annotation: ast.expr, place: Place) -> TypeNode:
+        """The type that an annotation names.
+
+        Raises:
+            ContractError: the type has no place in the subset; the fix says what to write instead.
+        """
+        self._readings += 1
+        if self._readings > MAX_NODES:
+            raise place.refuse("the types of this signature are too large", "Use fewer and smaller types.")
+        if place.depth > MAX_DEPTH or len(place.within) > MAX_ALIASES:
+            raise place.too_deep()
+        if isinstance(annotation, ast.Constant):
+            return self._constant(annotation, place)
+        if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+            return self._union(_members(annotation), place)
+        if isinstance(annotation, ast.Subscript):
+            return self._subscript(annotation, place)
+        return self._name(annotation, place)
+
+    def node(self, annotation: ast.expr, place: Place) -> Schema:
+        """The schema of a type inside another one, where null needs a word of its own."""
+        return self._checked(self.read(annotation, place), place)
+
+    def _checked(self, found: TypeNode, place: Place) -> Schema:
+        if self._direction == "input" and found.nullable:
+            fix = "Leave None out; a key may be NotRequired[T], a dataclass field may have a default."
+            raise place.refuse("null cannot stand inside an argument", fix)
+        return self.spelled(found)
+
+    def spelled(self, found: TypeNode) -> Schema:
+        """The schema of a type, null spelled out in words where it is allowed."""
+        if not found.nullable:
+            return {**found.schema, "description": found.note} if found.note else found.schema
+        words = f"{_in_words(found.schema)} or null" if found.schema else "null"
+        return {"description": f"{found.note} ({words})" if found.note else words}
+
+    def _constant(self, annotation: ast.Constant, place: Place) -> TypeNode:
+        if annotation.value is None:
+            return TypeNode(nullable=True)
+        if isinstance(annotation.value, str):
+            return self.read(parse_expression(annotation.value), place)
+        raise place.refuse(f"{excerpt(annotation)} is not a type", GENERAL_ADVICE)
+
+    def _name(self, annotation: ast.expr, place: Place) -> TypeNode:
+        name = self._names.dotted(annotation)
+        if name in place.within:
+            raise place.refuse(f"{name} refers to itself", FLATTEN)
+        alias = self._names.alias(annotation)
+        if alias is not None:
+            return self.read(alias, place.inside(name))
+        definition = self._names.local_class(annotation)
+        if definition is not None:
+            record = record_of(definition, self._names)
+            if record is None:
+                bases = [self._names.dotted(base) for base in definition.bases]
+                raise place.refuse(f"{name} is no JSON type", advice_for(name, bases))
+            self.used.update(record.lineage)
+            return TypeNode(self._record(record, place.inside(name)))
+        if name in _SCALARS:
+            return TypeNode({"type": _SCALARS[name]})
+        raise place.refuse(f"{name or excerpt(annotation)} is no type that JSON can carry", advice_for(name))
+
+    def _subscript(self, annotation: ast.Subscript, place: Place) -> TypeNode:
+        base = self._names.dotted(annotation.value)
+        inner = annotation.slice
+        arguments = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        match base:
+            case "typing.Optional" if len(arguments) == 1:
+                return replace(self.read(arguments[0], place), nullable=True)
+            case "typing.Union" if arguments:
+                return self._union(arguments, place)
+            case "typing.Annotated" if len(arguments) > 1:
+                return self._annotated(arguments, place)
+            case "typing.Literal" if arguments:
+                return self._literal(arguments, place)
+            case _ if base in _LISTS and len(arguments) == 1:
+                return TypeNode({"type": "array", "items": self.node(arguments[0], place.below("[]"))})
+            case _ if base in _DICTS and len(arguments) == 2:
+                return self._dict(arguments[0], arguments[1], place)
+            case _ if base in _TUPLES and arguments:
+                return self._tuple(arguments, place)
+        raise place.refuse(f"{excerpt(annotation)} is no type that JSON can carry", advice_for(base))
+
+    def _union(self, members: list[ast.expr], place: Place) -> TypeNode:
+        found = [self.read(member, place) for member in members]
+        nullable = any(each.nullable for each in found)
+        note = next((each.note for each in found if each.note), "")
+        schemas = [each.schema for each in found if each.schema]
+        if not schemas:
+            return TypeNode(nullable=True)
+        if all("enum" in schema for schema in schemas):
+            values = dict.fromkeys(value for schema in schemas for value in schema["enum"])
+            return TypeNode({"type": "string", "enum": list(values)}, nullable, note)
+        if {"type": "number"} in schemas:
+            schemas = [schema for schema in schemas if schema != {"type": "integer"}]
+        if any(schema != schemas[0] for schema in schemas):
+            words = " | ".join(_in_words(schema) for schema in schemas)
+            raise place.refuse(
+                f"clients cannot express a choice between types ({words})",
+                "Write one type (str can carry any of them), or one optional parameter per type.",
+            )
+        return TypeNode(schemas[0], nullable, note)
+
+    def _annotated(self, arguments: list[ast.expr], place: Place) -> TypeNode:
+        found = self.read(arguments[0], place)
+        texts = [each.value for each in arguments[1:] if isinstance(each, ast.Constant)]
+        note = next((text for text in texts if isinstance(text, str)), found.note)
+        return replace(found, note=" ".join(note.split()))
+
+    def _literal(self, arguments: list[ast.expr], place: Place) -> TypeNode:
+        values = [each.value if isinstance(each, ast.Constant) else None for each in arguments]
+        texts = [value for value in values if isinstance(value, str)]
+        if len(texts) != len(values):
+            raise place.refuse(
+                "Literal holds something else than strings", 'Write Literal["a", "b"], or int or bool.'
+            )
+        if any(HIDDEN.search(text) for text in texts):
+            raise place.refuse("Literal holds a hidden character", "Use visible characters only.")
+        return TypeNode({"type": "string", "enum": list(dict.fromkeys(texts))})
+
+    def _dict(self, key: ast.expr, value: ast.expr, place: Place) -> TypeNode:
+        if self.read(key, place) != TypeNode({"type": "string"}):
+            raise place.refuse("keys of a JSON object are strings", "Write dict[str, T].")
+        return TypeNode({"type": "object", "additionalProperties": self.node(value, place.below("{}"))})
+
+    def _tuple(self, arguments: list[ast.expr], place: Place) -> TypeNode:
+        if self._direction == "input":
+            raise place.refuse("JSON has no tuples", "Write list[T]; the items arrive as a list.")
+        kept = [each for each in arguments if not (isinstance(each, ast.Constant) and each.value is ...)]
+        nodes = [self.node(each, place.below("[]")) for each in kept]
+        if not nodes or any(node != nodes[0] for node in nodes):
+            raise place.refuse(
+                "a tuple of different types has no schema", "Return a TypedDict with a key for each."
+            )
+        return TypeNode({"type": "array", "items": nodes[0]})
+
+    def _record(self, record: Record, place: Place) -> Schema:
+        """A fixed set of keys. A result holds all fields of a dataclass, with or without a default."""
+        is_input = self._direction == "input"
+        fields = [each for each in record.fields if each.settable or not is_input]
+        if len(fields) > MAX_PROPERTIES:
+            raise place.refuse(f"more than {MAX_PROPERTIES} keys", "Split the type.")
+        for each in fields:
+            check_property_name(each.name, place)
+        properties = {each.name: self._key(each, place.below(f".{each.name}")) for each in fields}
+        always_there = record.kind == "dataclass" and not is_input
+        required = [each.name for each in fields if each.required or always_there]
+        schema: Schema = {"type": "object", "properties": properties}
+        return {**schema, "required": required} if required else schema
+
+    def _key(self, key: RecordField, place: Place) -> Schema:
+        found = self.read(key.annotation, place)
+        if self._direction == "input" and found.nullable and not key.required and found.schema:
+            found = replace(found, nullable=False)  # who means None leaves the key out
+        return self._checked(found, place)
+
+
+def _members(annotation: ast.expr) -> list[ast.expr]:
+    """The members of `A | B | C`, which nests to the left."""
+    members: list[ast.expr] = []
+    while isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        members.append(annotation.right)
+        annotation = annotation.left
+    return [annotation, *reversed(members)]
+
+
+def check_property_name(name: str, place: Place) -> None:
+    """Refuses a name that some clients would not take as a property."""
+    if not PROPERTY_NAME.fullmatch(name):
+        raise place.refuse(f"the name {name[:80]!r} is not portable", "Use at most 64 of a-z A-Z 0-9 and _.")
+
+
+def levels_of(schema: Schema) -> int:
+    """How many levels of nodes a schema has below its own."""
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    return max((1 + levels_of(node) for node in inner if isinstance(node, dict)), default=0)
+
+
+def _in_words(schema: Schema) -> str:
+    if "enum" in schema:
+        return " or ".join(f'"{value}"' for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"array of {_in_words(schema['items'])}"
+    return str(schema.get("type") or schema.get("description", "any"))

@@ -1,0 +1,1 @@
+"""Comparison of two JSON results, and the first difference between them."""

@@ -1,0 +1,151 @@
+"""Two JSON values in short: each as the part of its JSON text around their first difference, and where that is."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from typing import Any, NamedTuple
+
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.findings import SHOWN_CHARACTERS, shown
+
+CONTEXT = 60
+"""So many characters before the difference are shown in a check."""
+AROUND = 600
+"""A check shows so much of a large value, in characters."""
+MAX_WHERE = 60
+_Path = list[str | int]
+
+
+class Difference(NamedTuple):
+    """Where two values first differ, and what each holds there."""
+
+    where: str
+    """As in `result[3].name, character 917`, which is counted where a text is cut; empty where all differs."""
+    expected: str
+    got: str
+    """Parts of the JSON texts, with an ellipsis where something is left out; unlike for unlike values."""
+
+
+def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Difference:
+    """The parts of two values around their first difference, each of at most `width` + 2 characters (`width` ≥ 24).
+
+    A part begins at most `before` characters ahead of the difference. Numbers within the tolerance of examples
+    differ only where nothing else does. Invisible characters are spelled out.
+    """
+    path = _path(expected, got, exact=False)
+    path = _path(expected, got, exact=True) if path is None else path
+    shared = path or []
+    if shared and not (_has(expected, shared) and _has(got, shared)):
+        shared = shared[:-1]
+    ones, others = _text(expected), _text(got)
+    one, other = _position(expected, shared), _position(got, shared)
+    common = _common(ones[one:], others[other:])
+    before = min(before, width // 2)
+    parts = _window(ones, one + common, before, width), _window(others, other + common, before, width)
+    where = _named(path or [])
+    if any(part.startswith("…") for part in parts):
+        where = ", ".join(filter(None, (where, _character(_at(expected, shared), _at(got, shared)))))
+    return Difference(where, *parts)
+
+
+def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
+    """Two values as a check carries them: as they are when small, else around their first difference."""
+    sizes = len(json.dumps(expected)), len(json.dumps(got))
+    if max(sizes) <= SHOWN_CHARACTERS:
+        return shown(expected), shown(got)
+    found = difference(expected, got, AROUND)
+    parts = zip((expected, got), (found.expected, found.got), sizes, strict=True)
+    one, other = (_cut(*each, found.where) for each in parts)
+    return one, other
+
+
+def _cut(value: Any, part: str, size: int, where: str) -> Any:
+    if size <= SHOWN_CHARACTERS:
+        return shown(value)
+    place = f"at {where}: " if where and part.startswith("…") else ""
+    return f"{place}{part} ({size} characters)"
+
+
+def _path(expected: Any, got: Any, *, exact: bool) -> _Path | None:
+    """The way to the first part that differs, or that only one of them has; None where all is the same."""
+    if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+        for index, pair in enumerate(zip(expected, got, strict=False)):
+            if (rest := _path(*pair, exact=exact)) is not None:
+                return [index, *rest]
+        return None if len(expected) == len(got) else [min(len(expected), len(got))]
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key in sorted(expected.keys() | got.keys()):
+            if key not in expected or key not in got:
+                return [key]
+            if (rest := _path(expected[key], got[key], exact=exact)) is not None:
+                return [key, *rest]
+        return None
+    return None if same_result(expected, got, exact) else []
+
+
+def _has(value: Any, path: _Path) -> bool:
+    parent = _at(value, path[:-1])
+    return path[-1] in parent if isinstance(parent, dict) else int(path[-1]) < len(parent)
+
+
+def _at(value: Any, path: _Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _position(value: Any, path: _Path) -> int:
+    """Where in the text of a value the text of a part of it begins."""
+    position = 0
+    for step in path:
+        if isinstance(value, dict):
+            before: Any = {key: part for key, part in value.items() if key < step}
+            position += len(_text(step)) + len(": ")
+        else:
+            before = value[:step]
+        position += len(_text(before)) - 1 + (len(", ") if before else 0)
+        value = value[step]
+    return position
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=repr)
+
+
+def _visible(text: str) -> str:
+    """A JSON text with what a reader does not see spelled out, so that it can be told apart and sent."""
+    unseen = {each for each in set(text) if not each.isprintable()}
+    return text.translate({ord(each): each.encode("unicode_escape").decode() for each in unseen})
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    lengths = range(1, min(len(one), len(other)) + 1)
+    return bisect_left(lengths, True, key=lambda length: one[:length] != other[:length])
+
+
+def _window(text: str, position: int, before: int, width: int) -> str:
+    if len(text) <= width and len(whole := _visible(text)) <= width:
+        return whole
+    start, end = max(0, position - before), position + width
+    ahead, behind = _visible(text[start:position]), _visible(text[position:end])
+    kept = ahead[max(0, len(ahead) - before) :]
+    shown_behind = behind[: width - len(kept)]
+    starts = "…" if start or kept != ahead else ""
+    ends = "…" if end < len(text) or shown_behind != behind else ""
+    return starts + kept + shown_behind + ends
+
+
+def _named(path: _Path) -> str:
+    steps = (
+        f"[{step}]" if isinstance(step, int) else f".{step}" if step.isidentifier() else f"[{_text(step)}]"
+        for step in path
+    )
+    named = _visible("result" + "".join(steps)) if path else ""
+    return named if len(named) <= MAX_WHERE else "…" + named[1 - MAX_WHERE :]
+
+
+def _character(one: Any, other: Any) -> str:
+    place = _common(one, other) if isinstance(one, str) and isinstance(other, str) else 0
+    return f"character {place + 1}" if place else ""

@@ -1,0 +1,118 @@
+"""The determinism gate: the same calls in fresh processes, with another hash seed and another clock.
+
+What a draft declares in `varies` stays as it was; then its examples are held to other clocks and seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
+from alita_mcp.values import Check, Draft, ToolContract
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.comparison.difference import shown_pair
+from alita_mcp.verification.determinism.variation import Mover, declaration, moved_by
+from alita_mcp.verification.examples.examples import Trial, judge_all
+from alita_mcp.verification.examples.trials import job_of, outcome_in_words, run_jobs
+from alita_mcp.verification.examples.worlds import OTHER_WORLDS, world_of
+from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+_STEADY = "Sort what comes from sets, seed random numbers, take the time as an argument."
+
+
+async def determinism_gate(
+    draft: Draft,
+    trials: Sequence[Trial],
+    sandbox: Sandbox,
+    environment: Environment | None,
+    rehearsal: Rehearsal | None = None,
+) -> list[Check]:
+    """Repeats each example that gave a result; another result is a hard failure, unless it varies as declared.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    first = [(trial, trial.result) for trial in trials if trial.result is not None and trial.result.ok]
+    jobs = [job_of(draft, trial.example, environment, again=True) for trial, _ in first]
+    again = await run_jobs(sandbox, jobs, rehearsal)
+    differing = [
+        (trial, result, repeated)
+        for (trial, result), repeated in zip(first, again, strict=True)
+        if repeated is not None and not (repeated.ok and same_result(result.value, repeated.value))
+    ]
+    if not differing:
+        kept = f", the {' and '.join(draft.varies)} as declared" if draft.varies else ""
+        message = f"{len(first)} calls repeated with another hash seed and clock{kept}"
+        return [passed("determinism", message)]
+    moved = await moved_by(draft, differing[0][0].example, sandbox, environment, rehearsal)
+    if moved == {"chance"} and "random" in draft.varies:
+        return [passed("determinism", f"{len(first)} calls repeated; no seed brings their results back")]
+    return [_differs(draft, *each, moved) for each in differing]
+
+
+def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult, moved: set[Mover]) -> Check:
+    if repeated.ok:
+        expected, got = shown_pair(result.value, repeated.value)
+    else:
+        expected, got = shown(result.value), outcome_in_words(repeated)
+    return Check(
+        stage="determinism",
+        passed=False,
+        message=f"example {trial.number} gave another result in a fresh process, with another hash seed and clock",
+        fix=declaration(draft, moved) or _STEADY,
+        case=shown_arguments(trial.example.arguments),
+        expected=expected,
+        got=got,
+        trace=repeated.trace[-10:],
+        seconds=repeated.wall_seconds,
+    )
+
+
+async def variation_checks(
+    draft: Draft,
+    contract: ToolContract,
+    trials: Sequence[Trial],
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+) -> list[Check]:
+    """Holds the examples of a draft that varies to other clocks and seeds; nothing for any other draft.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    moved = False
+    for number in range(1, OTHER_WORLDS + 1) if draft.varies else ():
+        world = world_of(draft, number)
+        jobs = [job_of(draft, trial.example, environment, world=world) for trial in trials]
+        results = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
+        there = [
+            Trial(trial.number, trial.example, result)
+            for trial, result in zip(trials, results, strict=True)
+            if result is not None
+        ]
+        missed = [
+            check for check in await judge_all(there, contract, rehearsal.sandbox, world) if not check.passed
+        ]
+        if missed:
+            return [_chance_hit(draft, missed[0])]
+        pairs = zip(trials, results, strict=True)
+        moved = moved or any(_is_other(trial.result, result) for trial, result in pairs)
+    if draft.varies and not moved:
+        message = f"no result varied in {OTHER_WORLDS} rehearsals with other clocks and seeds"
+        return [
+            failed("determinism", message, "Leave out varies, or add an example that varies.", hard=False)
+        ]
+    return []
+
+
+def _is_other(one: RunResult | None, other: RunResult | None) -> bool:
+    return one is not None and other is not None and not same_result(one.value, other.value)
+
+
+def _chance_hit(draft: Draft, missed: Check) -> Check:
+    names = {"clock": "`now` (a datetime in UTC)", "random": "`seed` (of `random.Random(seed)`)"}
+    known = " and ".join(names[each] for each in draft.varies)
+    message = f"{missed.message}, in a rehearsal with another {' and '.join(draft.varies)}"
+    fix = f"Say with `check` what holds of every result; checks know `result`, `arguments`, {known}."
+    return missed.model_copy(update={"stage": "determinism", "message": message, "fix": fix})

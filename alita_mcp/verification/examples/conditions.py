@@ -1,0 +1,114 @@
+"""`check` expressions: read on the host, evaluated in a sandbox of their own, where the tool's code is not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from alita_mcp.sandbox.interface import Job, Sandbox
+from alita_mcp.values import Example
+from alita_mcp.verification.code.source import parse_expression
+from alita_mcp.verification.examples.trials import outcome_in_words, run_jobs
+from alita_mcp.verification.examples.worlds import World
+from alita_mcp.verification.findings import ContractError, refusal
+
+_PROGRAM = """\
+{imports}
+def check(results, arguments{names}):
+{world}
+    def holds(result):
+        return bool({expression})
+    outcomes = []
+    for result in results:
+        try:
+            outcomes.append(holds(result))
+        except Exception as error:
+            outcomes.append(type(error).__name__ + ": " + str(error))
+    return outcomes
+"""
+
+_NOW = (
+    "    now = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=now)"
+)
+NO_WORLD = World()
+_REFUSED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
+
+Outcome = bool | str
+"""True or false, or the error that the expression raised."""
+
+
+def read_condition(text: str, where: str) -> str:
+    """The expression of a check on one line; it must look at the result.
+
+    Raises:
+        ContractError: it does not parse, or does not use `result`.
+    """
+    try:
+        expression = parse_expression(text)
+        written = ast.unparse(expression)
+    except (ContractError, ValueError) as broken:
+        fix = "Write one Python expression over result and arguments, as in `len(result) == arguments['n']`."
+        reason = broken.message if isinstance(broken, ContractError) else "holds a number that is too long"
+        raise refusal(f"{where}: check {reason}", fix, stage="examples") from broken
+    nodes = list(ast.walk(expression))
+    if any(isinstance(node, _REFUSED) for node in nodes):
+        fix = "Leave out await, yield and `:=`."
+        raise refusal(f"{where}: check is more than a plain expression", fix, stage="examples")
+    if not any(isinstance(node, ast.Name) and node.id == "result" for node in nodes):
+        fix = "Say what must hold of `result`."
+        raise refusal(f"{where}: check does not look at the result", fix, stage="examples")
+    return written
+
+
+async def evaluate(
+    sandbox: Sandbox, conditions: Sequence[tuple[Example, Sequence[Any]]], world: World = NO_WORLD
+) -> list[list[Outcome]]:
+    """For each example's check, its outcome for each of the given results, which came out of that world.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    jobs = [
+        Job(
+            code=_program(read_condition(example.check or "", "example"), world),
+            function="check",
+            arguments={"results": list(results), "arguments": example.arguments, **_told(world)},
+        )
+        for example, results in conditions
+    ]
+    answers = await run_jobs(sandbox, jobs)
+    outcomes: list[list[Outcome]] = []
+    for (_, results), answer in zip(conditions, answers, strict=True):
+        if answer is not None and answer.ok and _is_answer(answer.value, len(results)):
+            outcomes.append(answer.value)
+        else:
+            why = outcome_in_words(answer) if answer is not None and not answer.ok else "it was not evaluated"
+            outcomes.append([why] * len(results))
+    return outcomes
+
+
+def _program(expression: str, world: World) -> str:
+    """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
+    imports = [
+        name for name, told in (("datetime", world.moment), ("random", world.seed)) if told is not None
+    ]
+    lines = "    pass" if world.moment is None else _NOW
+    names = "".join(f", {name}" for name in _told(world))
+    return _PROGRAM.format(
+        expression=expression,
+        imports=f"import {', '.join(imports)}" if imports else "",
+        names=names,
+        world=lines,
+    )
+
+
+def _told(world: World) -> dict[str, Any]:
+    told = {"now": world.moment, "seed": world.seed}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _is_answer(value: Any, length: int) -> bool:
+    return (
+        isinstance(value, list) and len(value) == length and all(isinstance(each, Outcome) for each in value)
+    )

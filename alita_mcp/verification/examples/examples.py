@@ -1,0 +1,211 @@
+"""The examples gate: every example through the run path, compared on the host where its author's words stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
+from alita_mcp.values import Check, Draft, Example, ToolContract
+from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
+from alita_mcp.verification.comparison.difference import shown_pair
+from alita_mcp.verification.examples.conditions import NO_WORLD, Outcome, evaluate
+from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
+from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
+from alita_mcp.verification.examples.trials import FIXES, job_of, outcome_in_words, run_jobs
+from alita_mcp.verification.examples.worlds import World, world_of
+from alita_mcp.verification.findings import failed, shown, shown_arguments
+from alita_mcp.verification.json_schema import delivered, validate_result
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+_UNTOLD = {
+    "now": 'Checks know `now` where the request says "varies": ["clock"].',
+    "seed": 'Checks know `seed` where the request says "varies": ["random"].',
+}
+_MEND = "Mend the function; if the example itself is wrong, correct the example."
+
+_ANY_ERROR = {"Exception", "BaseException"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One example and what the tool did with it; no result when an earlier time-out ended the gate."""
+
+    number: int
+    example: Example
+    result: RunResult | None
+
+
+@dataclass(frozen=True)
+class ExamplesFound:
+    """What the gate found: its checks, and the trials for the gates behind it."""
+
+    checks: list[Check]
+    trials: list[Trial]
+    passed: int
+    total: int
+
+
+async def examples_gate(
+    draft: Draft,
+    contract: ToolContract,
+    sandbox: Sandbox,
+    environment: Environment | None,
+    rehearsal: Rehearsal | None = None,
+) -> ExamplesFound:
+    """Runs all examples of a draft.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    problems = suite_checks(draft, contract)
+    numbered = distinct_examples(draft.examples)
+    examples = [example for _, example in numbered]
+    world = world_of(draft)
+    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, world)
+    if problems:
+        return ExamplesFound(problems, [], 0, len(numbered))
+    results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
+    trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
+    checks = await judge_all(trials, contract, sandbox, world)
+    count = sum(check.passed for check in checks)
+    if count == len(trials):
+        constant = [] if world.is_set else await _first_result_stub(trials, contract, sandbox)
+        checks += constant or thin_suite_checks(draft, examples, contract)
+        checks += _any_error_checks(trials)
+    return ExamplesFound(checks, trials, count, len(numbered))
+
+
+async def judge_all(
+    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+) -> list[Check]:
+    """One check per example that ran in that world, in the order of the examples."""
+    judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
+    open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
+    asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
+    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked, world), strict=True):
+        judged[trial.number] = _by_condition(trial, outcomes[0])
+    return [judged[number] for number in sorted(judged)]
+
+
+def _judge(trial: Trial, contract: ToolContract) -> Check | None:
+    """The verdict that needs no code; None for a check expression, and where nothing ran."""
+    example, result = trial.example, trial.result
+    if result is None:
+        return None
+    if not result.ok:
+        return _without_value(trial, result)
+    if example.raises is not None:
+        fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
+        return _missed(trial, "it returned a result", shown(result.value), fix)
+    misfit = validate_result(
+        contract.output_schema, delivered(result.value, wraps_result=contract.wraps_result)
+    )
+    if misfit:
+        fix = "Return what the annotation declares, or correct the annotation."
+        check = _missed(
+            trial, f"the result does not fit the return annotation: {misfit}", shown(result.value), fix
+        )
+        return check.model_copy(update={"stage": "schema"})
+    if example.check is not None:
+        return None
+    if same_result(example.expected, result.value, example.exact):
+        return _met(trial)
+    expected, got = shown_pair(example.expected, result.value)
+    missed = _missed(trial, "it returned another result", got, _MEND)
+    return missed.model_copy(update={"expected": expected})
+
+
+def _without_value(trial: Trial, result: RunResult) -> Check:
+    got = outcome_in_words(result)
+    wanted_error = trial.example.raises
+    if result.status == "error" and wanted_error is not None:
+        if raised(wanted_error, result):
+            return _met(trial)
+        name = kinds_of(result)[0].removeprefix("builtins.")
+        return _missed(
+            trial, f"it {got}", got, f"Raise {wanted_error}, or say raises {name!r} in the example."
+        )
+    return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
+
+
+def _by_condition(trial: Trial, outcome: Outcome) -> Check:
+    got = shown(trial.result.value if trial.result else None)
+    if outcome is True:
+        return _met(trial)
+    if outcome is False:
+        return _missed(trial, "the check does not hold", got, _MEND)
+    fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in outcome), "")
+    return _missed(trial, f"the check raised {outcome}", got, fix or "Correct the check expression.")
+
+
+async def still_met(
+    trial: Trial, result: RunResult, contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+) -> bool:
+    """Whether another result meets the example too; what equals the first one needs no second look.
+
+    Raises:
+        SandboxError: the sandbox failed while a check expression was evaluated.
+    """
+    check = _judge(replace(trial, result=result), contract)
+    if check is not None:
+        return check.passed
+    if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
+        return True
+    return await evaluate(sandbox, [(trial.example, [result.value])], world) == [[True]]
+
+
+async def _first_result_stub(
+    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox
+) -> list[Check]:
+    """Examples with checks only: the first result must not satisfy all of them."""
+    first = trials[0].result
+    only_checks = all(trial.example.check is not None for trial in trials)
+    if first is None or not only_checks or not contract.input_schema["properties"]:
+        return []
+    outcomes = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
+    if all(outcome == [True] for outcome in outcomes):
+        return [constant_passes(shown(first.value), len(trials))]
+    return []
+
+
+def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
+    """Soft checks of examples that any mistake in the code would meet as well."""
+    return [
+        failed(
+            "examples",
+            f"example {trial.number}: a mistake in the code is an {trial.example.raises} too",
+            f"Say raises {trial.result.error_type!r}, which it raised.",
+            hard=False,
+        )
+        for trial in trials
+        if trial.result is not None
+        and trial.example.raises in _ANY_ERROR
+        and trial.result.error_type != trial.example.raises
+    ]
+
+
+def _met(trial: Trial) -> Check:
+    seconds = trial.result.wall_seconds if trial.result else 0.0
+    return Check(
+        stage="examples",
+        passed=True,
+        message=f"example {trial.number}",
+        case=shown_arguments(trial.example.arguments),
+        seconds=seconds,
+    )
+
+
+def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
+    result = trial.result or RunResult(status="crashed")
+    return Check(
+        stage="examples",
+        passed=False,
+        message=f"example {trial.number}: {what}",
+        fix=fix,
+        case=shown_arguments(trial.example.arguments),
+        expected=wanted(trial.example),
+        got=got,
+        trace=result.trace[-10:],
+        seconds=result.wall_seconds,
+    )

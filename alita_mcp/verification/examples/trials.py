@@ -1,0 +1,137 @@
+"""Calls of a draft in the sandbox: one job per example, a few at a time, and what each outcome means."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+import anyio
+
+from alita_mcp.errors import AlitaError
+from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
+from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.values import Draft, Example
+from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S, World, world_of
+from alita_mcp.verification.findings import encodable
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+
+FIXES: Mapping[RunStatus, str] = {
+    "error": "Handle these arguments, or say `raises` in the example if the error is meant.",
+    "load_failed": "Mend what fails when the module is imported; declare the packages it needs.",
+    "bad_result": "Return JSON only: str, int, finite float, bool, None, lists, dicts with string keys.",
+    "timeout": "Use a faster algorithm, or a smaller example; check that loops end.",
+    "memory": "Build less at once: generators instead of lists, smaller tables.",
+    "output_flood": "Remove print calls: the result is what the function returns.",
+    "crashed": "The process died: avoid unbounded recursion and calls that end the process.",
+}
+"""What to change, by how a run ended."""
+
+
+async def run_jobs(
+    sandbox: Sandbox, jobs: Sequence[Job], rehearsal: Rehearsal | None = None
+) -> list[RunResult | None]:
+    """The results in the order of the jobs; a time-out ends the rest, whose results are None.
+
+    Jobs with grants are rehearsed: nothing that they ask for is real.
+
+    Raises:
+        SandboxError: the sandbox failed or refused; the first such error, not a group.
+    """
+    results: list[RunResult | None] = [None] * len(jobs)
+    errors: list[AlitaError] = []
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def run(index: int) -> None:
+        async with limiter:
+            try:
+                result = await (rehearsal or sandbox).run(jobs[index])
+            except AlitaError as error:
+                errors.append(error)
+                group.cancel_scope.cancel()
+                return
+        results[index] = result
+        if result.status == "timeout":
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for index in range(len(jobs)):
+            group.start_soon(run, index)
+    if errors and not any(result is not None and result.status == "timeout" for result in results):
+        raise errors[0]
+    return results
+
+
+async def each_of(items: Iterable[T], look: Callable[[T], Awaitable[None]], max_seconds: float) -> None:
+    """Looks at all, a few at a time and in their order, until time is up.
+
+    Raises:
+        AlitaError: the first that a look raised, not a group.
+    """
+    errors: list[AlitaError] = []
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            try:
+                await look(item)
+            except AlitaError as error:
+                errors.append(error)
+                group.cancel_scope.cancel()
+                return
+
+    with anyio.move_on_after(max_seconds):
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(work)
+    if errors:
+        raise errors[0]
+
+
+def job_of(
+    draft: Draft,
+    example: Example,
+    environment: Environment | None,
+    *,
+    again: bool = False,
+    world: World | None = None,
+) -> Job:
+    """The job that a later call makes too; `again` under another clock, and with the hash seed that goes with it.
+
+    What the draft declares in `varies` is as `world` has it, or as in all its rehearsals.
+    """
+    world = world or world_of(draft)
+    return Job(
+        code=draft.code,
+        function=draft.name,
+        arguments=example.arguments,
+        environment=environment,
+        limits=draft.limits,
+        hash_seed=hash_seed(draft.code, SECOND_CLOCK_OFFSET_S)
+        if again and world.moment is not None
+        else None,
+        clock_offset_s=SECOND_CLOCK_OFFSET_S if again and world.moment is None else 0,
+        moment=world.moment,
+        random_seed=world.seed,
+        grants=draft.grants,
+    )
+
+
+def outcome_in_words(result: RunResult) -> str:
+    """How a run without a value ended, in a few words."""
+    message = encodable(result.message[:300])
+    if result.status == "error":
+        return f"raised {result.error_type}: {message}" if message else f"raised {result.error_type}"
+    words = {
+        "load_failed": "the module does not load",
+        "bad_result": "the result is not JSON",
+        "timeout": "out of time",
+        "memory": "out of memory",
+        "output_flood": "printed too much",
+        "crashed": "the process died",
+    }
+    said = ": ".join(part for part in (result.error_type, message) if part)
+    return f"{words[result.status]}: {said}" if said else words[result.status]

@@ -1,0 +1,1 @@
+"""The mutation gate: would the examples notice a small mistake in the code?"""

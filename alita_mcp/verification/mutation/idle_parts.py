@@ -1,0 +1,103 @@
+"""Parts of a tool's code that change nothing on any known input, taken out: a tool may not vouch for itself.
+
+A tool that compares itself with a table of its own results fails on every input once anything in it is changed, so the
+weakest examples would notice every mutant. On inputs with the right result such a comparison does nothing, and without
+it the mutants show what the examples are worth. (One-minimal reduction, after Zeller's delta debugging.)
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
+
+import anyio
+
+from alita_mcp.verification.examples.trials import each_of
+from alita_mcp.verification.mutation.mutants import Change, sites
+from alita_mcp.verification.mutation.reach import SETTLED, Reach
+
+MAX_PARTS = 80
+"""So many are tried, outer ones first."""
+MAX_SECONDS = 5.0
+
+Same = Callable[[str], Awaitable[bool]]
+
+
+async def without_idle_parts(tree: ast.Module, function: str, same: Same) -> bool:
+    """Takes out of a tree what `same` never misses; whether there was anything.
+
+    Raises:
+        AlitaError: what `same` raises.
+    """
+    changes = sorted(islice(_changes(tree, function), MAX_PARTS), key=lambda each: each.line)
+    idle: set[int] = set()
+
+    async def look(numbered: tuple[int, str]) -> None:
+        place, code = numbered
+        if code and await same(code):
+            idle.add(place)
+
+    await each_of(enumerate([change.written(tree) for change in changes]), look, MAX_SECONDS)
+    return await _taken_out(tree, [changes[place] for place in sorted(idle)], same)
+
+
+async def _taken_out(tree: ast.Module, changes: list[Change], same: Same) -> bool:
+    """Each may be idle only as long as another is there."""
+    found = False
+    with anyio.move_on_after(MAX_SECONDS):
+        for change in changes:
+            before, after = ast.unparse(tree), change.written(tree)
+            if after == before or (found and not await same(after)):
+                continue
+            change.put(change.instead)
+            found = True
+    return found
+
+
+def _changes(tree: ast.Module, function: str) -> Iterator[Change]:
+    own = {each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    for parent, field, place, node in sites(tree, Reach(tree, function)):
+        for instead in _without(node, own, parent):
+            yield Change(parent, field, place, node, instead, getattr(node, "lineno", 0), 0)
+
+
+def _without(node: ast.AST, own: set[str], parent: ast.AST) -> Iterator[ast.AST]:
+    """What could be left of a node that only looks whether all is well."""
+    match node:
+        case ast.If():
+            for taken in (False, True):
+                yield ast.If(ast.Constant(taken, SETTLED), node.body, node.orelse, lineno=node.lineno)
+        case ast.Assert() | ast.AugAssign() | ast.Expr(value=ast.Call(func=ast.Name()) | ast.Subscript()):
+            yield ast.Pass()
+        case ast.For(orelse=[]) | ast.While(orelse=[]):
+            yield ast.Pass()
+        case ast.Match(cases=cases) if len(cases) > 1:
+            for place in range(len(cases)):
+                yield ast.Match(node.subject, [*cases[:place], *cases[place + 1 :]], lineno=node.lineno)
+        case ast.expr():
+            yield from _expressions(node, own, parent)
+
+
+def _expressions(node: ast.expr, own: set[str], parent: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (body, orelse)
+        case ast.BoolOp(values=values):
+            yield from values
+        case ast.Compare() if not isinstance(parent, ast.If | ast.While | ast.Assert):
+            yield from (ast.Constant(False, SETTLED), ast.Constant(True, SETTLED))
+        case ast.Call(func=ast.Name(id=name), args=args) if name in own:
+            yield from args
+        case ast.Subscript(value=ast.Dict() | ast.List() | ast.Tuple(), slice=key, ctx=ast.Load()):
+            yield key
+        case ast.BinOp(left=left, right=right) if _decides(node, own):
+            yield from (left, right)
+
+
+def _decides(node: ast.BinOp, own: set[str]) -> bool:
+    """Whether an operand is a comparison, or what a function of the tool says."""
+    return any(
+        isinstance(part, ast.Compare | ast.BoolOp) or (isinstance(part, ast.Name) and part.id in own)
+        for part in ast.walk(node)
+    )

@@ -1,0 +1,189 @@
+"""The mutation gate: would the examples notice a small mistake in the code? Those that they miss are named."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.interface import Environment, Job, RunResult
+from alita_mcp.sandbox.variants.code_on_call import loading_program, on_call
+from alita_mcp.syntax import module_of
+from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor, ToolContract
+from alita_mcp.verification.examples.examples import Trial
+from alita_mcp.verification.examples.trials import job_of
+from alita_mcp.verification.findings import brief, failed, passed
+from alita_mcp.verification.mutation.other_inputs import OtherInputs, Seen, Way
+from alita_mcp.verification.mutation.score import Measurement, first_noticing
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.static.run_text import texts_run
+
+REJECTED_BELOW = 0.3
+"""A suite that misses more than this proves nothing; that of a tool that varies may not be able to say more."""
+VERIFIED_FROM = 0.8
+"""Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
+VERIFIED_IN_REHEARSAL_FROM = 0.4
+"""The same for tools with grants: examples do not see what goes out through a door, only a stand-in does."""
+
+_SLOWEST_TIMES = 3
+_STEPS = (1.0, 3.0, 10.0, 30.0)
+_NAMED = 3
+_LOOKS_AT_ITSELF = frozenset({
+    "inspect", "dis", "linecache", "traceback", "getsource", "getsourcelines", "_getframe", "currentframe",
+    "__code__", "co_code", "co_consts", "co_lines", "f_code", "f_back", "tb_frame", "gc", "get_objects", "__loader__",
+    "__file__", "__traceback__", "settrace", "setprofile", "monitoring",
+})  # fmt: skip
+"""Names by which code learns how it is written or who runs it, and could fail only where it was changed."""
+
+
+@dataclass(frozen=True)
+class MutationFound:
+    """What the gate found; no score where none could be measured."""
+
+    checks: list[Check]
+    score: MutationScore | None = None
+
+
+async def mutation_gate(
+    draft: Draft,
+    contract: ToolContract,
+    trials: Sequence[Trial],
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+    seen: Seen = (),
+) -> MutationFound:
+    """Runs the examples of a draft, all of which passed, on variants of its code.
+
+    `seen` are inputs that no example shows, and what the code did with them.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    if looks_at_itself(draft.code):
+        message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
+        fix = "Leave out inspect, sys._getframe, __code__ and the like."
+        return MutationFound([failed("mutation", message, fix, hard=False)])
+    ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
+    way = await _control(draft, contract, ordered, environment, rehearsal)
+    if way is None:
+        message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
+        fix = "Let nothing depend on how the module is loaded."
+        return MutationFound([failed("mutation", message, fix, hard=False)])
+    others = OtherInputs(draft, contract, ordered, seen, way, rehearsal)
+    measurement = Measurement(draft, contract, ordered, way, others, rehearsal)
+    found = await measurement.score()
+    if found is None:
+        return MutationFound([passed("mutation", "nothing in the code could be written another way")])
+    verified_from = VERIFIED_FROM if draft.grants.is_pure else VERIFIED_IN_REHEARSAL_FROM
+    rejected_below = 0.0 if draft.varies else REJECTED_BELOW
+    return MutationFound(_checks(found, verified_from, rejected_below, measurement.vouched), found)
+
+
+def looks_at_itself(code: str) -> bool:
+    """Whether the code could find out that it was changed."""
+    for node in _nodes(module_of(code)):
+        names: set[str] = set()
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names = {name}
+            case ast.Import(names=aliases):
+                names = {alias.name for alias in aliases}
+            case ast.ImportFrom(module=module, names=aliases):
+                names = {module or "", *(alias.name for alias in aliases)}
+        if names & _LOOKS_AT_ITSELF:
+            return True
+    return False
+
+
+def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """All nodes of the code, and of texts in it that it runs."""
+    yield from ast.walk(tree)
+    for _line, text in texts_run(tree):
+        yield from _nodes(module_of(text))
+
+
+async def _control(
+    draft: Draft,
+    contract: ToolContract,
+    trials: Sequence[Trial],
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+) -> Way | None:
+    """The way to run mutants in which the code itself passes its examples; None when there is none."""
+    for limits in _tight(draft, trials):
+        for way in _ways(draft, environment, limits):
+            try:
+                run = partial(_run, way, rehearsal)
+                if await first_noticing(draft.code, run, trials, draft, contract, rehearsal.sandbox) is None:
+                    return way
+            except SandboxRefused:
+                continue
+    return None
+
+
+async def _run(way: Way, rehearsal: Rehearsal, code: str, trial: Trial) -> RunResult:
+    return await rehearsal.run(way(code, trial.example))
+
+
+def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[Way]:
+    """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep."""
+
+    def plain(code: str, example: Example) -> Job:
+        job = job_of(draft, example, environment)
+        return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
+
+    program = loading_program(draft.code)
+    yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
+    yield plain
+
+
+def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
+    """Limits for mutants: a few times what the code itself took, so that endless loops end soon.
+
+    In steps, because workers are told apart by their limits; the second one is for a machine that has become slower.
+    """
+    slowest = max((trial.result.wall_seconds for trial in trials if trial.result is not None), default=0.0)
+    enough = [step for step in _STEPS if step >= slowest * _SLOWEST_TIMES] or [_STEPS[-1]]
+    for seconds in enough[:: len(_STEPS) // 2][:2]:
+        wall = min(draft.limits.wall_seconds, seconds)
+        cpu = min(draft.limits.cpu_seconds, wall)
+        yield draft.limits.model_copy(update={"wall_seconds": wall, "cpu_seconds": cpu})
+
+
+def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
+    if not score.total:
+        return [_without_score(score)]
+    message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
+    if score.equivalent:
+        message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
+    share = score.killed / score.total
+    if share >= verified_from:
+        return [passed("mutation", message)]
+    named = [_named(one) for one in _spread(score.survivors)]
+    fix = f"Add examples that notice {'; '.join(named)}."
+    noticed = (score.killed + vouched) / (score.total + vouched)
+    return [failed("mutation", message, fix, hard=noticed < rejected_below)]
+
+
+def _without_score(score: MutationScore) -> Check:
+    if score.equivalent:
+        message = (
+            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
+        )
+        return failed("mutation", message, "Let the result depend on the arguments.", hard=False)
+    return failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)
+
+
+def _named(survivor: Survivor) -> str:
+    """The mistake, and an input that shows it where one is known."""
+    text = f"line {survivor.line}: `{survivor.now}` for `{survivor.was}`"
+    return text if survivor.shown_by is None else f"{text} (another result with {brief(survivor.shown_by)})"
+
+
+def _spread(survivors: Sequence[Survivor]) -> list[Survivor]:
+    """A few of them, from different lines where there are so many."""
+    by_line = {survivor.line: survivor for survivor in reversed(survivors)}
+    lines = sorted(by_line)
+    return [by_line[line] for line in lines[:: max(1, len(lines) // _NAMED)][:_NAMED]]

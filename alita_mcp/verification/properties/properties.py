@@ -1,0 +1,237 @@
+"""The properties gate: what a tool must keep for every input that its schema admits, tried on generated ones."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+from alita_mcp.errors import AlitaError, SandboxRefused
+from alita_mcp.sandbox.interface import Environment, RunResult
+from alita_mcp.values import Check, Draft, Example, Limits, ToolContract
+from alita_mcp.verification.examples.examples import Trial
+from alita_mcp.verification.examples.outcomes import SLOW, Finding, Judgement, ShownRange
+from alita_mcp.verification.examples.trials import AT_ONCE, job_of, outcome_in_words
+from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments
+from alita_mcp.verification.properties.input_source import InputSource, NoInputs
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+
+INPUTS = 60
+"""How many are drawn; fewer where the schema admits fewer."""
+MAX_SECONDS = 10.0
+MAX_SHRINKING_SECONDS = 3.0
+MAX_SHRINKING_CALLS = 120
+MAX_REPORTED = 3
+_LEAST_PATIENCE_S = 0.5
+_SLOWEST_TIMES = 20
+_ENOUGH_SLOW = 3
+"""After so many inputs that took too long the others are not tried any more."""
+
+_BEYOND = "Refuse such arguments with a declared error, or add an example of this size."
+Arguments = dict[str, Any]
+
+
+def seed_of(draft: Draft) -> int:
+    """The same draft is tried on the same inputs, in every sandbox and again later."""
+    digest = hashlib.sha256(draft.code.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:4], "big")
+
+
+@dataclass(frozen=True)
+class PropertiesFound:
+    """What the gate found, and on how many inputs."""
+
+    checks: list[Check]
+    tried: int = 0
+    seen: tuple[tuple[Arguments, RunResult], ...] = ()
+    """Inputs that the tool answered, with a value or an error."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """One input and what it did."""
+
+    arguments: Arguments
+    finding: Finding
+    result: RunResult
+
+
+async def properties_gate(
+    draft: Draft,
+    contract: ToolContract,
+    trials: Sequence[Trial],
+    source: InputSource,
+    environment: Environment | None,
+    rehearsal: Rehearsal,
+) -> PropertiesFound:
+    """Runs a draft on generated inputs; hard failures end the run, an error that nobody announced lowers the trust.
+
+    Raises:
+        SandboxError: the sandbox failed, which says nothing about the draft.
+    """
+    if not contract.input_schema["properties"]:
+        return PropertiesFound([passed("properties", "there is only one input")])
+    try:
+        inputs = await source.draw()
+    except NoInputs as none:
+        return PropertiesFound([_untried(str(none))])
+    trial = _Trials(draft, contract, trials, environment, rehearsal)
+    await trial.run_all(inputs)
+    checks = await _reported(trial, source)
+    if not trial.tried:
+        return PropertiesFound([_untried("no generated input was answered in time")])
+    checks = checks or [passed("properties", f"{trial.tried} generated inputs")]
+    return PropertiesFound(checks, trial.tried, tuple(trial.seen))
+
+
+class _Trials:
+    """Runs of one draft on generated inputs; remembers what each did."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        contract: ToolContract,
+        trials: Sequence[Trial],
+        environment: Environment | None,
+        rehearsal: Rehearsal,
+    ) -> None:
+        self.failures: list[_Failure] = []
+        self.tried = 0
+        self.seen: list[tuple[Arguments, RunResult]] = []
+        self.refused = ""
+        self._shown = ShownRange([trial.example for trial in trials], contract.input_schema)
+        self._draft, self._environment, self._rehearsal = draft, environment, rehearsal
+        self._judgement = Judgement(draft, contract)
+        self._known: dict[str, _Failure | None] = {}
+        slowest = max((trial.result.wall_seconds for trial in trials if trial.result), default=0.0)
+        self._patience = min(max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest), draft.limits.wall_seconds)
+
+    async def run_all(self, inputs: Sequence[Arguments]) -> None:
+        """Several at once, until all are done, time is up, or a few of them took too long."""
+        errors: list[AlitaError] = []
+        waiting = iter(inputs)
+
+        async def work() -> None:
+            for arguments in waiting:
+                try:
+                    failure = await self.failure_of(arguments)
+                except AlitaError as error:
+                    errors.append(error)
+                    group.cancel_scope.cancel()
+                    return
+                self.tried += 1
+                self.failures += [failure] if failure else []
+                if sum(each.finding.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
+                    group.cancel_scope.cancel()
+
+        with anyio.move_on_after(MAX_SECONDS):
+            async with anyio.create_task_group() as group:
+                for _ in range(AT_ONCE):
+                    group.start_soon(work)
+        if errors:
+            raise errors[0]
+
+    async def failure_of(self, arguments: Arguments) -> _Failure | None:
+        """What is wrong with what the tool does; an input is run once."""
+        text = json.dumps(arguments, sort_keys=True)
+        if text not in self._known:
+            self._known[text] = await self._run(arguments)
+        return self._known[text]
+
+    def knows(self, arguments: Arguments) -> bool:
+        """Whether the input was run."""
+        return json.dumps(arguments, sort_keys=True) in self._known
+
+    async def confirmed(self, arguments: Arguments) -> _Failure | None:
+        """The failure of one input under the limits of the tool itself."""
+        return self._failure(arguments, await self._result(arguments, self._draft.limits))
+
+    async def _run(self, arguments: Arguments) -> _Failure | None:
+        try:
+            with anyio.move_on_after(self._patience):
+                return self._failure(arguments, await self._result(arguments, self._draft.limits))
+            # late: by the sandbox's own clock, which does not count how long a call waits for a worker
+            limits = self._draft.limits.model_copy(
+                update={"wall_seconds": self._patience, "cpu_seconds": self._patience}
+            )
+            return self._failure(arguments, await self._result(arguments, limits))
+        except SandboxRefused as refused:
+            self.refused = self.refused or refused.message
+            return None
+
+    async def _result(self, arguments: Arguments, limits: Limits) -> RunResult:
+        job = job_of(self._draft, Example(arguments=arguments, expected=None), self._environment)
+        return await self._rehearsal.run(job.model_copy(update={"limits": limits}))
+
+    def _failure(self, arguments: Arguments, result: RunResult) -> _Failure | None:
+        if result.status in ("ok", "error"):
+            self.seen.append((arguments, result))
+        finding = self._judgement.finding(result)
+        if finding and finding.key[0] in SLOW and not self._shown.covers(arguments):
+            finding = finding._replace(key=(finding.key[0], "beyond"), fix=_BEYOND, hard=False)
+        return _Failure(arguments, finding, result) if finding else None
+
+
+async def _reported(trial: _Trials, source: InputSource) -> list[Check]:
+    """One check for each kind of failure with its smallest input; the hard ones first."""
+    checks = [_refused(trial.refused)] if trial.refused else []
+    firsts = {failure.finding.key: failure for failure in reversed(trial.failures)}
+    worst = sorted(firsts.values(), key=lambda failure: (not failure.finding.hard, failure.finding.key))
+    deadline = anyio.current_time() + MAX_SHRINKING_SECONDS
+    for first in worst[:MAX_REPORTED]:
+        failure: _Failure | None = await _smallest(first, trial, source, deadline)
+        if failure and failure.finding.hard and failure.finding.key[0] in SLOW:
+            failure = await trial.confirmed(failure.arguments)
+        if failure:
+            checks.append(_check(failure))
+            if failure.finding.hard:
+                break  # it ends the run: what else there is can wait
+    return sorted(checks, key=lambda check: not check.hard)
+
+
+async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadline: float) -> _Failure:
+    """The smallest input found within bounds that fails in the same way."""
+    calls = 0
+
+    async def fails(arguments: Arguments) -> bool:
+        nonlocal calls
+        if not trial.knows(arguments):
+            calls += 1
+            if calls > MAX_SHRINKING_CALLS or anyio.current_time() > deadline:
+                return False  # the search ends by itself when nothing smaller fails any more
+        failure = await trial.failure_of(arguments)
+        return failure is not None and failure.finding.key == first.finding.key
+
+    smallest = await source.shrink(fails, first.arguments)
+    return await trial.failure_of(smallest) or first
+
+
+def _check(failure: _Failure) -> Check:
+    finding, result = failure.finding, failure.result
+    return Check(
+        stage="schema" if finding.key[0] == "schema" else "properties",
+        passed=False,
+        hard=finding.hard,
+        message=f"with {brief(failure.arguments)}: {finding.message}",
+        fix=finding.fix,
+        case=shown_arguments(failure.arguments),
+        got=shown(result.value) if result.ok else outcome_in_words(result),
+        trace=result.trace[-10:],
+        seconds=result.wall_seconds,
+    )
+
+
+def _refused(message: str) -> Check:
+    fix = "Do without the feature, or install Docker or bubblewrap."
+    return failed(
+        "properties", f"a generated input needs what this sandbox lacks: {message}", fix, hard=False
+    )
+
+
+def _untried(why: str) -> Check:
+    message = f"no generated input was tried: {why}"
+    return failed("properties", message, "Send it again, or make the tool faster.", hard=False)

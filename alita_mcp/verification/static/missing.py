@@ -1,0 +1,112 @@
+"""What code needs and the sandbox lacks, all of it at once: a syntax tree and the abilities in, a check out."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from alita_mcp.sandbox.abilities import Abilities
+from alita_mcp.values import Check
+from alita_mcp.verification.code.names import Names, names_of
+from alita_mcp.verification.findings import failed
+
+Uses = dict[str, int]
+"""What the code uses, and the line where it first does."""
+_CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+_MOST_NAMED = 8
+_DEEPEST = 4
+"""No module has a name that is lacked further down than this: `os.path.x.y`."""
+
+
+def missing_checks(tree: ast.Module, abilities: Abilities) -> list[Check]:
+    """At most one check: each feature that the code needs and the sandbox lacks, and what to write instead."""
+    modules = _modules_used(tree, names_of(tree))
+    needed = {}
+    for lack in abilities.lacks:
+        if uses := _matching(lack.names, modules):
+            subject = _subject(uses)
+            needed[f"{subject} (line {min(uses.values())})"] = f"{subject}: {lack.instead}"
+    if not needed:
+        return []
+    fix = " ".join((f"Instead of {'; '.join(needed.values())}.", abilities.elsewhere, *abilities.offers))
+    return [failed("environment", f"this sandbox lacks what the code needs: {'; '.join(needed)}", fix)]
+
+
+def _subject(uses: Uses) -> str:
+    named = sorted(uses)
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more
+
+
+def _matching(lacked: Iterable[str], used: Uses) -> Uses:
+    """Those of the used names that are lacked, or stand below one that is; of nested ones the outermost."""
+    known = frozenset(lacked)
+    hits = {name for name in used if any(part in known for part in _outwards(name))}
+    return {name: used[name] for name in hits if not hits.intersection(_outwards(name)[1:])}
+
+
+def _outwards(name: str) -> list[str]:
+    """A dotted name and all that it stands in: `a.b.c`, `a.b`, `a`."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+
+
+def _modules_used(tree: ast.Module, names: Names) -> Uses:
+    """Modules, and names in them; not of modules that the code can do without."""
+    optional: set[str] = set()
+    found: list[tuple[str, int]] = []
+    inner: set[int] = set()
+    for node, is_optional in _walk(tree, names):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if is_optional:
+                optional.update(name.partition(".")[0] for name in _imported(node))
+            found += [(name, node.lineno) for name in _imported(node)]
+        elif isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+            if id(node) not in inner and (name := _looked_up(node, names)):
+                found.append((name, node.lineno))
+    used: Uses = {}
+    for name, line in found:
+        if name.partition(".")[0] not in optional:
+            used[name] = min(used.get(name, line), line)
+    return used
+
+
+def _walk(tree: ast.Module, names: Names) -> Iterator[tuple[ast.AST, bool]]:
+    """Each node after the one it stands in, and whether it is for type checkers alone or its failure is caught."""
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, is_optional = pending.pop()
+        yield node, is_optional
+        caught = (isinstance(node, ast.Try) and any(_catches(each, names) for each in node.handlers)) or (
+            isinstance(node, ast.If) and names.dotted(node.test) == "typing.TYPE_CHECKING"
+        )
+        body = {id(statement) for statement in node.body} if caught else set()  # type: ignore[attr-defined]
+        pending += [(child, is_optional or id(child) in body) for child in ast.iter_child_nodes(node)]
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [_shortened(alias.name) for alias in node.names]
+    module = node.module or ""
+    if module in ("", "__future__"):  # what the compiler reads is no module that has to be there
+        return []
+    return [_shortened(module), *(_shortened(f"{module}.{alias.name}") for alias in node.names)]
+
+
+def _looked_up(node: ast.Attribute, names: Names) -> str:
+    """What is looked up in an imported module, as in `os.fork`; empty for any other attribute."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    is_module = isinstance(root, ast.Name) and root.id in names.imported
+    return _shortened(names.dotted(node)) if is_module else ""
+
+
+def _shortened(name: str) -> str:
+    return ".".join(name.split(".", _DEEPEST)[:_DEEPEST])
+
+
+def _catches(handler: ast.ExceptHandler, names: Names) -> bool:
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(kind is None or names.dotted(kind) in _CAUGHT for kind in kinds)

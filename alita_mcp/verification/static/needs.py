@@ -1,0 +1,132 @@
+"""What a tool's code asks `alita_tool` for, against what the request asks for: what is missing is named at once."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from alita_mcp.values import Check, Draft, Grants
+from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.findings import failed
+
+_MODULE = "alita_tool"
+_FILES = ("workspace", "read_text", "read_bytes", "list_files", "write_text", "write_bytes")
+_DOORS = ("complete", "call_tool", "secret", *_FILES)
+_WRITES = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "rename", "symlink_to"}
+_REACHES_HOSTS = re.compile(
+    r"(requests|httpx|aiohttp|urllib3|http\.client|ftplib|smtplib)\.|urllib\.request\.(urlopen|Request|build_opener)"
+    r"|socket\.(socket|create_connection)"
+)
+_HOST = re.compile(r"https?://([A-Za-z0-9.-]+\.[A-Za-z]{2,})")
+_SOME_HOST = "api.example.org"
+
+
+def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
+    """A failure that names all that the code uses of `alita_tool` and does not ask for, and what to add."""
+    used = list(_uses(tree, names))
+    strange = next(((line, door) for line, door, _ in used if door not in _DOORS), None)
+    if strange:
+        fix = (
+            "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
+            "write_text(path, text), write_bytes(path, data), list_files(), and workspace, a pathlib.Path."
+        )
+        return [failed("policy", f"{_MODULE} has no {strange[1]!r}", fix, line=strange[0])]
+    grants = draft.grants
+    writes = _writes(tree) or any(door in _WRITES for _, door, _ in used)
+    wanted = _wanted(used, grants, writes=writes)
+    missing = [field for field, value in wanted.items() if value != getattr(grants, field)]
+    if not missing:
+        return []
+    doors = {"workspace": _FILES, "model": ("complete",), "tools": ("call_tool",), "secrets": ("secret",)}
+    beyond = [(line, door) for line, door, _ in used if any(door in doors[field] for field in missing)]
+    uses = " and ".join(dict.fromkeys(f"{_MODULE}.{door}" for _, door in beyond))
+    line = min(line for line, _ in beyond)
+    message = f"the code uses {uses} beyond what the request asks for"
+    return [
+        failed(
+            "policy", message, f'Add "needs": {needs_text(grants, wanted)}; a person approves it.', line=line
+        )
+    ]
+
+
+def network_hint(draft: Draft, tree: ast.Module, names: Names) -> str:
+    """What to add where the code calls a library for the network and asks for no host; empty where it is not so."""
+    if draft.grants.network:
+        return ""
+    calls = (names.dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    called = next((name for name in calls if _REACHES_HOSTS.match(name)), "")
+    if not called:
+        return ""
+    found = [host for node in ast.walk(tree) if isinstance(node, ast.Constant) for host in _hosts(node.value)]
+    needs = needs_text(draft.grants, {"network": tuple(dict.fromkeys(found)) or (_SOME_HOST,)})
+    return f'{called} reaches no host without "needs": {needs}; tests then meet a stand-in over http://.'
+
+
+def needs_text(grants: Grants, more: dict[str, Any]) -> str:
+    """The `needs` of a request as JSON: those that it has and those that are to be added."""
+    asked = {**grants.model_dump(mode="json"), **more}
+    return json.dumps({field: value for field, value in asked.items() if value and value != "none"})
+
+
+def _hosts(value: object) -> list[str]:
+    return _HOST.findall(value) if isinstance(value, str) else []
+
+
+def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
+    """Line, door and, where it stands there, the name that it is asked for."""
+    taken = {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == _MODULE
+        for alias in node.names
+    }
+    asked = {
+        id(node.func): node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and names.dotted(node.value) == _MODULE:
+            door = node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            door = taken.get(node.id, "")
+        else:
+            continue
+        if door and not door.startswith("__"):
+            yield node.lineno, door, str(asked.get(id(node), ""))
+
+
+def _wanted(used: list[tuple[int, str, str]], grants: Grants, *, writes: bool) -> dict[str, Any]:
+    """What the grants would have to be, for the doors that are used."""
+    doors = {door for _, door, _ in used}
+    wanted: dict[str, Any] = {}
+    if doors.intersection(_FILES):
+        enough = grants.workspace == "write" or (grants.workspace == "read" and not writes)
+        wanted["workspace"] = grants.workspace if enough else "write" if writes else "read"
+    if "complete" in doors:
+        wanted["model"] = True
+    for door, field in (("call_tool", "tools"), ("secret", "secrets")):
+        if door in doors:
+            had: tuple[str, ...] = getattr(grants, field)
+            named = [name for _, used_door, name in used if used_door == door and name]
+            wanted[field] = tuple(dict.fromkeys((*had, *sorted(named)))) or ("NAME",)
+    return wanted
+
+
+def _writes(tree: ast.Module) -> bool:
+    """Whether the code calls anything that changes files."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return any(
+        (isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES) or _opens_to_write(call)
+        for call in calls
+    )
+
+
+def _opens_to_write(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    words = [*call.args, *(word.value for word in call.keywords if word.arg == "mode")]
+    modes = [word.value for word in words if isinstance(word, ast.Constant) and isinstance(word.value, str)]
+    return name == "open" and any(re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes)

@@ -1,0 +1,120 @@
+"""Text that code runs while it works: that it does caps the trust, and what stands there in full is read as code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from alita_mcp.values import Check
+from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.findings import failed
+
+_RUNNERS = frozenset({"exec", "eval", "compile", "__import__", "globals"})
+"""Builtins that run text, import by name, or lead to those that do."""
+_MODULES = frozenset({
+    "builtins", "code", "codeop", "imp", "importlib", "marshal", "pickle", "pkgutil", "runpy", "timeit", "zipimport",
+})  # fmt: skip
+_METADATA = ("importlib.metadata", "importlib.resources")
+_ATTRIBUTES = frozenset({
+    "exec", "import_module", "__import__", "__builtins__", "__globals__", "__subclasses__", "CodeType", "FunctionType",
+})  # fmt: skip
+"""Whatever they are attributes of; `compile` and `eval` are methods of honest objects, too."""
+_LOOKED_UP = _ATTRIBUTES | {"eval"}
+_LOOK_UPS = frozenset(
+    {"getattr", "attrgetter", "methodcaller", "get", "pop", "__getitem__", "__getattribute__"}
+)
+_BUILT = ast.BinOp | ast.JoinedStr | ast.Call
+_FIX = "Write what it does as code; a tool that runs text stays provisional."
+
+
+def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
+    """A soft check when the code runs text or imports by name: no gate can read what such text will be."""
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
+    found = [(node.lineno, word) for node in nodes if (word := _runs_text(node, names))]
+    if not found:
+        return []
+    line, word = min(found)
+    return [failed("static", f"the code runs text or imports by name ({word})", _FIX, line=line, hard=False)]
+
+
+def texts_run(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each text that is handed to `exec`, `eval` or `compile` as a literal, or by a name that is bound to one."""
+    bound = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Name("exec" | "eval" | "compile") | ast.Attribute(attr="exec"), args=[given, *_]
+            ):
+                text = _constant(bound.get(given.id, given) if isinstance(given, ast.Name) else given)
+                if text:
+                    yield node.lineno, text
+
+
+def _runs_text(node: ast.AST, names: Names) -> str:
+    """The word that gives it away; empty when nothing does."""
+    match node:
+        case ast.Import(names=aliases):
+            return next((each.name for each in aliases if _is_runner_module(each.name)), "")
+        case ast.ImportFrom(module=str(module), names=aliases):
+            imported = {each.name for each in aliases}
+            if module == "importlib" and imported <= {"metadata", "resources"}:
+                return ""
+            return module if _is_runner_module(module) else next(iter(imported & _ATTRIBUTES), "")
+        case ast.Name(id=name):
+            return name if name in _RUNNERS | {"__builtins__"} else ""
+        case ast.Attribute(attr=name):
+            return _attribute(node, name, names)
+        case ast.Call():
+            return _look_up(node)
+        case ast.Subscript(slice=key):
+            return _hidden(key)
+    return ""
+
+
+def _is_runner_module(name: str) -> bool:
+    return name.partition(".")[0] in _MODULES and not name.startswith(_METADATA)
+
+
+def _attribute(node: ast.Attribute, name: str, names: Names) -> str:
+    dotted = names.dotted(node)
+    if name in _ATTRIBUTES or dotted == "sys.modules":
+        return dotted or name
+    return dotted if dotted in _RUNNERS else ""  # `builtins.eval` as such, or under an alias
+
+
+def _look_up(node: ast.Call) -> str:
+    """`getattr(x, "eval")` and the like, and names that are put together where they are looked up."""
+    name = _last(node.func)
+    if name not in _LOOK_UPS:
+        return ""
+    hidden = next((word for each in node.args if (word := _hidden(each))), "")
+    is_built = name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], _BUILT)
+    return hidden or ("getattr() of a name that is put together" if is_built else "")
+
+
+def _hidden(node: ast.expr) -> str:
+    word = _constant(node)
+    return word if word in _LOOKED_UP else ""
+
+
+def _constant(node: ast.expr) -> str:
+    """The text of a literal, of several added up too; empty for all else."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            one, other = _constant(left), _constant(right)
+            return one + other if one and other else ""
+    return ""
+
+
+def _last(function: ast.expr) -> str:
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""

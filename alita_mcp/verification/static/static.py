@@ -1,0 +1,105 @@
+"""The static gate: everything that can be said about a draft without running it."""
+
+from __future__ import annotations
+
+import ast
+
+import anyio.to_thread
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.values import Check, Draft, ToolContract
+from alita_mcp.verification.code.contract import imported_modules, read_contract
+from alita_mcp.verification.code.names import names_of
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.determinism.variation import generator_checks
+from alita_mcp.verification.findings import ContractError, passed
+from alita_mcp.verification.static.credentials import credential_checks
+from alita_mcp.verification.static.declared import import_checks, package_checks
+from alita_mcp.verification.static.import_time import import_time_checks
+from alita_mcp.verification.static.lint import lint_checks
+from alita_mcp.verification.static.missing import missing_checks
+from alita_mcp.verification.static.needs import needs_checks
+from alita_mcp.verification.static.run_text import run_text_checks, texts_run
+from alita_mcp.verification.wording.linter import wording_checks
+
+_SHOWN_TOGETHER = 4
+
+
+async def static_gate(
+    draft: Draft, sandbox: Sandbox | None = None
+) -> tuple[list[Check], ToolContract | None]:
+    """Checks of the code, the words and the packages, and the contract when there is one.
+
+    Where a sandbox is named, what the code needs and that sandbox lacks is said too.
+
+    All failures are found in one go and the first names the others, so that one repair can mend them all.
+    """
+    checks, contract = await anyio.to_thread.run_sync(_read, draft)
+    if sandbox is not None:
+        checks += await _lacking(draft, sandbox)
+    if contract is None:
+        return _together(checks), None
+    checks += await lint_checks(draft.code)
+    if any(check.hard for check in checks):
+        return _together(checks), contract
+    return [*checks, passed("static", "contract, imports, wording and lint")], contract
+
+
+async def _lacking(draft: Draft, sandbox: Sandbox) -> list[Check]:
+    try:
+        tree = await anyio.to_thread.run_sync(parse_code, draft.code)
+        abilities = await sandbox.abilities()
+    except (ContractError, SandboxError):
+        return []  # said already, or said by the gate that runs the code
+    return await anyio.to_thread.run_sync(missing_checks, tree, abilities)
+
+
+def _read(draft: Draft) -> tuple[list[Check], ToolContract | None]:
+    """What our own readers say; in a thread, for some read each name of the code many times."""
+    try:
+        contract = read_contract(draft.code, draft.name, draft.description)
+        tree = parse_code(draft.code)
+    except ContractError as broken:
+        return [broken.check], None
+    checks = package_checks(draft)
+    if not checks:
+        checks += import_checks(draft, contract, tree)
+    checks += import_time_checks(tree, names_of(tree))
+    checks += credential_checks(draft.code, tree)
+    checks += run_text_checks(tree, names_of(tree)) + _texts(draft, contract, tree)
+    checks += needs_checks(draft, tree, names_of(tree)) + generator_checks(draft, tree, names_of(tree))
+    checks += wording_checks(draft, contract)
+    return checks, contract
+
+
+def _texts(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
+    """What is wrong with texts that the code runs and that stand in it in full, at the line where they are run."""
+    checks: list[Check] = []
+    waiting = list(texts_run(tree))
+    while waiting and len(checks) < _SHOWN_TOGETHER:
+        line, text = waiting.pop()
+        try:
+            inner = parse_code(text)
+            told = contract.model_copy(update={"imports": imported_modules(inner)})
+        except ContractError as broken:
+            found = [broken.check]
+        else:
+            found = import_checks(draft, told, inner) + credential_checks(text, inner)
+            waiting += [(line, nested) for _, nested in texts_run(inner)]
+        checks += [
+            check.model_copy(update={"message": f"in the text run at line {line}: {check.message}"})
+            for check in found
+        ]
+    return checks
+
+
+def _together(checks: list[Check]) -> list[Check]:
+    """The first failure also names the next few."""
+    first, *others = sorted(checks, key=lambda check: not check.hard)
+    if not others:
+        return [first]
+    also = "; ".join(f"{check.message} ({check.fix.rstrip('.')})" for check in others[: _SHOWN_TOGETHER - 1])
+    more = len(others) - (_SHOWN_TOGETHER - 1)
+    tail = f"; and {more} more" if more > 0 else ""
+    return [first.model_copy(update={"fix": f"{first.fix} Also: {also}{tail}."}), *others]

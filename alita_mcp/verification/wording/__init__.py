@@ -1,0 +1,1 @@
+"""The linter for words that a model will read."""
