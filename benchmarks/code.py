@@ -21,7 +21,7 @@ from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings, read_settings
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.request import read_request
 
 GOAL = 2.0
 SPACED_SECONDS = 0.05

@@ -15,8 +15,8 @@ from alita_mcp.cli.main import build_parser
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.synthesis.requests.request import read_request
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 

@@ -37,13 +37,13 @@ from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.context import Advice
+from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.synthesis.lessons import LessonsFile
-from alita_mcp.synthesis.outcomes import Created, Outcome, Rejected, Working
 from alita_mcp.synthesis.publishing import Admit
-from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
+from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
-from alita_mcp.synthesis.workshop import Advice
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
 MAX_OPEN_QUESTIONS = 16

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.lending import Desk, FilledForm, FormField
-from alita_mcp.synthesis.assumptions import MAX_ANSWER, name_of
-from alita_mcp.synthesis.jobs import Jobs
-from alita_mcp.synthesis.workshop import AskPerson
+from alita_mcp.synthesis.context import AskPerson
+from alita_mcp.synthesis.jobs.jobs import Jobs
+from alita_mcp.synthesis.specification.assumptions import MAX_ANSWER, name_of
 
 _TEXT = (
     "alita is making the tool {tool}. The request leaves open what a model then assumed for it. Leave a field empty "

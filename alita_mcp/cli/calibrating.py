@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from alita_mcp.synthesis.calibration.calibrating import Calibrating
     from alita_mcp.synthesis.calibration.expectation import Expectation
     from alita_mcp.synthesis.calibration.tasks import CalibrationTask
-    from alita_mcp.synthesis.model_records import ModelRecords
+    from alita_mcp.synthesis.model_records.records import ModelRecords
     from alita_mcp.values import Usage
     from alita_mcp.verification.agreement.record import ModelRecord, Tally
 
@@ -49,7 +49,7 @@ async def calibrate(options: argparse.Namespace, output: Output) -> int:
 
     settings = read_settings()
     async with opened_library(settings) as library:
-        from alita_mcp.synthesis.model_records import EVENTS_READ, ModelRecords
+        from alita_mcp.synthesis.model_records.records import EVENTS_READ, ModelRecords
 
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
         if options.show:
@@ -96,7 +96,7 @@ async def _prepared(name: str, settings: Settings, records: ModelRecords) -> Asy
     from alita_mcp.sandbox.choose import open_sandbox
     from alita_mcp.synthesis.calibration.calibrating import Calibrating
     from alita_mcp.synthesis.calibration.tasks import calibration_tasks
-    from alita_mcp.synthesis.template import told_lacks
+    from alita_mcp.synthesis.requests.template import told_lacks
     from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
     sandbox = await open_sandbox(settings)

@@ -13,9 +13,17 @@ from alita_mcp.cli.commands import Family, in_event_loop, tool_version
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected, Working
-from alita_mcp.synthesis.request import read_request
-from alita_mcp.synthesis.template import laid_out
+from alita_mcp.synthesis.requests.outcomes import (
+    Created,
+    Exists,
+    NeedsApproval,
+    NeedsCode,
+    Outcome,
+    Rejected,
+    Working,
+)
+from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.synthesis.requests.template import laid_out
 from alita_mcp.values import Grants
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from alita_mcp.library.journal.gaps import Gap
     from alita_mcp.library.runs.code_runs import CodeRuns
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.outcomes import Outcome
+    from alita_mcp.synthesis.requests.outcomes import Outcome
 
     Found = tuple[list[Recurring], list[Mended]]
 

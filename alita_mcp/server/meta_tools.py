@@ -28,15 +28,15 @@ from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
-from alita_mcp.synthesis.jobs import SynthesisJob
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected, Working
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.jobs.jobs import SynthesisJob
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
+from alita_mcp.synthesis.requests.request import read_request
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import Context, ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import OnStage
-    from alita_mcp.synthesis.outcomes import Outcome
+    from alita_mcp.synthesis.jobs.jobs import OnStage
+    from alita_mcp.synthesis.requests.outcomes import Outcome
 
 STAGE_SECONDS = 1.0
 """How long a client may take to read a progress notification before the work goes on without it."""

@@ -12,8 +12,8 @@ from mcp.shared.exceptions import MCPError
 from alita_mcp.server.answers import listed, printable
 from alita_mcp.server.listing import page_of
 from alita_mcp.server.resources import PARTS
-from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.template import ask_for_code, laid_out, told_abilities
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.requests.template import ask_for_code, laid_out, told_abilities
 
 if TYPE_CHECKING:
     from alita_mcp.server.opening import SharedApp

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 from alita_mcp.errors import UsageError
 from alita_mcp.server import elicitation, sampling
 from alita_mcp.server.sampling import is_modern
-from alita_mcp.synthesis.jobs import first_of
-from alita_mcp.synthesis.outcomes import Working
+from alita_mcp.synthesis.jobs.jobs import first_of
+from alita_mcp.synthesis.requests.outcomes import Working
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.patience import Patience
     from alita_mcp.server.sources import Context, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import Job, OnStage, Tool, Wait
+    from alita_mcp.synthesis.jobs.jobs import Job, OnStage, Tool, Wait
 
 T = TypeVar("T")
 MAX_ROUNDS = 10

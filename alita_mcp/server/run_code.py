@@ -19,16 +19,16 @@ from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, 
 from alita_mcp.server.run_files import links, told_files
 from alita_mcp.server.texts import outcome_text
 from alita_mcp.server.unreviewed import shown
-from alita_mcp.synthesis.grants import grants_of, unfit_grants
-from alita_mcp.synthesis.outcomes import Rejected, Working
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
+from alita_mcp.synthesis.requests.outcomes import Rejected, Working
+from alita_mcp.synthesis.requests.request import read_request
 
 if TYPE_CHECKING:
     from alita_mcp.app.runs.comparison import Compared
     from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.sources import ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs import Job, OnStage
+    from alita_mcp.synthesis.jobs.jobs import Job, OnStage
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""

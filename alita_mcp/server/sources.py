@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.announce import Announcer
     from alita_mcp.server.tasks import Tasks
-    from alita_mcp.synthesis.jobs import OnStage
+    from alita_mcp.synthesis.jobs.jobs import OnStage
 
 Context = ServerRequestContext[Any, Any]
 ToolAnswer = types.CallToolResult | types.InputRequiredResult | dict[str, Any]

@@ -10,26 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alita_mcp.errors import ModelError
-from alita_mcp.synthesis import prompts
-from alita_mcp.synthesis.adjudication import Adjudication
-from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
-from alita_mcp.synthesis.drawing import Drawing, Manuscript
-from alita_mcp.synthesis.evidence import amended
-from alita_mcp.synthesis.failures import classify
-from alita_mcp.synthesis.grants import grants_of
-from alita_mcp.synthesis.judging import Choice, Failing, Field, empty_field, judge, told_to_author
-from alita_mcp.synthesis.looking_up import LookingUp
-from alita_mcp.synthesis.modes import Width
-from alita_mcp.synthesis.outcomes import Exists, Outcome, Rejected, rejection
-from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.rounds import Rounds, specified
-from alita_mcp.synthesis.serving import find_serving
-from alita_mcp.synthesis.template import told_lacks
-from alita_mcp.synthesis.wordings import learn_words
-from alita_mcp.synthesis.work import Work
-from alita_mcp.synthesis.workshop import Submission
-from alita_mcp.synthesis.written import Specification, Suite
+from alita_mcp.synthesis.context import Submission
+from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
+from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.failures.failures import classify
+from alita_mcp.synthesis.requests.grants import grants_of
+from alita_mcp.synthesis.requests.modes import Width
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.requests.template import told_lacks
+from alita_mcp.synthesis.specification.aliases import learn_words
+from alita_mcp.synthesis.specification.values import Specification, Suite
+from alita_mcp.synthesis.writing import prompts
+from alita_mcp.synthesis.writing.adjudication import Adjudication
+from alita_mcp.synthesis.writing.candidate_sampler import Drawing, Manuscript
+from alita_mcp.synthesis.writing.evidence import amended
+from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, empty_field, judge, told_to_author
+from alita_mcp.synthesis.writing.looking_up import LookingUp
+from alita_mcp.synthesis.writing.prompts import Brief
+from alita_mcp.synthesis.writing.rounds import Rounds, specified
+from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import Verdict, verify

@@ -8,9 +8,9 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.roles import Models
-from alita_mcp.synthesis.model_records import Practice
-from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Outcome
-from alita_mcp.synthesis.workshop import Workshop
+from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.model_records.records import Practice
+from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import Agreement
 
 MAJORITY = 2

@@ -14,9 +14,9 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.assumptions import assumed_of
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
-from alita_mcp.synthesis.workshop import OnStage
+from alita_mcp.synthesis.context import OnStage
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.synthesis.specification.assumptions import assumed_of
 from alita_mcp.values import AcceptedVersion, Manifest, VerificationReport
 
 Admit = Callable[[Manifest], tuple[str, ...]]

@@ -11,9 +11,9 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import written_example
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.synthesis.jobs import OnStage
-from alita_mcp.synthesis.outcomes import Exists, Outcome, rejection
-from alita_mcp.synthesis.recorded import confirmed_by, superseded_by
+from alita_mcp.synthesis.jobs.jobs import OnStage
+from alita_mcp.synthesis.jobs.recorded import confirmed_by, superseded_by
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
 from alita_mcp.verification.examples.suite import own_examples
 from alita_mcp.verification.verify import verify

@@ -17,16 +17,19 @@ from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.cross_check import CrossCheck
-from alita_mcp.synthesis.drafting import draft_of, unfit_name
-from alita_mcp.synthesis.duplicates import Compared, Proved, compared
-from alita_mcp.synthesis.from_runs import FromRuns
-from alita_mcp.synthesis.grants import unfit_grants
-from alita_mcp.synthesis.journal import journalled
+from alita_mcp.synthesis.context import Advice, Amend, AskPerson, Workshop
+from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.jobs.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
-from alita_mcp.synthesis.model_records import EVENTS_READ, ModelRecords
-from alita_mcp.synthesis.modes import PLANS
-from alita_mcp.synthesis.outcomes import (
+from alita_mcp.synthesis.model_records.records import EVENTS_READ, ModelRecords
+from alita_mcp.synthesis.package_check import PackageCheck
+from alita_mcp.synthesis.pipeline import Pipeline
+from alita_mcp.synthesis.practice import practised
+from alita_mcp.synthesis.publishing import Admit, Publisher
+from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
+from alita_mcp.synthesis.requests.grants import unfit_grants
+from alita_mcp.synthesis.requests.modes import PLANS
+from alita_mcp.synthesis.requests.outcomes import (
     Exists,
     Outcome,
     Rejected,
@@ -34,21 +37,18 @@ from alita_mcp.synthesis.outcomes import (
     rejection,
     told_apart,
 )
-from alita_mcp.synthesis.package_check import PackageCheck
-from alita_mcp.synthesis.pipeline import Pipeline
-from alita_mcp.synthesis.practice import practised
-from alita_mcp.synthesis.publishing import Admit, Publisher
-from alita_mcp.synthesis.request import SynthesisRequest
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.requests.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
-from alita_mcp.synthesis.revision import Revision
-from alita_mcp.synthesis.script_runs import ScriptRun, run_script
-from alita_mcp.synthesis.script_to_tool import ScriptToTool
-from alita_mcp.synthesis.scripts import is_script
-from alita_mcp.synthesis.template import ask_for_code, told_abilities
-from alita_mcp.synthesis.updating import Carried, carried_over
-from alita_mcp.synthesis.wordings import learn_words
-from alita_mcp.synthesis.work import Work
-from alita_mcp.synthesis.workshop import Advice, Amend, AskPerson, Workshop
+from alita_mcp.synthesis.review.cross_check import CrossCheck
+from alita_mcp.synthesis.revision.revision import Revision
+from alita_mcp.synthesis.revision.updating import Carried, carried_over
+from alita_mcp.synthesis.scripts.from_runs import FromRuns
+from alita_mcp.synthesis.scripts.script_runs import ScriptRun, run_script
+from alita_mcp.synthesis.scripts.script_to_tool import ScriptToTool
+from alita_mcp.synthesis.scripts.scripts import is_script
+from alita_mcp.synthesis.specification.aliases import learn_words
+from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify

@@ -23,7 +23,7 @@ import anyio
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
-from alita_mcp.synthesis.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
+from alita_mcp.synthesis.duplicates.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
 from alita_mcp.values import Limits, Schema
 from alita_mcp.verification.examples.outcomes import ShownRange
 from alita_mcp.verification.mutation.dictionary_inputs import (

@@ -10,8 +10,8 @@ from alita_mcp.app.learning import Asker
 from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.synthesis.outcomes import Created, Exists
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.verification.comparison.compare import same_result
 
 if TYPE_CHECKING:

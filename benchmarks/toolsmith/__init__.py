@@ -25,7 +25,7 @@ from alita_mcp.models.choices import choose
 from alita_mcp.models.recorded import Exchanges, Recorder, Replayer
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.settings import ModelChoice, Settings, read_settings
-from alita_mcp.synthesis.modes import PLANS
+from alita_mcp.synthesis.requests.modes import PLANS
 
 if TYPE_CHECKING:
     from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials

@@ -12,7 +12,7 @@ from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.seam import Message
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.synthesis.written import Suite, WrittenCode
+from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.values import Example
 
 if TYPE_CHECKING:

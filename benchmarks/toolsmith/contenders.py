@@ -17,8 +17,8 @@ from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.choose import silent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH, WRONG, Script, suite_of
 

@@ -9,8 +9,8 @@ from alita_mcp.app import open_app
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
 from tests.research.whole_web import PAGES, QUESTION, world
 from tests.synthesis.authors import PLAIN, SPEC, WISH, Script

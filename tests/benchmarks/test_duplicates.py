@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.synthesis.behaviour import INPUTS
+from alita_mcp.synthesis.duplicates.behaviour import INPUTS
 from benchmarks.duplicates import Scored, add_arguments, figures, run, table
 from benchmarks.duplicates.inputs import MAX_SCHEMAS, as_examples, read_inputs, schemas_of
 from benchmarks.duplicates.pairs import Pair, Program, read_pairs, read_program

@@ -17,7 +17,7 @@ from alita_mcp.models.seam import Completion, Message
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.written import Specification, Suite, WrittenCode
+from alita_mcp.synthesis.specification.values import Specification, Suite, WrittenCode
 from alita_mcp.values import Example
 from benchmarks.toolsmith.attempt import Attempt
 from benchmarks.toolsmith.call_log import Call, CallLog, busy_seconds

@@ -15,9 +15,9 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.synthesis.calibration.result import TaskResult
 from alita_mcp.synthesis.calibration.tasks import calibration_tasks
-from alita_mcp.synthesis.model_records import ModelRecords
+from alita_mcp.synthesis.model_records.records import ModelRecords
+from alita_mcp.synthesis.model_records.result import TaskResult
 from tests.cli.conftest import Alita
 from tests.models.openai_server import Fails, Reply, Request, Says, openai_server
 from tests.synthesis.calibrated import Calibrated, task_of, wrong_code

@@ -13,8 +13,8 @@ from alita_mcp.models.backoff import Patience
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.litellm import LitellmModel
 from alita_mcp.models.seam import Message
-from alita_mcp.synthesis.script_runs import Results, ScriptSpecification
-from alita_mcp.synthesis.written import Specification, Suite, WrittenCode
+from alita_mcp.synthesis.scripts.script_runs import Results, ScriptSpecification
+from alita_mcp.synthesis.specification.values import Specification, Suite, WrittenCode
 from tests.models.openai_server import openai_server
 
 KEY = "sk-test-0123456789abcdef"

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis import jobs
+from alita_mcp.synthesis.jobs import jobs
 from tests.conftest import require_mark, skip_or_fail
 from tests.server.in_memory import ERAS, Build, builder, connected
 from tests.server.node_tools import NodeTools, NoNode, installed

@@ -15,7 +15,7 @@ from mcp.client.extension import advertise
 from alita_mcp.errors import UsageError
 from alita_mcp.server.rounds import MAX_ROUNDS, read_state
 from alita_mcp.server.tasks import EXTENSION
-from alita_mcp.synthesis.jobs import MAX_PARKED
+from alita_mcp.synthesis.jobs.jobs import MAX_PARKED
 from tests.server.in_memory import Build, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.lender import ASKED, Lender, message, written
 from tests.synthesis.authors import COUNT, WISH, coded

@@ -6,7 +6,7 @@ import pytest
 
 from alita_mcp.server.answers import MAX_TEXT
 from alita_mcp.server.texts import outcome_text
-from alita_mcp.synthesis.outcomes import Created
+from alita_mcp.synthesis.requests.outcomes import Created
 from tests.models.openai_server import openai_server
 from tests.server.in_memory import Build, called, connected, succeeded, text_of
 from tests.synthesis.authors import COUNT, GOOD, PLAIN, SIGNED, WISH, Script, suite_of

@@ -9,7 +9,15 @@ import pytest
 from alita_mcp.cli.making import in_words
 from alita_mcp.server.answers import MAX_ERROR_TEXT, MAX_TEXT, is_deeper_than
 from alita_mcp.server.texts import LEAST, MAX_PROPOSED, outcome_text
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected, Working
+from alita_mcp.synthesis.requests.outcomes import (
+    Created,
+    Exists,
+    NeedsApproval,
+    NeedsCode,
+    Outcome,
+    Rejected,
+    Working,
+)
 
 LONG = "many words " * 1_000
 

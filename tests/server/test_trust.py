@@ -16,7 +16,7 @@ from alita_mcp.server.answers import MAX_TEXT
 from alita_mcp.server.build import DualEraServer
 from alita_mcp.server.definitions import PROVISIONAL, definition_of
 from alita_mcp.server.texts import outcome_text
-from alita_mcp.synthesis.outcomes import Created, Exists
+from alita_mcp.synthesis.requests.outcomes import Created, Exists
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
 from tests.library.factory import forge
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft

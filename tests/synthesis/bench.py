@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 
 from alita_mcp.library.library import Library
-from alita_mcp.synthesis.outcomes import Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.authors import WISH, Script
 from tests.synthesis.kept_runs import KeptRuns

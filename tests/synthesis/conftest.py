@@ -15,9 +15,9 @@ from alita_mcp.models.roles import ModelRoom
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.toolsmith import Toolsmith
-from alita_mcp.synthesis.workshop import Advice
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import Script
 from tests.synthesis.bench import Bench, OpenBench

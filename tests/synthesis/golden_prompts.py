@@ -7,11 +7,11 @@ from pathlib import Path
 
 from alita_mcp.models.seam import Message
 from alita_mcp.sandbox.wasm.abilities import abilities
-from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.lessons import Lesson
-from alita_mcp.synthesis.outcomes import Rejected
-from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.requests.outcomes import Rejected
+from alita_mcp.synthesis.specification.values import Specification
+from alita_mcp.synthesis.writing import prompts
+from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Grants
 from tests.synthesis.authors import PLAIN, SPEC, WISH, coded
 

@@ -13,11 +13,11 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.lessons import LessonsFile
-from alita_mcp.synthesis.outcomes import Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
-from alita_mcp.synthesis.workshop import Advice
 
 DISCOUNT = """if not prices:
     raise ValueError("no prices")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.synthesis.outcomes import Created
+from alita_mcp.synthesis.requests.outcomes import Created
 from tests.models.openai_server import Reply, Request
 from tests.synthesis.authors import Script, coded, module, suite_of
 from tests.synthesis.bench import Bench

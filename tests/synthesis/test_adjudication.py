@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.synthesis.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
-from alita_mcp.synthesis.drawing import Manuscript
-from alita_mcp.synthesis.evidence import in_words
-from alita_mcp.synthesis.judging import Choice, Failing, Field, judge
-from alita_mcp.synthesis.modes import PLANS, Width
-from alita_mcp.synthesis.written import WrittenCode
+from alita_mcp.synthesis.requests.modes import PLANS, Width
+from alita_mcp.synthesis.specification.values import WrittenCode
+from alita_mcp.synthesis.writing.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
+from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.evidence import in_words
+from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, judge
 from alita_mcp.values import Agreement, Check, Draft, Example
 from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, outcome_word
 from alita_mcp.verification.agreement.record import Record

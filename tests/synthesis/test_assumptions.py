@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.server.unreviewed import plain_report
-from alita_mcp.synthesis.assumptions import (
+from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.synthesis.specification.assumptions import (
     MAX_ANSWER,
     MAX_ASSUMED,
     MAX_LINE,
@@ -22,8 +23,7 @@ from alita_mcp.synthesis.assumptions import (
     read_assumed,
     with_assumed,
 )
-from alita_mcp.synthesis.outcomes import Created
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.values import WrittenFrom
 from tests.synthesis.authors import SPEC, Script
 from tests.synthesis.bench import OpenBench

@@ -11,7 +11,7 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.behaviour import (
+from alita_mcp.synthesis.duplicates.behaviour import (
     ALL_LOST,
     ENOUGH_LOST,
     SHOWN,

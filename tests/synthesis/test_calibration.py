@@ -17,9 +17,9 @@ from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.calibration.calibrating import Calibrating
-from alita_mcp.synthesis.calibration.result import TaskResult, counted
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask, TaskSet, calibration_tasks
-from alita_mcp.synthesis.model_records import ModelRecords
+from alita_mcp.synthesis.model_records.records import ModelRecords
+from alita_mcp.synthesis.model_records.result import TaskResult, counted
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.models.openai_server import Answer, Fails, Reply, Request, openai_server
 from tests.synthesis.calibrated import (

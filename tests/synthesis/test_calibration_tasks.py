@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask, calibration_tasks
+from alita_mcp.synthesis.writing import prompts
 from alita_mcp.values import Example
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.static.static import static_gate

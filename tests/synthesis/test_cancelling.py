@@ -23,8 +23,8 @@ from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Working
-from alita_mcp.synthesis.request import SynthesisRequest, read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Working
+from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
 from tests.living import alive
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import PLAIN, SLOW, WISH, Script, kind_of

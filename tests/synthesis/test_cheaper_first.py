@@ -9,8 +9,8 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis import adjudication
-from alita_mcp.synthesis.outcomes import Created, NeedsApproval, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Rejected
+from alita_mcp.synthesis.writing import adjudication
 from alita_mcp.values import Agreement
 from tests.models.openai_server import ORDERS, Fails, Reply, Request
 from tests.synthesis.authors import (

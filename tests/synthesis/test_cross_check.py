@@ -12,10 +12,10 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis import cross_check
-from alita_mcp.synthesis.cross_check import promised
-from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.synthesis.review import cross_check
+from alita_mcp.synthesis.review.cross_check import promised
 from tests.models.openai_server import ORDERS, Fails, Resets, openai_server
 from tests.synthesis.authors import (
     BROKEN,

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis.error_words import known_message, known_type, python_names, words_of
-from alita_mcp.synthesis.failures import MAX_TOLD, hidden_failure, shows, without_values
-from alita_mcp.synthesis.judging import told_to_author
-from alita_mcp.synthesis.outcomes import Rejected
+from alita_mcp.synthesis.failures.error_words import known_message, known_type, python_names, words_of
+from alita_mcp.synthesis.failures.failures import MAX_TOLD, hidden_failure, shows, without_values
+from alita_mcp.synthesis.requests.outcomes import Rejected
+from alita_mcp.synthesis.writing.judging import told_to_author
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.examples.trials import job_of, outcome_in_words
 from alita_mcp.verification.findings import shown_arguments

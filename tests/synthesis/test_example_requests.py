@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.outcomes import Created
-from alita_mcp.synthesis.prompts import Brief, specify, specify_script
-from alita_mcp.synthesis.written import MAX_REQUESTS, Specification
+from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.synthesis.specification.values import MAX_REQUESTS, Specification
+from alita_mcp.synthesis.writing.prompts import Brief, specify, specify_script
 from tests.models.openai_server import Request
 from tests.synthesis.authors import SPEC, Script
 from tests.synthesis.bench import OpenBench

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis.failures import classify, signature, without_values
-from alita_mcp.synthesis.outcomes import Rejected, rejection
-from alita_mcp.synthesis.prompts import INSTRUCTIONS, fenced
+from alita_mcp.synthesis.failures.failures import classify, signature, without_values
+from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
+from alita_mcp.synthesis.writing.prompts import INSTRUCTIONS, fenced
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.verify import verify
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.synthesis.drafting import draft_of
-from alita_mcp.synthesis.fences import unfenced
-from alita_mcp.synthesis.outcomes import Rejected
-from alita_mcp.synthesis.request import SynthesisRequest, read_request
+from alita_mcp.synthesis.requests.drafting import draft_of
+from alita_mcp.synthesis.requests.fences import unfenced
+from alita_mcp.synthesis.requests.outcomes import Rejected
+from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
 from alita_mcp.verification.findings import ContractError
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'

@@ -11,10 +11,10 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import contradiction, unproven, what_would_raise
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis import duplicates
-from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
-from alita_mcp.synthesis.recorded import recorded_of
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.duplicates import duplicates
+from alita_mcp.synthesis.jobs.recorded import recorded_of
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.kept_runs import DISCOUNT, RunBench, discounted
 

@@ -15,8 +15,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Grants
 from tests.verification.test_rehearsal import FETCH

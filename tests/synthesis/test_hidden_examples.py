@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.outcomes import Created
-from alita_mcp.synthesis.template import STAND_IN
+from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.synthesis.requests.template import STAND_IN
 from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from tests.synthesis.authors import PLAIN, Script, module, suite_of
 from tests.synthesis.bench import OpenBench

@@ -8,10 +8,10 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.before_code import Asked, find_passing, rivals_of
-from alita_mcp.synthesis.outcomes import Created
-from alita_mcp.synthesis.serving import find_serving
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
+from alita_mcp.synthesis.duplicates.preexisting_by_tests import Asked, find_passing, rivals_of
+from alita_mcp.synthesis.requests.outcomes import Created
+from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.values import AcceptedVersion, Example, StoredVersion
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.library.factory import accepted

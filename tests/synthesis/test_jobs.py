@@ -10,9 +10,17 @@ import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
 from alita_mcp.models.lending import Desk
-from alita_mcp.synthesis import jobs as jobs_module
-from alita_mcp.synthesis.jobs import MAX_LEFT, MAX_PARKED, MAX_QUEUED, Jobs, OnStage, SynthesisJob, open_jobs
-from alita_mcp.synthesis.outcomes import Exists, NeedsApproval, Outcome, Working
+from alita_mcp.synthesis.jobs import jobs as jobs_module
+from alita_mcp.synthesis.jobs.jobs import (
+    MAX_LEFT,
+    MAX_PARKED,
+    MAX_QUEUED,
+    Jobs,
+    OnStage,
+    SynthesisJob,
+    open_jobs,
+)
+from alita_mcp.synthesis.requests.outcomes import Exists, NeedsApproval, Outcome, Working
 
 DONE = Exists(tool="adder", version=1, why="because")
 

@@ -13,11 +13,11 @@ from alita_mcp.errors import UsageError
 from alita_mcp.research.values import Passage, ResearchLimits
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
-from alita_mcp.synthesis import looking_up, prompts
-from alita_mcp.synthesis.looking_up import CAPS, LookingUp, in_words, share_of
 from alita_mcp.synthesis.package_check import PackageCheck
-from alita_mcp.synthesis.prompts import MAX_NOTES, Brief
-from alita_mcp.synthesis.written import MAX_LIBRARIES, MAX_QUESTIONS, Specification
+from alita_mcp.synthesis.specification.values import MAX_LIBRARIES, MAX_QUESTIONS, Specification
+from alita_mcp.synthesis.writing import looking_up, prompts
+from alita_mcp.synthesis.writing.looking_up import CAPS, LookingUp, in_words, share_of
+from alita_mcp.synthesis.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex

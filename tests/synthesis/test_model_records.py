@@ -18,8 +18,8 @@ import pytest
 
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.rows import JournalRow
-from alita_mcp.synthesis.calibration.result import TaskResult
-from alita_mcp.synthesis.model_records import MAX_PRACTICE, ModelRecords, Practice
+from alita_mcp.synthesis.model_records.records import MAX_PRACTICE, ModelRecords, Practice
+from alita_mcp.synthesis.model_records.result import TaskResult
 from alita_mcp.verification.agreement.record import ModelRecord, Tally
 
 MODEL = "openai/some-model"
@@ -246,8 +246,8 @@ WRITER = """
 import sys
 from pathlib import Path
 import anyio
-from alita_mcp.synthesis.calibration.result import TaskResult
-from alita_mcp.synthesis.model_records import ModelRecords
+from alita_mcp.synthesis.model_records.result import TaskResult
+from alita_mcp.synthesis.model_records.records import ModelRecords
 
 async def write():
     records = ModelRecords(Path(sys.argv[1]))

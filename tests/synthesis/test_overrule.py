@@ -9,9 +9,9 @@ import pytest
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.synthesis.outcomes import Created, Rejected
-from alita_mcp.synthesis.overruling import Rules, overruled
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.synthesis.revision.overruling import Rules, overruled
 from alita_mcp.values import AcceptedVersion, Agreement, Draft, Example, WrittenFrom
 from alita_mcp.verification.code.contract import read_contract
 from tests.models.openai_server import Request

@@ -15,7 +15,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.models.openai_server import Request, openai_server
 from tests.synthesis.authors import (

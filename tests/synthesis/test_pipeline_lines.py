@@ -9,7 +9,7 @@ from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest
 from tests.models.openai_server import Request, openai_server

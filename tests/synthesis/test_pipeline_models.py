@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import BudgetSpent, ModelError
-from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from tests.models.openai_server import ORDERS, Fails, Reply, Request, Resets, Says
 from tests.synthesis.authors import GOOD, LOOPED, PLAIN, SPEC, WISH, Script, coded, kind_of
 from tests.synthesis.bench import OpenBench

@@ -9,12 +9,12 @@ import pytest
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.calibration.result import TaskResult
-from alita_mcp.synthesis.model_records import ModelRecords, Practice
-from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.model_records.records import ModelRecords, Practice
+from alita_mcp.synthesis.model_records.result import TaskResult
 from alita_mcp.synthesis.practice import practice_of, practised
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.toolsmith import Toolsmith
-from alita_mcp.synthesis.workshop import Workshop
 from alita_mcp.values import Agreement
 from alita_mcp.verification.agreement.record import ModelRecord, Tally
 from tests.synthesis.authors import EDGES, GOOD, LOOPED, PLAIN, ROOT, WRONG, Script

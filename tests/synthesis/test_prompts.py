@@ -13,10 +13,10 @@ from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.abilities import abilities
-from alita_mcp.synthesis import prompts
-from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.template import STAND_IN, told_lacks
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.requests.template import STAND_IN, told_lacks
+from alita_mcp.synthesis.specification.values import Specification
+from alita_mcp.synthesis.writing import prompts
+from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Grants
 from tests.synthesis.authors import SPEC
 from tests.synthesis.golden_prompts import (

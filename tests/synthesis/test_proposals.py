@@ -10,7 +10,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.synthesis.proposals import MAX_CHARACTERS, MAX_PROPOSED, proposed
+from alita_mcp.synthesis.review.proposals import MAX_CHARACTERS, MAX_PROPOSED, proposed
 from alita_mcp.values import (
     Check,
     Draft,

@@ -6,9 +6,14 @@ from typing import Any
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.versions.files import manifest_of
-from alita_mcp.synthesis.published import described_anew, revised_draft, signature_in, specification_of
-from alita_mcp.synthesis.request import SynthesisRequest
-from alita_mcp.synthesis.written import WrittenCode
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.revision.published import (
+    described_anew,
+    revised_draft,
+    signature_in,
+    specification_of,
+)
+from alita_mcp.synthesis.specification.values import WrittenCode
 from alita_mcp.values import Grants, Limits, StoredVersion
 from tests.library.factory import simple
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.synthesis.questions import MAX_LINE, Answers, Heard, heard_of, questions_of, usable
+from alita_mcp.synthesis.review.questions import MAX_LINE, Answers, Heard, heard_of, questions_of, usable
 from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.agreement.matrix import Row
 from alita_mcp.verification.code.contract import read_contract

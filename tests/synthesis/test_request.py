@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.synthesis.outcomes import Rejected
-from alita_mcp.synthesis.request import SynthesisRequest, read_request
-from alita_mcp.synthesis.template import ask_for_code, laid_out
+from alita_mcp.synthesis.requests.outcomes import Rejected
+from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
+from alita_mcp.synthesis.requests.template import ask_for_code, laid_out
 
 CODE = 'def double(x: int) -> int:\n    """Doubles a number."""\n    return 2 * x\n'
 

@@ -9,8 +9,8 @@ import pytest
 
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.research.values import Passage, ResearchLimits
-from alita_mcp.synthesis import looking_up
-from alita_mcp.synthesis.outcomes import Created, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, Rejected
+from alita_mcp.synthesis.writing import looking_up
 from alita_mcp.values import PackageFacts
 from tests.models.openai_server import ORDERS, Request
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex

@@ -12,8 +12,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import AcceptedVersion, Agreement, Draft, Example, Lock, Manifest, Usage
 from alita_mcp.verification.verify import verify

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsApproval, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import ORDERS
 from tests.synthesis.authors import BROKEN, COUNT, GOOD, PLAIN, SPEC, coded, module, suite_of
 from tests.synthesis.bench import Bench, OpenBench

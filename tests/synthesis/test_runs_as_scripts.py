@@ -14,9 +14,9 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, NeedsCode, Rejected
-from alita_mcp.synthesis.recorded import recorded_of
-from alita_mcp.synthesis.run_scripts import as_tests, printed_by, script_of
+from alita_mcp.synthesis.jobs.recorded import recorded_of
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsCode, Rejected
+from alita_mcp.synthesis.scripts.run_scripts import as_tests, printed_by, script_of
 from tests.synthesis.authors import GOOD, PLAIN, SPEC, Script
 from tests.synthesis.bench import OpenBench
 from tests.synthesis.kept_runs import KeptRuns, RunBench

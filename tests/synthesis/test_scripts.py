@@ -9,10 +9,16 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, NeedsCode, Outcome, Rejected
-from alita_mcp.synthesis.request import SynthesisRequest, read_request
-from alita_mcp.synthesis.script_runs import ScriptRun, lacks_lines, run_script, says_the_same, wants_input
-from alita_mcp.synthesis.scripts import is_script, program_of
+from alita_mcp.synthesis.requests.outcomes import Created, NeedsCode, Outcome, Rejected
+from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
+from alita_mcp.synthesis.scripts.script_runs import (
+    ScriptRun,
+    lacks_lines,
+    run_script,
+    says_the_same,
+    wants_input,
+)
+from alita_mcp.synthesis.scripts.scripts import is_script, program_of
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from tests.synthesis.authors import GOOD, LOOPED, PLAIN, ROOT, SPEC, Script
 from tests.synthesis.bench import OpenBench

@@ -8,9 +8,9 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
-from alita_mcp.synthesis.request import read_request
-from alita_mcp.synthesis.serving import find_serving
+from alita_mcp.synthesis.duplicates.preexisting_by_examples import find_serving
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Example
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal

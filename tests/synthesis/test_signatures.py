@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.signatures import parameter_maps, renamed, results_alike, takes
+from alita_mcp.synthesis.requests.signatures import parameter_maps, renamed, results_alike, takes
 
 TEXT, WHOLE, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
 CHOICE = {"type": "string", "enum": ["up", "down"]}

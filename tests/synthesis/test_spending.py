@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.synthesis.spending import MedianTool, median_tool
+from alita_mcp.synthesis.jobs.spending import MedianTool, median_tool
 
 
 def row(name: str | None, status: str, calls: int, tokens: int, **more: Any) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Exists, NeedsApproval, Outcome, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 
 pytestmark = pytest.mark.usefixtures("bubblewrap")

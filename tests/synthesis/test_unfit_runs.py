@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, NeedsApproval, NeedsCode, Outcome, Rejected
+from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, NeedsCode, Outcome, Rejected
 from tests.synthesis.kept_runs import DISCOUNT, RunBench
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.outcomes import Created, Exists, Rejected
-from alita_mcp.synthesis.request import read_request
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
+from alita_mcp.synthesis.requests.request import read_request
 from tests.synthesis.test_toolsmith import CODE, TRIPLE, Bench
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from alita_mcp.library.runs.files import text_of
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Progress, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Value
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.comparison.difference import difference

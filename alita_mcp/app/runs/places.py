@@ -7,7 +7,7 @@ import anyio
 from alita_mcp.interpreter.session import Place
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.jobs.jobs import OnStage
 
 MAX_ENVIRONMENTS = 100
 """For so many sets of packages it is known where they lie."""

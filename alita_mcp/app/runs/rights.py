@@ -18,7 +18,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.models.lending import Decision, Desk
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)

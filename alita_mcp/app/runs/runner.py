@@ -36,7 +36,7 @@ from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Value
 
 _MIRROR = "workspace/"

@@ -14,7 +14,7 @@ from alita_mcp.models.embedding import Embedder
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import Jobs
+from alita_mcp.synthesis.jobs.jobs import Jobs
 
 RUNS = "tasks"
 """Folder of the home that holds the runs."""

@@ -12,7 +12,7 @@ from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.running import LIMITS
 from alita_mcp.models.lending import Desk
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.synthesis.jobs import OnStage
+from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Grants
 
 FILES = Grants(workspace="read")

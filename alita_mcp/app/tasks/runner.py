@@ -30,7 +30,7 @@ from alita_mcp.models.lending import Desk, FilledForm, FormField
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.seam import LanguageModel
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs import Job, Jobs, OnStage
+from alita_mcp.synthesis.jobs.jobs import Job, Jobs, OnStage
 from alita_mcp.values import Manifest
 
 ACCOUNT = ("task", "ALITA_TASK")

@@ -19,7 +19,7 @@ from alita_mcp.server.elicitation import MAX_ANSWER, person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.texts import outcome_text
 from alita_mcp.server.unreviewed import shown
-from alita_mcp.synthesis.outcomes import Working
+from alita_mcp.synthesis.requests.outcomes import Working
 
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolAnswer, ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.jobs import Job
+    from alita_mcp.synthesis.jobs.jobs import Job
 
 MAX_QUESTION = 2_000
 _QUESTION = "A model that works on a task for you asks this. Give no password and no key.\n\n{question}"

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.synthesis.calibration.result import TaskResult
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask, TaskSet
 from alita_mcp.synthesis.calibration.trial import tried
-from alita_mcp.synthesis.model_records import ModelRecords
+from alita_mcp.synthesis.model_records.records import ModelRecords
+from alita_mcp.synthesis.model_records.result import TaskResult
 from alita_mcp.values import Usage
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 

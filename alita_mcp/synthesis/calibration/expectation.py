@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from alita_mcp.models.pricing import price_of
 from alita_mcp.models.seam import Message
-from alita_mcp.synthesis import prompts
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask
 from alita_mcp.synthesis.calibration.trial import CALLS, SUITES
+from alita_mcp.synthesis.writing import prompts
 from alita_mcp.values import Value
 
 CHARACTERS_PER_TOKEN = 4

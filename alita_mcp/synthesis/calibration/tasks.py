@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.written import Specification
+from alita_mcp.synthesis.specification.values import Specification
+from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Draft, Example, Limits, Value
 
 TASKS_FILE = "tasks.jsonl"

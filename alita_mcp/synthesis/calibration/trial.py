@@ -12,14 +12,14 @@ from alita_mcp.errors import ModelError, SandboxError
 from alita_mcp.models.asking import Unreadable, ask
 from alita_mcp.models.roles import Models, Role
 from alita_mcp.models.seam import Message
-from alita_mcp.synthesis import prompts
-from alita_mcp.synthesis.calibration.result import MAX_TESTS_OF_A_TASK, TaskResult
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask
-from alita_mcp.synthesis.drawing import side_by_side
-from alita_mcp.synthesis.modes import CANDIDATE_TEMPERATURES, TESTER_TEMPERATURES, seed
-from alita_mcp.synthesis.prompts import Brief
-from alita_mcp.synthesis.rounds import specified
-from alita_mcp.synthesis.written import Suite, WrittenCode
+from alita_mcp.synthesis.model_records.result import MAX_TESTS_OF_A_TASK, TaskResult
+from alita_mcp.synthesis.requests.modes import CANDIDATE_TEMPERATURES, TESTER_TEMPERATURES, seed
+from alita_mcp.synthesis.specification.values import Suite, WrittenCode
+from alita_mcp.synthesis.writing import prompts
+from alita_mcp.synthesis.writing.candidate_sampler import side_by_side
+from alita_mcp.synthesis.writing.prompts import Brief
+from alita_mcp.synthesis.writing.rounds import specified
 from alita_mcp.values import Example
 from alita_mcp.verification.agreement.matrix import PassMatrix, prepare, run_matrix
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal

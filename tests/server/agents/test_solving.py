@@ -16,7 +16,7 @@ from alita_mcp.research.values import Source
 from alita_mcp.server.agents.texts import solution_text, told_solution
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis import jobs
+from alita_mcp.synthesis.jobs import jobs
 from tests.server.agents.scripted import Working, answers_at_once, never_answers, says, serving, solved
 from tests.server.in_memory import ERAS, called, connected, finished, raw, refused, succeeded, text_of
 from tests.server.test_run_code_jobs import until

@@ -1,0 +1,90 @@
+"""What every synthesis works with: the library, a sandbox, the gates, and what is known from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from alita_mcp.library.library import Library
+from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.research.interface import WebAgent
+from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.synthesis.lessons import Lessons
+from alita_mcp.synthesis.model_records.records import ModelRecords
+from alita_mcp.synthesis.package_check import PackageCheck
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
+from alita_mcp.synthesis.specification.values import Specification
+from alita_mcp.values import Draft
+from alita_mcp.verification.verify import Verdict
+
+OnStage = Callable[[str], Awaitable[None]]
+AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
+"""A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
+Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
+"""An accepted draft and its verdict in; what is to be stored out: the report amended, perhaps examples added."""
+
+
+class Submission(Protocol):
+    """Where drafts go to be proved and published."""
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        ...
+
+    async def submit(
+        self,
+        draft: Draft,
+        on_stage: OnStage,
+        *,
+        update: bool,
+        breaks: Sequence[dict[str, Any]] = (),
+        amend: Amend | None = None,
+        made_by: str = "",
+    ) -> Outcome:
+        """A draft through all gates and into the library; `breaks` as `SynthesisRequest` has them."""
+        ...
+
+
+class Runs(Protocol):
+    """Where runs of code are kept."""
+
+    async def read(self, run_id: str) -> RecordedRun:
+        """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
+        ...
+
+    async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
+        """Remembers that a tool was made of runs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is known from elsewhere: earlier failures, the web and a package index, runs of code."""
+
+    lessons: Lessons
+    research: WebAgent | None = None
+    """None: nothing is looked up, and nobody is asked what they would look up."""
+    runs: Runs | None = None
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every synthesis works with."""
+
+    library: Library
+    sandbox: Sandbox
+    submission: Submission
+    advice: Advice
+    records: ModelRecords
+    packages: PackageCheck
+    ask_person: AskPerson | None = None
+    """Asks the person for whom a tool is made; None where nobody is to be asked."""
+
+    async def confirmed(self, specification: Specification, on_stage: OnStage) -> Specification:
+        """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""
+        if self.ask_person is None or not specification.assumed:
+            return specification
+        await on_stage("assumptions")
+        answers = await self.ask_person(specification.name, specification.assumed)
+        return specification if answers is None else specification.answered(answers)

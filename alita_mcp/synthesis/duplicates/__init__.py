@@ -1,0 +1,1 @@
+"""Detection of a tool that does already what is asked for."""

@@ -1,0 +1,1 @@
+"""Records of models: results of calibration and use, by model."""

@@ -1,0 +1,1 @@
+"""Requests for tools and their outcomes, as values; templates and drafts made of them."""

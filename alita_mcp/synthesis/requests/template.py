@@ -1,0 +1,157 @@
+"""What an agent gets when it asks for a tool without code: a template to fill in one go, and the rules."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from alita_mcp.errors import SandboxError
+from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.synthesis.requests.outcomes import NeedsCode
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.requests.script_template import function_of
+from alita_mcp.values import TOOL_NAME
+
+CODE_RULES = (
+    "One public function named like the tool, sync or async; helpers start with an underscore.",
+    "Annotate parameters and result: str int float bool list[T] dict[str, T] T | None TypedDict, Literal of strings.",
+    "A docstring: first line says what it does; Args: describes each parameter; Raises: names exceptions.",
+    "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
+    "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
+)
+"""What holds of every tool's code, whoever writes it."""
+STAND_IN = (
+    "Hosts are a stand-in in tests, over http://: /status/404, /text, /csv and /json are fixed, any other path "
+    "answers the request as JSON (method, path, query, headers, body)."
+)
+RULES = (
+    *CODE_RULES[:-1],
+    (
+        'More than computing, by import alita_tool: "needs": {"workspace": "read"|"write", "model": true, "tools": '
+        '["name"], "secrets": ["NAME"], "network": ["host"]}; a person grants it later. '
+        f"{STAND_IN}"
+    ),
+    CODE_RULES[-1],
+    "At least 3 tests, with different results as far as the tool has them, one of them an edge or an error case.",
+    (
+        'Dice, a UUID, today: "varies": ["random"] or ["clock"]. Tests say with check what holds of every result; '
+        "they know now (a datetime in UTC) and seed."
+    ),
+    "use_when: about five short requests in different words that this tool serves, one with concrete values.",
+)
+
+
+_USE_WHEN = "…in the words of another request…"
+
+
+def ask_for_code(
+    request: SynthesisRequest,
+    similar: tuple[str, ...],
+    sandbox: tuple[str, ...] = (),
+    printed: str | None = None,
+) -> NeedsCode:
+    """The `needs_code` answer: call `synthesize_tool` again with the template's fields filled in.
+
+    A plain script comes back as a function that does the same; `printed` is its output without any input.
+    `sandbox` are sentences on what code can do there.
+    """
+    rules, filled = _filled(request, printed)
+    return NeedsCode(template=filled, rules=rules, sandbox=sandbox, similar=similar)
+
+
+async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
+    """What code can do in a sandbox, in sentences; or why there is none, and what a person does about it."""
+    try:
+        return (await sandbox.abilities()).in_words()
+    except SandboxError as none:
+        return (f"No tool can be proved here until a sandbox works: {none}",)
+
+
+async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
+    """What code must do without in a sandbox, for those who write it; nothing where there is no sandbox."""
+    try:
+        return (await sandbox.abilities()).lacking()
+    except SandboxError:
+        return ()
+
+
+def _filled(request: SynthesisRequest, printed: str | None) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The rules, and the arguments of the next request as far as they are known."""
+    if request.code.strip():
+        return _function_instead(request, printed)
+    name = request.name if _can_name_a_function(request.name) else _name_from(request.description)
+    description = request.description.strip() or "Say in one sentence what the tool does."
+    code = (
+        f"def {name}(text: str, limit: int = 10) -> str:\n"
+        f'    """{_first_line(description)}\n\n'
+        "    Args:\n        text: What to work on.\n        limit: At most this many.\n\n"
+        '    Raises:\n        ValueError: The text is empty.\n    """\n'
+        "    if not text:\n"
+        '        raise ValueError("text is empty")\n'
+        "    return text[:limit]\n"
+    )
+    return RULES, {
+        "name": name,
+        "description": description,
+        "code": code,
+        "tests": [
+            {"arguments": {"text": "abcdef", "limit": 3}, "expected": "abc"},
+            {"arguments": {"text": "ab"}, "expected": "ab"},
+            {"arguments": {"text": ""}, "raises": "ValueError"},
+        ],
+        "use_when": [_USE_WHEN],
+    }
+
+
+def _function_instead(
+    request: SynthesisRequest, printed: str | None
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    wanted = request.name if _can_name_a_function(request.name) else _name_from(request.description)
+    description = request.description.strip() or "Say in one sentence what the tool does."
+    function = function_of(request.code, wanted, _first_line(description))
+    rules = (
+        "The code was a script: it is a function now, with a parameter for each input. Name and type them.",
+        *RULES,
+    )
+    return rules, {
+        "name": wanted,
+        "description": description,
+        "code": function.code,
+        "tests": [test.as_json() for test in request.tests]
+        or [{"arguments": function.arguments, "expected": "…" if printed is None else printed.strip()}],
+        "use_when": list(request.use_when) or [_USE_WHEN],
+    }
+
+
+def laid_out(filled: Mapping[str, Any]) -> str:
+    """A template as JSON text with a line for each field and each test."""
+    lines = []
+    for field, value in filled.items():
+        text = _as_json(value)
+        if field == "tests":
+            text = "[\n" + ",\n".join(f"  {_as_json(test)}" for test in value) + "\n ]"
+        lines.append(f" {_as_json(field)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _first_line(description: str) -> str:
+    line = (description.splitlines() or [""])[0][:200]
+    harmless = line.replace("\\", "/").replace('"', "'")
+    return "".join(letter for letter in harmless if letter.isprintable())
+
+
+def _name_from(description: str) -> str:
+    words = re.findall(r"[a-z0-9]+", description.lower())
+    name = "_".join(words[:4])[:40].strip("_")
+    return name if _can_name_a_function(name) else "my_tool"
+
+
+def _can_name_a_function(name: str) -> bool:
+    return re.match(TOOL_NAME, name) is not None and not keyword.iskeyword(name)

@@ -1,0 +1,1 @@
+"""Revision of a published tool: a complaint in, its next version out."""

@@ -1,0 +1,141 @@
+"""A version that is to be revised: its name in, its files as they can still be read and its signature out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from alita_mcp.errors import ToolUnavailable
+from alita_mcp.library.library import Library
+from alita_mcp.synthesis.requests.grants import grants_of
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.synthesis.revision.overruling import Rules
+from alita_mcp.synthesis.specification.values import Specification, WrittenCode
+from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
+from alita_mcp.verification.agreement.matrix import Prepared
+from alita_mcp.verification.code.contract import read_contract
+from alita_mcp.verification.code.function import find_function
+from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.wording.linter import MAX_REQUESTS
+
+
+@dataclass(frozen=True)
+class Predecessor:
+    """The version that is revised, what it is to do, and what it does with the request's own examples."""
+
+    version: StoredVersion
+    contract: ToolContract
+    prepared: Prepared
+    rules: Rules
+    own: tuple[Check | None, ...]
+
+    @property
+    def called(self) -> str:
+        """Its name and number."""
+        return called(self.version)
+
+    @property
+    def wrong(self) -> tuple[Check, ...]:
+        """What it does otherwise than the request's own examples say."""
+        return tuple(check for check in self.own if check is not None and not check.passed)
+
+
+async def readable(library: Library, name: str) -> StoredVersion | None:
+    """The current version; where its files were changed, the newest that is as it was verified. None: there is none."""
+    entry = library.entry(name)
+    for version in (entry.manifest.version, *sorted(entry.versions, reverse=True)):
+        try:
+            return await library.read(name, version)
+        except ToolUnavailable:
+            continue
+    return None
+
+
+def contract_of(version: StoredVersion) -> ToolContract:
+    """What a published version's code declares."""
+    return read_contract(version.code, version.manifest.name, version.manifest.description)
+
+
+def signature_in(code: str, name: str) -> str:
+    """The `def` line of a tool, behind the imports, aliases and classes that its annotations name."""
+    tree = parse_code(code)
+    bare = copy.copy(find_function(tree, name))
+    bare.body, bare.decorator_list = [ast.Pass()], []
+    named, used = _names_in(bare), list[ast.stmt]()
+    for node in reversed(tree.body):  # what is named stands before what names it
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and named & _defined_by(node):
+            named |= _names_in(node)
+            used.insert(0, node)
+    return "\n".join((*map(ast.unparse, used), ast.unparse(bare).removesuffix(":\n    pass")))
+
+
+def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specification | None:
+    """What a published version is to do; None where its signature says nothing without the rest of its code."""
+    manifest = version.manifest
+    try:
+        return Specification(
+            name=manifest.name,
+            description=manifest.description,
+            signature=signature_in(version.code, manifest.name),
+            rules=rules,
+        )
+    except ValidationError:
+        return None
+
+
+def revised_draft(version: StoredVersion, written: WrittenCode, wish: SynthesisRequest) -> Draft:
+    """The next version with all that the request does not change, and with the request's own examples."""
+    before, asked = version.draft, grants_of(wish)
+    return before.model_copy(
+        update={
+            "code": written.code,
+            "examples": wish.tests,
+            "use_when": tuple(dict.fromkeys((*before.use_when, *wish.use_when)))[:MAX_REQUESTS],
+            "packages": wish.packages or written.packages or before.packages,
+            "grants": before.grants if asked.is_pure else asked,
+            "varies": tuple(sorted(set(wish.varies))) or before.varies,
+        }
+    )
+
+
+def described_anew(wish: SynthesisRequest, library: Library) -> SynthesisRequest:
+    """The request for a tool of which only the catalogue is left: written again from its description."""
+    manifest = library.entry(wish.name).manifest
+    asked = {} if not grants_of(wish).is_pure else manifest.grants.model_dump()
+    description = f"{manifest.description}\n{wish.description}".strip()
+    varies = wish.varies or manifest.varies
+    return wish.model_copy(update={"description": description[:8_000], "varies": varies, **asked})
+
+
+def called(version: StoredVersion) -> str:
+    """A version's name and number."""
+    return f"{version.manifest.name} v{version.manifest.version}"
+
+
+def held_by(version: StoredVersion, wish: SynthesisRequest) -> list[Example]:
+    """The version's examples that the request does not give up."""
+    return [old for old in version.examples if not any(is_named(old, each) for each in wish.breaks)]
+
+
+def is_named(example: Example, arguments: object) -> bool:
+    """Whether an example has just these arguments."""
+    return same_result(example.arguments, arguments, exact=True)
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _defined_by(node: ast.stmt) -> set[str]:
+    match node:
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return {(each.asname or each.name).partition(".")[0] for each in names}
+        case ast.ClassDef(name=name) | ast.Assign(targets=[ast.Name(id=name)]):
+            return {name}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()

@@ -1,0 +1,1 @@
+"""Scripts and recorded runs made into tools."""

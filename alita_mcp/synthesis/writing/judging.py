@@ -1,0 +1,278 @@
+"""Which candidate is to be proved, and on what evidence: manuscripts and suites in, a choice or a failure out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from alita_mcp.library.versions.files import mark_of
+from alita_mcp.synthesis.failures.failures import hidden_failure, shows
+from alita_mcp.synthesis.requests.modes import Width
+from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
+from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
+from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, most_typical
+from alita_mcp.verification.agreement.matrix import PassMatrix, Row
+from alita_mcp.verification.agreement.record import Record
+
+MAJORITY = 2
+"""Fewer candidates than these cannot overrule a test: one opinion against another is no majority."""
+KEPT_SHARE = 0.5
+"""Where fewer of the tests hold, not the tests are in doubt but the candidates, or what was asked of both."""
+NEARLY_ALL = 0.85
+"""A candidate that passes so many of the tests of `ENOUGH_SUITES` blind suites is not refused."""
+ENOUGH_SUITES = 3
+FEWEST_SUITES = 2
+FEWEST_TESTS = 5
+"""Fewer suites that differ, or fewer tests in all, verify nothing: one opinion, or hardly an input looked at."""
+SHOWN_DROPPED = 10
+SHOWN_FAILURES = 3
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attempt's candidates with all that they were run against."""
+
+    manuscripts: tuple[Manuscript, ...]
+    matrix: PassMatrix
+    held_out: tuple[Row | None, ...]
+    """What each candidate did with the caller's own examples, which no writer saw."""
+    attempt: int
+    asked: Width
+    """How many candidates and suites were asked for, those that could not be had included."""
+    struck: frozenset[int] = frozenset()
+    """Tests that a judge found to be wrong: they refuse nothing any longer, and prove nothing."""
+
+    @property
+    def barred(self) -> frozenset[int]:
+        """Candidates that fail an example of the caller's."""
+        return frozenset(
+            number for number, row in enumerate(self.held_out) if row is not None and not all(row.passes)
+        )
+
+    def failing(self, number: int) -> frozenset[int]:
+        """Tests that a candidate fails; all of them where it cannot be run."""
+        row = self.matrix.rows[number]
+        tests = frozenset(range(len(self.matrix.tests)))
+        return tests if row is None else frozenset(test for test in tests if not row.passes[test])
+
+
+def empty_field(attempt: int) -> Field:
+    """What an attempt begins with."""
+    return Field((), PassMatrix((), (), (), ()), (), attempt, Width())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate to prove, the tests that stand, and what agreement alone would trust it with."""
+
+    number: int
+    kept: tuple[Example, ...]
+    trust: Trust
+    agreement: Agreement
+    disputed: bool = False
+    """Whether tests contradict it that neither a majority nor a judge overrules: there are just few of them."""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """No candidate is to be proved; the most promising one, and what to tell its author."""
+
+    number: int
+    rejected: Rejected
+    shows_test: bool
+    """Whether the failure shows a test, so that a mended candidate is no longer blind."""
+
+
+def judge(field: Field, record: Record | None = None) -> Choice | Failing:
+    """The majority's candidate, else one that passes nearly all, or why there is none.
+
+    `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
+    """
+    texts = [manuscript.written.code for manuscript in field.manuscripts]
+    matrix = field.matrix.as_matrix(texts, field.barred)
+    agreed = accept(matrix, record)
+    decision = _settled(field, matrix, agreed)
+    if decision is None:
+        return _failing(field, agreed, matrix.candidates)
+    chosen = decision.chosen or 0
+    cluster = _alike(matrix.candidates, chosen)
+    blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    proves = (
+        blind and len(set(filter(None, matrix.suites))) >= FEWEST_SUITES and len(matrix.tests) >= FEWEST_TESTS
+    )
+    overrules = bool(decision.dropped) and len(cluster) < MAJORITY
+    return Choice(
+        number=chosen,
+        kept=tuple(field.matrix.tests[test] for test in decision.kept),
+        trust=decision.trust if proves and not overrules else "provisional",
+        agreement=_agreement(field, decision, on_record=record is not None),
+        disputed=overrules and not field.struck.issuperset(decision.dropped),
+    )
+
+
+def _settled(field: Field, matrix: Matrix, agreed: Decision) -> Decision | None:
+    """What agreement says where that may overrule the tests against it; else for whoever passes nearly all."""
+    passing = _passing(field, matrix, agreed)
+    if agreed.chosen is None or agreed.passed < KEPT_SHARE:
+        return passing
+    if field.struck.issuperset(agreed.dropped):
+        return agreed
+    if len(_alike(matrix.candidates, agreed.chosen)) < MAJORITY:
+        return passing
+    return agreed if passing is None or _passes_nearly_all(field, agreed.chosen) else passing
+
+
+def _passing(field: Field, matrix: Matrix, decision: Decision) -> Decision | None:
+    """The decision for the candidate that passes most, if that is nearly all; whatever the others did."""
+    fit = [
+        number
+        for number, candidate in enumerate(matrix.candidates)
+        if candidate.outputs and _passes_nearly_all(field, number)
+    ]
+    if not fit:
+        return None
+    best = min(fit, key=lambda number: (len(field.failing(number)), number))
+    cluster = _alike(matrix.candidates, best)
+    chosen, alike = most_typical(matrix.candidates, cluster)
+    failing = field.failing(best)
+    tests = frozenset(matrix.tests)
+    return Decision(
+        trust="provisional",
+        chosen=chosen,
+        share=len(cluster) / len(matrix.candidates),
+        passed=1 - len(failing) / len(tests),
+        alike=alike,
+        probability=decision.probability if decision.chosen in cluster else 0.0,
+        kept=tuple(sorted(tests - failing)),
+        dropped=tuple(sorted(failing)),
+    )
+
+
+def _passes_nearly_all(field: Field, number: int) -> bool:
+    """Whether a candidate passes what no judge struck, or nearly all tests of enough suites."""
+    tests, failing = len(field.matrix.tests), field.failing(number)
+    if not tests:
+        return False
+    if failing and failing <= field.struck:
+        return True
+    suites = sum(1 for suite in field.matrix.suites if suite)
+    return suites >= ENOUGH_SUITES and len(failing) <= tests * (1 - NEARLY_ALL)
+
+
+def _alike(candidates: Sequence[Candidate], chosen: int) -> tuple[int, ...]:
+    """The candidates that behave as the chosen one."""
+    outputs = candidates[chosen].outputs
+    return tuple(number for number, candidate in enumerate(candidates) if candidate.outputs == outputs)
+
+
+def _agreement(field: Field, decision: Decision, *, on_record: bool) -> Agreement:
+    number = decision.chosen or 0
+    row = field.matrix.rows[number]
+    dropped = [
+        DroppedTest(test=field.matrix.tests[test].as_json(), got=_got(row.checks[test]) if row else None)
+        for test in decision.dropped[:SHOWN_DROPPED]
+    ]
+    return Agreement(
+        candidates=len(field.manuscripts),
+        suites=len(field.matrix.suites),
+        share=round(decision.share, 3),
+        passed=round(decision.passed, 3),
+        alike=decision.alike,
+        kept=decision.kept,
+        dropped=decision.dropped,
+        contradicting=tuple(dropped),
+        repairs=field.manuscripts[number].repairs,
+        attempts=field.attempt,
+        blind=tuple(mark_of(field.matrix.tests[test]) for test in decision.kept),
+        probability=decision.probability or None,
+        on_record=on_record,
+    )
+
+
+def _got(check: Check | None) -> object:
+    return check.got if check is not None else "it was not run"
+
+
+def _failing(field: Field, decision: Decision, candidates: Sequence[Candidate]) -> Failing:
+    """The failure of the candidate that comes nearest."""
+    if all(row is None for row in field.matrix.rows):
+        return _unloadable(field)
+    number = max(range(len(candidates)), key=lambda each: _merit(field, each))
+    row, held_out = field.matrix.rows[number], field.held_out[number]
+    if row is None:
+        return _unloadable(field)
+    if number in field.barred and held_out is not None:
+        told = _hidden_failure(held_out, field.matrix.candidates[number].draft)
+        return Failing(number, told, shows_test=False)
+    failed = [
+        check
+        for test, check in enumerate(row.checks)
+        if check is not None and not check.passed and test not in field.struck
+    ]
+    if not failed:
+        return Failing(number, _no_majority(field, decision), shows_test=False)
+    return Failing(number, _test_failures(failed, row, field, decision), shows_test=True)
+
+
+def _merit(field: Field, number: int) -> tuple[bool, int, int]:
+    row = field.matrix.rows[number]
+    return row is not None and number not in field.barred, sum(row.passes) if row else -1, -number
+
+
+def _unloadable(field: Field) -> Failing:
+    failures = [each.failure for each in field.matrix.candidates]
+    number, failure = next((place, failure) for place, failure in enumerate(failures) if failure is not None)
+    return Failing(number, rejection(failure), shows_test=False)
+
+
+def told_to_author(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
+    """A rejection as the code's author may read it: the caller's own examples stay hidden, and inputs near them."""
+    example = next((each for each in hidden if shows(rejected.case, each)), None)
+    if example is None:
+        return rejected
+    how = hidden_failure(rejected.reason, example, code, rejected.trace)
+    return _without_example(rejected.stage, how)
+
+
+def _hidden_failure(row: Row, draft: Draft) -> Rejected:
+    """A failure of an example that its author may not see: how it ended, and nothing of its values."""
+    ran = zip(row.checks, draft.examples, strict=True)
+    pair = next(((check, example) for check, example in ran if check is not None and not check.passed), None)
+    how = (
+        hidden_failure(pair[0].message, pair[1], draft.code, pair[0].trace) if pair else "it ran out of time"
+    )
+    return _without_example("examples", how)
+
+
+def _without_example(stage: Stage, how: str) -> Rejected:
+    reason = f"an example of the caller's own, which is not shown, fails: {how}"
+    return Rejected(stage=stage, reason=reason, fix="Read the request again; every word of it may be tested.")
+
+
+def _no_majority(field: Field, decision: Decision) -> Rejected:
+    return Rejected(
+        stage="agreement",
+        reason=_counted(field, decision),
+        fix="Say more exactly what the tool does, or give examples of your own.",
+    )
+
+
+def _test_failures(failed: Sequence[Check], row: Row, field: Field, decision: Decision) -> Rejected:
+    first = rejection(failed[0])
+    if len(field.manuscripts) == 1:
+        return first.model_copy(
+            update={"reason": f"{sum(row.passes)} of {len(row.checks)} tests pass; {first.reason}"}
+        )
+    more = "; ".join(check.message for check in failed[1:SHOWN_FAILURES])
+    reason = f"{_counted(field, decision)}; {first.reason}" + (f"; {more}" if more else "")
+    return first.model_copy(update={"reason": reason})
+
+
+def _counted(field: Field, decision: Decision) -> str:
+    count = len(field.manuscripts)
+    alike, passed = round(decision.share * count), round(decision.passed * len(field.matrix.tests))
+    return (
+        f"no candidate can be trusted: {alike} of {count} behave alike and pass {passed} of "
+        f"{len(field.matrix.tests)} tests"
+    )

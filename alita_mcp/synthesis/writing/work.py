@@ -1,0 +1,24 @@
+"""One synthesis by models: what its writers work with, handed from room to room as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from alita_mcp.models.roles import Models
+from alita_mcp.synthesis.context import OnStage, Workshop
+from alita_mcp.synthesis.requests.modes import Plan
+from alita_mcp.synthesis.requests.request import SynthesisRequest
+from alita_mcp.verification.agreement.record import Record
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one synthesis works with."""
+
+    workshop: Workshop
+    wish: SynthesisRequest
+    plan: Plan
+    models: Models
+    on_stage: OnStage
+    record: Record | None = None
+    """What is known of the models; None: nothing was measured."""
