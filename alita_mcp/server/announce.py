@@ -22,7 +22,7 @@ from alita_mcp.server.asker import connection_of
 from alita_mcp.server.observed import Observations, Observed
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.context import Context
 
 CATALOGUE_URI = "alita://tools"
 MAX_SUBSCRIPTIONS = 100

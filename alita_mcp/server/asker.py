@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
     from alita_mcp.app.learning import Asker
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.context import Context
 
 MAX_NAME = 100
 _NAME = "alita/name"

@@ -26,8 +26,9 @@ from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.server.context import Context
     from alita_mcp.server.parts import Parts
-    from alita_mcp.server.sources import Context, PromptSource, ResourceSource, ToolSource
+    from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
     from alita_mcp.settings import Settings
 
 SERVER_NAME = "alita"

@@ -27,8 +27,9 @@ from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.context import Context, ToolAnswer
     from alita_mcp.server.opening import SharedApp
-    from alita_mcp.server.sources import Context, ToolAnswer, ToolSource
+    from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.values import Schema
 

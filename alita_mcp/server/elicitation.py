@@ -17,7 +17,8 @@ from alita_mcp.models.redaction import presentable
 from alita_mcp.server.asker import key_of
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import Context, ToolCall
+    from alita_mcp.server.context import Context
+    from alita_mcp.server.sources import ToolCall
 
 WAIT_S = 300.0
 """How long the person at a client may take; the state of a round is sealed for longer."""

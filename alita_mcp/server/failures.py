@@ -17,7 +17,7 @@ from alita_mcp.server.answers import error, printable, refusal
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
 
-    from alita_mcp.server.sources import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolAnswer
 
 log = logging.getLogger(__name__)
 

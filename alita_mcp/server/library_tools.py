@@ -15,7 +15,8 @@ from alita_mcp.server.unreviewed import unreviewed
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.rows import Origin
-    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Manifest
 
 

@@ -33,7 +33,8 @@ from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval
 from alita_mcp.synthesis.requests.request import read_request
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import Context, ToolAnswer, ToolCall
+    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import OnStage
     from alita_mcp.synthesis.requests.outcomes import Outcome

@@ -20,7 +20,7 @@ from alita_mcp.server.asker import client_of, connection_of, key_of
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.context import Context
 
 MAX_OBSERVED = 1_000
 """How many clients without a connection of their own are remembered."""

@@ -19,7 +19,7 @@ from alita_mcp.server.patience import Patience
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.announce import Announcer
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.context import Context
 
 OpenApp = Callable[[], "AbstractAsyncContextManager[App]"]
 CLOSE_SECONDS = 2.0

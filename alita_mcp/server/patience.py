@@ -19,7 +19,7 @@ from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from alita_mcp.server.asker import client_of, connection_of, subject_of
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import Context
+    from alita_mcp.server.context import Context
 
 NO_TIMEOUT_WITHIN_S = 4.0
 """No client's time-out is shorter: the shortest in the field is 5 s. Counts where a client does not say why it left."""

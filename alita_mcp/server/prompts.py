@@ -16,8 +16,9 @@ from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import ask_for_code, laid_out, told_abilities
 
 if TYPE_CHECKING:
+    from alita_mcp.server.context import Context
     from alita_mcp.server.opening import SharedApp
-    from alita_mcp.server.sources import Context, PromptSource
+    from alita_mcp.server.sources import PromptSource
 
 MAX_GOAL = 2_000
 MAX_COMPLETIONS = 100

@@ -25,8 +25,9 @@ from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_repo
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.rows import CatalogueEntry
+    from alita_mcp.server.context import Context
     from alita_mcp.server.opening import SharedApp
-    from alita_mcp.server.sources import Context, ResourceSource
+    from alita_mcp.server.sources import ResourceSource
     from alita_mcp.values import Manifest, StoredVersion
 
 JSON = "application/json"

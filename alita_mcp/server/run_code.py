@@ -26,7 +26,8 @@ from alita_mcp.synthesis.requests.request import read_request
 if TYPE_CHECKING:
     from alita_mcp.app.runs.comparison import Compared
     from alita_mcp.app.runs.rights import CodeWaits
-    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job, OnStage
 

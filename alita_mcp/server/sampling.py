@@ -19,7 +19,8 @@ from alita_mcp.models.seam import Completion
 from alita_mcp.server.asker import name_of_connection
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import Context, ToolCall
+    from alita_mcp.server.context import Context
+    from alita_mcp.server.sources import ToolCall
 
 MAX_TOKENS = 8_192
 """Room for one answer; the protocol wants a number, and a whole module fits."""

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
+
+from alita_mcp.server.context import Context, ToolAnswer
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.announce import Announcer
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.synthesis.jobs.jobs import OnStage
-
-Context = ServerRequestContext[Any, Any]
-ToolAnswer = types.CallToolResult | types.InputRequiredResult | dict[str, Any]
-"""A dict is an extension's own result, such as a task."""
 
 
 @dataclass(frozen=True, kw_only=True)

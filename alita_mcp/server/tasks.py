@@ -19,7 +19,7 @@ from alita_mcp.errors import UsageError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from alita_mcp.server.sources import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolAnswer
 
     Answered = Callable[[Callable[[], Awaitable[ToolAnswer]]], Awaitable[ToolAnswer]]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from tests.conformance.source import Fixtures, form, name_form, said, text
 
 asking_tools = Fixtures()

@@ -9,7 +9,8 @@ import mcp_types as types
 from mcp.server.subscriptions import PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from tests.conformance.source import Fixtures, said, text
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

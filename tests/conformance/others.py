@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import mcp_types as types
 
-from alita_mcp.server.sources import Context
+from alita_mcp.server.context import Context
 from tests.conformance.content_tools import PNG, embedded, image
 from tests.conformance.source import form, text
 

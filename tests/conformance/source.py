@@ -7,7 +7,8 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 
 Handler = Callable[[ToolCall], Awaitable[ToolAnswer]]
 

@@ -9,7 +9,8 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tasks import Task
 from tests.conformance.source import Fixtures, form, name_form, said
 

@@ -15,7 +15,8 @@ import pytest
 from mcp import MCPError
 
 from alita_mcp.server.build import build_server
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from alita_mcp.settings import Settings
 from alita_mcp.values import META_TOOLS
 from tests.server.fixture_sources import one_tool, raising, said

@@ -16,7 +16,8 @@ from mcp import Client, MCPError
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
 from alita_mcp.server.answers import printable
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said
 from tests.server.in_memory import Build, called, connected, names_of, refused, succeeded, text_of

@@ -17,7 +17,7 @@ from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.server.asker import MAX_NAME, asker_of
-from alita_mcp.server.sources import Context
+from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, Build, called, connected, succeeded, text_of

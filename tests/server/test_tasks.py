@@ -15,7 +15,8 @@ from mcp.client.extension import advertise
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.server import tasks as module
-from alita_mcp.server.sources import ToolAnswer, ToolCall
+from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tasks import EXTENSION, Task, Work
 from tests.server.fixture_sources import Handler, one_tool, said
 from tests.server.in_memory import Build, connected, finished, raw, refused

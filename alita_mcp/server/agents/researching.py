@@ -11,7 +11,8 @@ from alita_mcp.server.agents.texts import research_text, told_research
 from alita_mcp.server.answers import answer
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.sources import ToolCall
 
 TOKENS_A_PASSAGE = 600
 MOST_SECONDS = 30.0

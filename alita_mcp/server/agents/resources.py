@@ -14,8 +14,8 @@ from alita_mcp.server.ranges import part_contents
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent
+    from alita_mcp.server.context import Context
     from alita_mcp.server.opening import SharedApp
-    from alita_mcp.server.sources import Context
 
 JSON = "application/json"
 TASK_URI = re.compile(

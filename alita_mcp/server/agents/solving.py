@@ -24,7 +24,8 @@ from alita_mcp.synthesis.requests.outcomes import Working
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson
     from alita_mcp.models.lending import Desk
-    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.settings import Settings
     from alita_mcp.synthesis.jobs.jobs import Job

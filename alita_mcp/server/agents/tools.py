@@ -12,7 +12,8 @@ from alita_mcp.server.agents.researching import answer_research
 from alita_mcp.server.agents.solving import answer_solve
 
 if TYPE_CHECKING:
-    from alita_mcp.server.sources import ToolAnswer, ToolCall
+    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.sources import ToolCall
     from alita_mcp.settings import Settings
 
 _TOOLS = {tool.name: tool for tool in AGENT_DEFINITIONS}
