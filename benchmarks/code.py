@@ -19,7 +19,7 @@ import anyio
 from alita_mcp.app import App, open_app
 from alita_mcp.app.learning import Asker
 from alita_mcp.interpreter.code_run import CodeRequest
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.synthesis.requests.request import read_request
 

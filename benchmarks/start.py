@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> dict[str, object]:
         minimal.write_text(MINIMAL, encoding="utf-8")
         commands = {
             "minimal": [sys.executable, str(minimal)],
-            "alita": [sys.executable, "-m", "alita_mcp.server.entry"],
+            "alita": [sys.executable, "-m", "alita_mcp.server.transports.entry"],
         }
         env = {**_without_settings(), "ALITA_HOME": str(Path(folder) / "home")}
         with busy(options.load):

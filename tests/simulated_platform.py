@@ -1,6 +1,6 @@
 """Python as it is on another system, as far as our modules see: names that are missing there cannot be used.
 
-`python simulated_platform.py win32 alita_mcp.server.entry [arguments]` runs a program of ours that way.
+`python simulated_platform.py win32 alita_mcp.server.transports.entry [arguments]` runs a program of ours that way.
 Libraries and the standard library stay those of this machine; what they do there is theirs to test.
 """
 

@@ -20,7 +20,7 @@ from alita_mcp.sandbox.broker.host_services import Doors
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval
 from alita_mcp.synthesis.requests.request import read_request

@@ -128,7 +128,7 @@ main()
 async def test_a_server_makes_and_calls_a_tool_without_what_the_platform_lacks(
     platform: str, tmp_path: Path
 ) -> None:
-    command = (sys.executable, PROGRAM, platform, "alita_mcp.server.entry")
+    command = (sys.executable, PROGRAM, platform, "alita_mcp.server.transports.entry")
     async with started(command, environment(home=tmp_path / "home", sandbox="wasm"), tmp_path) as peer:
         await peer.initialize()
         assert (await make(peer, TOOL))["status"] == "created"

@@ -13,7 +13,7 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.cli.main import build_parser
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.requests.request import read_request

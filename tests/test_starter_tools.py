@@ -21,7 +21,7 @@ from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion
 from alita_mcp.verification.verify import verify

@@ -136,7 +136,7 @@ async def test_a_wheel_in_an_environment_of_its_own_makes_and_calls_a_tool(
     python = installed(wheel, tmp_path / "venv")
     caches = {name: str(tmp_path / "cache") for name in ("XDG_CACHE_HOME", "LOCALAPPDATA")}
     variables = environment(home=tmp_path / "home", sandbox="wasm") | caches | {"PYTHONPATH": ""}
-    async with started((python, "-m", "alita_mcp.server.entry"), variables, tmp_path) as peer:
+    async with started((python, "-m", "alita_mcp.server.transports.entry"), variables, tmp_path) as peer:
         await peer.initialize()
         assert (await make(peer, TOOL))["status"] == "created"
         call = {"name": "tell_python", "arguments": {"zone": "Asia/Tokyo"}}

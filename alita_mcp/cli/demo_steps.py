@@ -59,7 +59,7 @@ def server_parameters(home: Path, settings: Settings, sandbox: str) -> StdioServ
     own = {f"ALITA_{name.upper()}": value for name, value in kept.items()}
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "alita_mcp.server.entry"],
+        args=["-m", "alita_mcp.server.transports.entry"],
         env={**inherited_environment(), **own, "ALITA_HOME": str(home), "ALITA_SANDBOX": sandbox},
     )
 

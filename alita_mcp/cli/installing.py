@@ -98,7 +98,7 @@ def launch_of(settings: Settings, *, uvx: bool = False) -> Launch:
     }
     if uvx:
         return Launch(shutil.which("uvx") or "uvx", (PACKAGE,), env)
-    return Launch(sys.executable, ("-m", "alita_mcp.server.entry"), env)
+    return Launch(sys.executable, ("-m", "alita_mcp.server.transports.entry"), env)
 
 
 def merge(file: Path, client: Client, launch: Launch) -> Path | None:

@@ -62,14 +62,14 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
     if options.http is None:
         if options.allow_host:
             raise UsageError("--allow-host goes with --http.")
-        from alita_mcp.server.entry import serve_over_stdio
-        from alita_mcp.server.wire import claim_standard_streams
+        from alita_mcp.server.transports.entry import serve_over_stdio
+        from alita_mcp.server.transports.wire import claim_standard_streams
 
         serve_over_stdio(claim_standard_streams(), os.getppid())
     import anyio
 
     from alita_mcp.dashboard.routes import dashboard_routes
-    from alita_mcp.server.http import serve_http
+    from alita_mcp.server.transports.http import serve_http
 
     settings, (host, port) = read_settings(), options.http
 

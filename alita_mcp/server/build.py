@@ -18,8 +18,8 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
-from alita_mcp.server.announce import Announcer, subscribe, unsubscribe
-from alita_mcp.server.failures import answered, protocol_errors
+from alita_mcp.server.answers.failures import answered, protocol_errors
+from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.opening import OpenApp, SharedApp
 from alita_mcp.server.tasks import Tasks
@@ -173,7 +173,7 @@ async def _open_app(settings: Settings, late: _LateParts) -> AsyncIterator[App]:
     await late.get()
     await _load("alita_mcp.app")
     from alita_mcp.app import open_app
-    from alita_mcp.server.admission import admit
+    from alita_mcp.server.tools.admission import admit
 
     async with open_app(settings, admit=admit, serves=True) as app:
         yield app

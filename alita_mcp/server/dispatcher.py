@@ -14,19 +14,19 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.server.answers import MAX_DEPTH, is_deeper_than, printable
-from alita_mcp.server.failures import answered
-from alita_mcp.server.listing import page_of
-from alita_mcp.server.meta_tools import progress_of, repaired
-from alita_mcp.server.results import checked, with_signature
+from alita_mcp.server.answers.answers import MAX_DEPTH, is_deeper_than, printable
+from alita_mcp.server.answers.failures import answered
+from alita_mcp.server.answers.listing import page_of
+from alita_mcp.server.answers.results import checked, with_signature
+from alita_mcp.server.answers.unreviewed import shown
+from alita_mcp.server.answers.visibility import with_ways
 from alita_mcp.server.sources import ToolCall
-from alita_mcp.server.unreviewed import shown
-from alita_mcp.server.visibility import with_ways
+from alita_mcp.server.tools.meta_tools import progress_of, repaired
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.context import Context, ToolAnswer
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import ToolSource

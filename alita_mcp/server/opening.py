@@ -14,11 +14,11 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import LoopLag
-from alita_mcp.server.patience import Patience
+from alita_mcp.server.client.patience import Patience
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.context import Context
 
 OpenApp = Callable[[], "AbstractAsyncContextManager[App]"]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from alita_mcp.server.agents.resources import TaskResources
 from alita_mcp.server.agents.tools import AgentTools
 from alita_mcp.server.dispatcher import Dispatcher
-from alita_mcp.server.library_tools import LibraryTools
-from alita_mcp.server.meta_tools import MetaTools
 from alita_mcp.server.prompts import Completions, LibraryPrompts, Prompts
 from alita_mcp.server.resources import LibraryResources, Resources
+from alita_mcp.server.tools.library_tools import LibraryTools
+from alita_mcp.server.tools.meta_tools import MetaTools
 
 if TYPE_CHECKING:
-    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import PromptSource, ResourceSource, ToolSource
     from alita_mcp.server.tasks import Tasks

@@ -14,13 +14,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.trust.evidence import report_with_evidence
-from alita_mcp.server.announce import CATALOGUE_URI
-from alita_mcp.server.answers import printable
-from alita_mcp.server.listing import page_of
-from alita_mcp.server.ranges import contents, part_contents
-from alita_mcp.server.results import KEPT
-from alita_mcp.server.run_files import FILE_URI, TEMPLATE, file_contents, file_name
-from alita_mcp.server.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
+from alita_mcp.server.answers.answers import printable
+from alita_mcp.server.answers.listing import page_of
+from alita_mcp.server.answers.ranges import contents, part_contents
+from alita_mcp.server.answers.results import KEPT
+from alita_mcp.server.answers.run_files import FILE_URI, TEMPLATE, file_contents, file_name
+from alita_mcp.server.answers.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
+from alita_mcp.server.client.announce import CATALOGUE_URI
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

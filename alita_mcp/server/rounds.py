@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from alita_mcp.models.lending import Answer, Carrier, Desk, Question
+    from alita_mcp.server.client.patience import Patience
     from alita_mcp.server.context import Context
-    from alita_mcp.server.patience import Patience
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job, OnStage, Tool, Wait

@@ -16,7 +16,7 @@ from alita_mcp.models.lending import HINT, NAME, Answer, Carrier, Desk, Question
 from alita_mcp.models.litellm import CHARACTERS_PER_TOKEN, MAX_TEXT_CHARACTERS
 from alita_mcp.models.redaction import presentable
 from alita_mcp.models.seam import Completion
-from alita_mcp.server.asker import name_of_connection
+from alita_mcp.server.client.client_identity import name_of_connection
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context

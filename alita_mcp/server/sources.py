@@ -12,7 +12,7 @@ from alita_mcp.server.context import Context, ToolAnswer
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.server.announce import Announcer
+    from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.tasks import Tasks
     from alita_mcp.synthesis.jobs.jobs import OnStage
 

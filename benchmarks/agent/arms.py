@@ -24,7 +24,7 @@ from alita_mcp.models.json_calls import with_tools
 from alita_mcp.models.litellm import LitellmModel
 from alita_mcp.models.roles import ModelRoom, Role
 from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 

@@ -178,7 +178,7 @@ async def serving(kind: str, folder: Path) -> AsyncIterator[Server]:
         "ALITA_POLICY": "ask",
         "ALITA_RESULT_CACHE_MB": "0",
     }
-    command = ["-m", "alita_mcp.server.entry"]
+    command = ["-m", "alita_mcp.server.transports.entry"]
     async with _connected(kind, command, variables, folder / f"{kind}.log") as (client, pid):
         await _publish(kind, client)
         yield Server(kind, client, TOOL, pid)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.app import open_app
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import read_settings
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ async def _server(home: Path, embedder: str | None) -> AsyncIterator[Client]:
     variables = {"ALITA_HOME": str(home), **({"ALITA_EMBEDDER": embedder} if embedder else {})}
     inherited = dict(os.environ)  # noqa: TID251 - the process inherits what ours has
     inherited.pop("ALITA_EMBEDDER", None)
-    command = ["-m", "alita_mcp.server.entry"]
+    command = ["-m", "alita_mcp.server.transports.entry"]
     parameters = StdioServerParameters(command=sys.executable, args=command, env=inherited | variables)
     with (home.parent / "server.log").open("a", encoding="utf-8") as log:
         async with Client(stdio_client(parameters, errlog=log), read_timeout_seconds=WITHIN_S) as client:

@@ -33,7 +33,7 @@ class ServerUnderTest(Value):
     home: Path
     log: Path
     """Where its stderr goes."""
-    command: tuple[str, ...] = (sys.executable, "-m", "alita_mcp.server.entry")
+    command: tuple[str, ...] = (sys.executable, "-m", "alita_mcp.server.transports.entry")
     call_within_s: float = 150.0
     """The server promises an answer to `synthesize_tool` within 45 s; thrice that and more is a hung call."""
 

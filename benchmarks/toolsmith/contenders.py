@@ -49,7 +49,7 @@ def contenders(settings: Settings) -> dict[str, Contender]:
 
 async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
     """A whole synthesis in an empty library: what one request leaves behind helps or hinders no other."""
-    from alita_mcp.server.admission import admit
+    from alita_mcp.server.tools.admission import admit
 
     request = read_request(wish.as_request())
     if isinstance(request, Rejected):

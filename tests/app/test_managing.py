@@ -11,7 +11,7 @@ from alita_mcp.app import open_app
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.grants.permits import how_to_grant
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.definitions import definition_of
+from alita_mcp.server.tools.definitions import definition_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.library.factory import simple

@@ -13,7 +13,7 @@ from alita_mcp.models.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import read_request

@@ -27,7 +27,7 @@ def test_install_prints_what_a_client_needs_and_writes_nothing(alita: Alita, tmp
     assert said.status == 0
     entry = said.json["mcpServers"]["alita"]
     assert entry["command"] == sys.executable
-    assert entry["args"] == ["-m", "alita_mcp.server.entry"]
+    assert entry["args"] == ["-m", "alita_mcp.server.transports.entry"]
     assert str(file) in said.err
     assert not file.exists()
 
@@ -122,7 +122,10 @@ def test_a_linked_configuration_stays_a_link(tmp_path: Path) -> None:
 def test_codex_gets_toml_that_reads_back(alita: Alita) -> None:
     said = alita("install", "codex")
     assert said.status == 0
-    assert tomllib.loads(said.out)["mcp_servers"]["alita"]["args"] == ["-m", "alita_mcp.server.entry"]
+    assert tomllib.loads(said.out)["mcp_servers"]["alita"]["args"] == [
+        "-m",
+        "alita_mcp.server.transports.entry",
+    ]
     assert tomllib.loads(codex_toml(LAUNCH))["mcp_servers"]["alita"]["env"] == {"ALITA_HOME": "/data"}
     refused = alita("install", "codex", "--write")
     assert refused.status == 2

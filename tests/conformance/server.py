@@ -12,7 +12,7 @@ import anyio
 from mcp.shared.exceptions import MCPDeprecationWarning
 
 from alita_mcp.server.build import build_server
-from alita_mcp.server.http import serve_http
+from alita_mcp.server.transports.http import serve_http
 from alita_mcp.settings import read_settings
 from tests.conformance.asking_tools import asking_tools
 from tests.conformance.content_tools import content_tools

@@ -188,7 +188,7 @@ CALLS = [
 def searched(home: Path, **settings: str) -> dict[str, Any]:
     """What a server's answer to a search is, in a process of its own."""
     with subprocess.Popen(
-        [sys.executable, "-m", "alita_mcp.server.entry"],
+        [sys.executable, "-m", "alita_mcp.server.transports.entry"],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "ALITA_HOME": str(home), **settings},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

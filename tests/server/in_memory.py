@@ -29,8 +29,8 @@ def builder(settings: Settings) -> Build:
     """Builds servers over one home, with the embedded sandbox unless told otherwise."""
     from alita_mcp.app import open_app
     from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-    from alita_mcp.server.admission import admit
     from alita_mcp.server.build import build_server
+    from alita_mcp.server.tools.admission import admit
 
     def built(**options: Any) -> DualEraServer:
         changed = settings.model_copy(update=options.pop("settings", {}))

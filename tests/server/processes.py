@@ -21,7 +21,7 @@ from tests.living import alive
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).with_name("tiny_server.py")
-ENTRY = (sys.executable, "-m", "alita_mcp.server.entry")
+ENTRY = (sys.executable, "-m", "alita_mcp.server.transports.entry")
 UNHURRIED = (
     sys.executable,
     "-c",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from mcp_types import methods
 
-from alita_mcp.server.admission import MAX_BYTES, admit
-from alita_mcp.server.definitions import RESERVED_NAMES, definition_of
+from alita_mcp.server.tools.admission import MAX_BYTES, admit
+from alita_mcp.server.tools.definitions import RESERVED_NAMES, definition_of
 from alita_mcp.values import Grants, Manifest
 from tests.server.manifests import SLUGIFY, manifest, with_input
 

@@ -10,8 +10,8 @@ from mcp import Client
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import ResourceUpdated, ServerEvent
 
-from alita_mcp.server.announce import CATALOGUE_URI, MAX_SUBSCRIPTIONS, Announcer
 from alita_mcp.server.build import DualEraServer
+from alita_mcp.server.client.announce import CATALOGUE_URI, MAX_SUBSCRIPTIONS, Announcer
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.in_memory import PATIENCE_S, connected, succeeded
 

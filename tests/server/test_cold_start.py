@@ -25,7 +25,7 @@ HEAVY = {
 
 IMPORTED = """
 import json, sys
-import alita_mcp.server.entry, alita_mcp.server.stdio, alita_mcp.app
+import alita_mcp.server.transports.entry, alita_mcp.server.transports.stdio, alita_mcp.app
 from alita_mcp.server.build import build_server
 from alita_mcp.settings import read_settings
 build_server(read_settings())
@@ -82,7 +82,9 @@ def test_search_by_meaning_loads_it_and_ends_without_a_panic(tmp_path: Path) -> 
 
 
 def test_the_entry_loads_nothing_but_the_standard_library_before_it_takes_stdout(tmp_path: Path) -> None:
-    program = "import json, sys; import alita_mcp.server.entry; print(json.dumps(sorted(sys.modules)))"
+    program = (
+        "import json, sys; import alita_mcp.server.transports.entry; print(json.dumps(sorted(sys.modules)))"
+    )
     bare = modules_after("import json, sys; print(json.dumps(sorted(sys.modules)))", tmp_path)
     added = modules_after(program, tmp_path) - bare
     assert added - sys.stdlib_module_names == {"alita_mcp"}

@@ -12,9 +12,9 @@ import pytest
 
 from alita_mcp.library.versions.files import read_version_folder, unpack
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH, starter_tools_folder
-from alita_mcp.server.admission import MAX_DEPTH
-from alita_mcp.server.definitions import META_DEFINITIONS, definition_of
 from alita_mcp.server.instructions import INSTRUCTIONS
+from alita_mcp.server.tools.admission import MAX_DEPTH
+from alita_mcp.server.tools.definitions import META_DEFINITIONS, definition_of
 from alita_mcp.values import META_TOOLS, Grants
 from tests.server.manifests import SLUGIFY, manifest
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
-from alita_mcp.server.answers import printable
+from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.context import ToolAnswer
 from alita_mcp.server.sources import ToolCall
 from tests.server.drafts import VOWEL_SHARE

@@ -23,8 +23,9 @@ from alita_mcp.library.grants.approving import question_about, version_to_approv
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.lending import Decision, Question
 from alita_mcp.server import build as build_module
-from alita_mcp.server import elicitation, http
+from alita_mcp.server import elicitation
 from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.server.transports import http
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple

@@ -14,9 +14,9 @@ import mcp_types as types
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from alita_mcp.server import greeting
 from alita_mcp.server.build import build_server
-from alita_mcp.server.greeting import NO_GREETING, Greeting, greet
+from alita_mcp.server.transports import greeting
+from alita_mcp.server.transports.greeting import NO_GREETING, Greeting, greet
 from alita_mcp.settings import Settings
 from tests.server.in_memory import PATIENCE_S, connected
 
@@ -165,7 +165,7 @@ def test_the_modern_request_is_answered_at_once(pipes: tuple[int, int, int, int]
 def served(home: Path, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What a server process answers to these lines."""
     done = subprocess.run(
-        [sys.executable, "-m", "alita_mcp.server.entry"],
+        [sys.executable, "-m", "alita_mcp.server.transports.entry"],
         input=b"".join(map(line, said)), env={**os.environ, "ALITA_HOME": str(home)},
         capture_output=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
@@ -188,7 +188,7 @@ def test_the_answer_comes_once_and_the_session_goes_on(home: Path) -> None:
 @pytest.mark.process
 def test_nothing_but_the_standard_library_is_loaded_for_it() -> None:
     program = (
-        "import sys; import alita_mcp.server.greeting; "
+        "import sys; import alita_mcp.server.transports.greeting; "
         "print(sorted({each.partition('.')[0] for each in sys.modules} - set(sys.stdlib_module_names)))"
     )
     done = subprocess.run(

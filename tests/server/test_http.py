@@ -28,9 +28,9 @@ from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.server.http import MAX_BODY_BYTES, OpenRequests, serve_http
-from alita_mcp.server.replay import RecentEvents
-from alita_mcp.server.tokens import BearerDoor, is_loopback
+from alita_mcp.server.transports.bearer_auth import BearerDoor, is_loopback
+from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
+from alita_mcp.server.transports.replay import RecentEvents
 from alita_mcp.settings import Settings
 from tests.server.processes import INITIALIZE, PATIENCE_S, TINY, environment, started
 from tests.server.tiny_server import build_server

@@ -16,8 +16,8 @@ import httpx
 import psutil
 import pytest
 
-from alita_mcp.server.connections import ConnectionLimits
-from alita_mcp.server.http import MAX_SESSIONS, ResumableSessions
+from alita_mcp.server.transports.connections import ConnectionLimits
+from alita_mcp.server.transports.http import MAX_SESSIONS, ResumableSessions
 from alita_mcp.settings import Settings
 from tests.server.processes import PATIENCE_S, TINY, environment, started
 from tests.server.test_http import HEADERS, POST, TOKEN, listening, opened_session, posted, with_token

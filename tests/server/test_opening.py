@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.server.announce import Announcer
+from alita_mcp.server.client.announce import Announcer
 from alita_mcp.server.opening import SharedApp
 
 PATIENCE_S = 180

@@ -18,8 +18,8 @@ from mcp.shared.message import SessionMessage
 
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
-from alita_mcp.server import patience
 from alita_mcp.server.build import DualEraServer
+from alita_mcp.server.client import patience
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE, draft
 from tests.server.in_memory import PATIENCE_S, Build, connected, names_of, refused, succeeded

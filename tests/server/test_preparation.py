@@ -22,8 +22,8 @@ from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from alita_mcp.sandbox.wasm.compiling import MODULE
 from alita_mcp.sandbox.wasm.component import Component, find_component
-from alita_mcp.server.admission import admit
 from alita_mcp.server.build import build_server
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from tests.sandbox.wasm import slow_to_prepare
 from tests.server.in_memory import PATIENCE_S, connected, text_of

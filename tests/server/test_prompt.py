@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.server.prompt import PromptReader, PromptWriter
+from alita_mcp.server.transports.nonblocking_pipe import PromptReader, PromptWriter
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes and sockets")
 

@@ -11,11 +11,11 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from alita_mcp.server.admission import admit
-from alita_mcp.server.answers import MAX_TEXT
+from alita_mcp.server.answers.answers import MAX_TEXT
+from alita_mcp.server.answers.texts import outcome_text
 from alita_mcp.server.build import DualEraServer
-from alita_mcp.server.definitions import PROVISIONAL, definition_of
-from alita_mcp.server.texts import outcome_text
+from alita_mcp.server.tools.admission import admit
+from alita_mcp.server.tools.definitions import PROVISIONAL, definition_of
 from alita_mcp.synthesis.requests.outcomes import Created, Exists
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
 from tests.library.factory import forge

@@ -46,7 +46,7 @@ def shout(where: str) -> None:
 
 def leave_time() -> None:
     """Lets the clean-up take what it takes on a busy machine, unless that is what a test is about."""
-    from alita_mcp.server import ending
+    from alita_mcp.server.transports import shutdown as ending
 
     if not os.environ.get("TINY_SLOW_CLEANUP"):
         ending.END_WITHIN_S = 120
@@ -112,13 +112,13 @@ def main() -> None:
         stand_in = types.ModuleType("alita_mcp.server.build")
         stand_in.build_server = build_server  # type: ignore[attr-defined]
         sys.modules["alita_mcp.server.build"] = stand_in
-        from alita_mcp.server.entry import main as serve_stdio
+        from alita_mcp.server.transports.entry import main as serve_stdio
 
         del sys.argv[1:]
         serve_stdio()
     import anyio
 
-    from alita_mcp.server.http import serve_http
+    from alita_mcp.server.transports.http import serve_http
     from alita_mcp.settings import read_settings
 
     settings = read_settings()

@@ -13,12 +13,12 @@ from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageEr
 from alita_mcp.models.lending import FilledForm, FormField
 from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
-from alita_mcp.server.answers import answer, printable
-from alita_mcp.server.asker import key_of, name_of_client
+from alita_mcp.server.answers.answers import answer, printable
+from alita_mcp.server.answers.texts import outcome_text
+from alita_mcp.server.answers.unreviewed import shown
+from alita_mcp.server.client.client_identity import key_of, name_of_client
 from alita_mcp.server.elicitation import MAX_ANSWER, person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
-from alita_mcp.server.texts import outcome_text
-from alita_mcp.server.unreviewed import shown
 from alita_mcp.synthesis.requests.outcomes import Working
 
 if TYPE_CHECKING:

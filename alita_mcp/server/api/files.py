@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from alita_mcp.server.answers import printable
+from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.api.values import NewFile
 

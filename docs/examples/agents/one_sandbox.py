@@ -14,7 +14,7 @@ import anyio
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app import open_app
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings, read_settings
 
 

@@ -12,7 +12,7 @@ import anyio
 
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app import open_app
-from alita_mcp.server.admission import admit
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 
 

@@ -28,8 +28,8 @@ from alita_mcp.research.values import (
 )
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
-from alita_mcp.server.admission import admit
 from alita_mcp.server.build import DualEraServer, build_server
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job, OnStage
 from alita_mcp.values import Value

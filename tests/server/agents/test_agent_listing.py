@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, AGENT_TOOLS, agents_are_listed
-from alita_mcp.server.definitions import RESERVED_NAMES
+from alita_mcp.server.tools.definitions import RESERVED_NAMES
 from alita_mcp.settings import ModelChoice, Settings
 from alita_mcp.values import META_TOOLS
 from tests.server.agents.scripted import serving

@@ -17,8 +17,8 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.seam import Completion, Message
-from alita_mcp.server.admission import admit
 from alita_mcp.server.build import DualEraServer, build_server
+from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from tests.agent.world import call, finish
 from tests.models.openai_server import Calls, openai_server

@@ -197,7 +197,7 @@ async def test_what_nobody_foresaw_is_a_number_in_the_log(
 
 
 async def test_a_server_that_ends_answers_in_the_same_form(settings: Settings) -> None:
-    from alita_mcp.server.http import OpenRequests
+    from alita_mcp.server.transports.http import OpenRequests
 
     sent: list[Any] = []
 

@@ -18,8 +18,8 @@ from mcp.server.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.server.asker import connection_of
-from alita_mcp.server.observed import Observations, Observed
+from alita_mcp.server.client.client_identity import connection_of
+from alita_mcp.server.client.observed import Observations, Observed
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context

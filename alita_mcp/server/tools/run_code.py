@@ -12,13 +12,13 @@ from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
-from alita_mcp.server.answers import MAX_ERROR_TEXT, answer, as_json, printable
-from alita_mcp.server.asker import asker_of
+from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, answer, as_json, printable
+from alita_mcp.server.answers.run_files import links, told_files
+from alita_mcp.server.answers.texts import outcome_text
+from alita_mcp.server.answers.unreviewed import shown
+from alita_mcp.server.client.client_identity import asker_of
 from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
-from alita_mcp.server.run_files import links, told_files
-from alita_mcp.server.texts import outcome_text
-from alita_mcp.server.unreviewed import shown
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request

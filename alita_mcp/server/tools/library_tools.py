@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.server.definitions import definition_of
-from alita_mcp.server.results import run_and_deliver
-from alita_mcp.server.unreviewed import unreviewed
+from alita_mcp.server.answers.results import run_and_deliver
+from alita_mcp.server.answers.unreviewed import unreviewed
+from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

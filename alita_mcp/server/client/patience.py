@@ -16,7 +16,7 @@ import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 
-from alita_mcp.server.asker import client_of, connection_of, subject_of
+from alita_mcp.server.client.client_identity import client_of, connection_of, subject_of
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context

@@ -12,7 +12,7 @@ from alita_mcp.errors import AlitaError, ToolNotFound
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.rows import CatalogueEntry
-    from alita_mcp.server.observed import Observed
+    from alita_mcp.server.client.observed import Observed
     from alita_mcp.server.sources import ToolCall
 
 LISTS_WITHIN_S = 0.3

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.server.answers import error, printable, refusal
+from alita_mcp.server.answers.answers import error, printable, refusal
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult

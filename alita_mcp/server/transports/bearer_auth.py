@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal, is_api
-from alita_mcp.server.connections import admit
+from alita_mcp.server.transports.connections import admit
 from alita_mcp.settings import Settings
 
 OPEN_PATHS = frozenset({"/healthz"})

@@ -25,16 +25,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal, is_api
-from alita_mcp.server.connections import (
+from alita_mcp.server.transports.bearer_auth import BearerDoor, is_loopback, token_for
+from alita_mcp.server.transports.connections import (
     ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
     ConnectionLimits,
     bounded,
     usual_limits,
 )
-from alita_mcp.server.ending import ending_signal, leaving_at_latest
-from alita_mcp.server.replay import ResumableSessions
-from alita_mcp.server.tokens import BearerDoor, is_loopback, token_for
+from alita_mcp.server.transports.replay import ResumableSessions
+from alita_mcp.server.transports.shutdown import ending_signal, leaving_at_latest
 from alita_mcp.settings import Settings
 
 MAX_BODY_BYTES = 4 * 1024 * 1024

@@ -10,7 +10,7 @@ from typing import Any
 from mcp_types import methods
 from pydantic import ValidationError
 
-from alita_mcp.server.definitions import RESERVED_NAMES, definition_of
+from alita_mcp.server.tools.definitions import RESERVED_NAMES, definition_of
 from alita_mcp.values import TOOL_NAME, Manifest, Schema
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION, text_checks
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.server.asker import client_of, connection_of, key_of
+from alita_mcp.server.client.client_identity import client_of, connection_of, key_of
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection

@@ -10,12 +10,12 @@ import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from alita_mcp.server.wire import Wire, claim_standard_streams
+from alita_mcp.server.transports.wire import Wire, claim_standard_streams
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from alita_mcp.server.greeting import Greeting
+    from alita_mcp.server.transports.greeting import Greeting
 
 USAGE = """usage: alita-mcp-server [--help] [--version]
 
@@ -40,11 +40,11 @@ def main() -> NoReturn:
 
 def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     """Reads the settings, serves, and ends the process; a start that fails says why on stderr."""
-    from alita_mcp.server.greeting import greet
+    from alita_mcp.server.transports.greeting import greet
 
     greeting = greet(*wire)
     from alita_mcp.errors import AlitaError
-    from alita_mcp.server.ending import leave
+    from alita_mcp.server.transports.shutdown import leave
 
     try:
         leave(_serve(wire, parent, greeting))
@@ -74,8 +74,8 @@ def _serve(wire: Wire, parent: int, greeting: Greeting) -> int:
     import anyio
 
     from alita_mcp.server.build import build_server
-    from alita_mcp.server.ending import leave
-    from alita_mcp.server.stdio import serve_stdio
+    from alita_mcp.server.transports.shutdown import leave
+    from alita_mcp.server.transports.stdio import serve_stdio
 
     logging.basicConfig(stream=sys.stderr, level=settings.log_level.upper())
 

@@ -11,10 +11,10 @@ import anyio.to_thread
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from alita_mcp.server.ending import ending_signal, leaving_at_latest, orphaned
-from alita_mcp.server.greeting import NO_GREETING, Greeting
-from alita_mcp.server.prompt import PromptReader, PromptWriter
-from alita_mcp.server.wire import Wire
+from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
+from alita_mcp.server.transports.nonblocking_pipe import PromptReader, PromptWriter
+from alita_mcp.server.transports.shutdown import ending_signal, leaving_at_latest, orphaned
+from alita_mcp.server.transports.wire import Wire
 
 
 class _FromClient(anyio.AsyncFile[str]):

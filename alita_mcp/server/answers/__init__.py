@@ -1,0 +1,1 @@
+"""Results of tool calls: texts, structured content, cuts and errors."""

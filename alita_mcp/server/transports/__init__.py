@@ -1,0 +1,1 @@
+"""Transports: stdio and Streamable HTTP, from the first byte to a clean shutdown."""
