@@ -19,8 +19,8 @@ from alita_mcp.errors import (
     ToolUnavailable,
     UsageError,
 )
+from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, ToolCall
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox

@@ -26,8 +26,8 @@ from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
 from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import LanguageModel
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, StoredVersion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from alita_mcp.models.seam import Message, ToolCall
+from alita_mcp.models.interface import Message, ToolCall
 
 MAX_CHARACTERS = 160_000
 """About 40,000 tokens; over it the oldest observations are cut to a line."""

@@ -27,7 +27,7 @@ from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Step
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.event_loop import off_loop
-from alita_mcp.models.asking import ask
+from alita_mcp.models.structured.asking import ask
 
 KNOWN = 0.75
 """A recipe of a task so much alike is followed without asking for other plans."""

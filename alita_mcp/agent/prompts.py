@@ -9,7 +9,7 @@ from typing import Any
 from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
-from alita_mcp.models.seam import Message
+from alita_mcp.models.interface import Message
 from alita_mcp.research.reading.fencing import inside
 
 MAX_RECALLED = 5

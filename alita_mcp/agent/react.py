@@ -22,7 +22,7 @@ from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Claim, Step, Stopped
 from alita_mcp.errors import BudgetSpent, InvalidArguments, ModelError
-from alita_mcp.models.seam import Completion, ToolCall, ToolSpec
+from alita_mcp.models.interface import Completion, ToolCall, ToolSpec
 from alita_mcp.verification.json_schema import validate_result
 
 AT_ONCE = 8

@@ -15,8 +15,8 @@ from alita_mcp.agent.interface import AskPerson, Memory, OnEvent, TaskRuns
 from alita_mcp.agent.values import EventKind, Step, Stopped, TaskEvent, TaskRequest
 from alita_mcp.library.clock import now
 from alita_mcp.models.budget import Meter
+from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models
-from alita_mcp.models.seam import LanguageModel
 from alita_mcp.research.values import Source
 
 NEARLY_USED = 0.85

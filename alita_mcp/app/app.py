@@ -29,9 +29,9 @@ from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
+from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.models.seam import LanguageModel
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox

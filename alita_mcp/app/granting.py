@@ -13,7 +13,7 @@ from typing import Any
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageError
 from alita_mcp.library.library import Library
-from alita_mcp.models.seam import LanguageModel, Message
+from alita_mcp.models.interface import LanguageModel, Message
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import Doors
 from alita_mcp.sandbox.interface import RunResult

@@ -28,7 +28,7 @@ from alita_mcp.values import Grants
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.models.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Exchanges
 
 MAX_FILE_BYTES = 64 << 20
 COMMAND_LINE = "the command line"
@@ -128,7 +128,7 @@ async def reindex(_options: argparse.Namespace, output: Output) -> int:
 def _exchanges(options: argparse.Namespace) -> Exchanges | None:
     if options.record is None and options.replay is None:
         return None
-    from alita_mcp.models.recorded import Recorder, Replayer
+    from alita_mcp.models.recording.recorded import Recorder, Replayer
 
     return Recorder(options.record) if options.record is not None else Replayer(options.replay)
 

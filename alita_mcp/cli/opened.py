@@ -11,7 +11,7 @@ from alita_mcp.settings import Settings, read_settings
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.library import Library
-    from alita_mcp.models.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Exchanges
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from alita_mcp.errors import BudgetSpent
-from alita_mcp.models.seam import Completion
+from alita_mcp.models.interface import Completion
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage, Value
 

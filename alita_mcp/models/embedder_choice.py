@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 
 MODEL2VEC = "model2vec/"
 A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -22,12 +22,12 @@ def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
         UsageError: the folder holds no model, or there is no such class.
     """
     if name.startswith((MODEL2VEC, "/", "~", ".")) or Path(name).is_dir():
-        from alita_mcp.models.model2vec_embedder import Model2vecEmbedder
+        from alita_mcp.models.embedding.model2vec import Model2vecEmbedder
 
         return Model2vecEmbedder(name.removeprefix(MODEL2VEC))
     if A_CLASS.fullmatch(name):
         return _own(name)
-    from alita_mcp.models.litellm_embedder import LitellmEmbedder
+    from alita_mcp.models.litellm.embedder import LitellmEmbedder
 
     return LitellmEmbedder(name, base_url)
 

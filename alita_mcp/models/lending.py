@@ -20,7 +20,7 @@ import anyio
 
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec, tools_refused
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec, tools_refused
 
 NAME = "the client's model"
 QUIET_S = 0.1

@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.choices import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec, ToolsRefused
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec, ToolsRefused
 
 
 class MeteredModel:

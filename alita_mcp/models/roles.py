@@ -8,14 +8,14 @@ from copy import copy
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.budget import Meter, budget_of
 from alita_mcp.models.choices import ROLES, Role, choose
-from alita_mcp.models.litellm import LitellmModel
+from alita_mcp.models.interface import LanguageModel
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.metered import MeteredModel
-from alita_mcp.models.recorded import ANY_ROLE, Exchanges
-from alita_mcp.models.response_cache import CachedModel, ResponseCache
-from alita_mcp.models.seam import LanguageModel
+from alita_mcp.models.recording.recorded import ANY_ROLE, Exchanges
+from alita_mcp.models.recording.response_cache import CachedModel, ResponseCache
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.seam import Completion, Message, ToolSpec
+from alita_mcp.models.interface import Completion, Message, ToolSpec
 
 
 class ScriptedModel:

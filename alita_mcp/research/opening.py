@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.background import background
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.research.interface import MayFollow, OnStage, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
 from alita_mcp.research.web_agent import SearchingAgent

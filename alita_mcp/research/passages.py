@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.embedding import CheckedEmbedder, Embedder, Vector
+from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
 from alita_mcp.research.splitting import Part, split, words_in
 from alita_mcp.research.values import Document, Passage
 

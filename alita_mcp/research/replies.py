@@ -19,7 +19,7 @@ from pydantic import Field
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.models.backoff import asked_pause
+from alita_mcp.models.litellm.backoff import asked_pause
 from alita_mcp.research.addresses import PublicOnly, place_of
 from alita_mcp.values import Value
 

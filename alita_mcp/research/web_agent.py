@@ -13,7 +13,7 @@ from typing import Protocol
 import anyio
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.research.interface import Fetcher, MayFollow, OnStage, Search
 from alita_mcp.research.passages import best_passages
 from alita_mcp.research.values import (

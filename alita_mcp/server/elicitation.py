@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.lending import Answer, Carrier, Decision, Desk, FilledForm, FormField, Question, Refused
-from alita_mcp.models.redaction import presentable
+from alita_mcp.models.recording.redaction import presentable
 from alita_mcp.server.client.client_identity import key_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.interface import Completion
 from alita_mcp.models.lending import HINT, NAME, Answer, Carrier, Desk, Question, Refused
-from alita_mcp.models.litellm import CHARACTERS_PER_TOKEN, MAX_TEXT_CHARACTERS
-from alita_mcp.models.redaction import presentable
-from alita_mcp.models.seam import Completion
+from alita_mcp.models.litellm.provider import CHARACTERS_PER_TOKEN, MAX_TEXT_CHARACTERS
+from alita_mcp.models.recording.redaction import presentable
 from alita_mcp.server.client.client_identity import name_of_connection
 
 if TYPE_CHECKING:

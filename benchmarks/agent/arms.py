@@ -20,10 +20,10 @@ from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
 from alita_mcp.app import open_app
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import choose
-from alita_mcp.models.json_calls import with_tools
-from alita_mcp.models.litellm import LitellmModel
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
+from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.roles import ModelRoom, Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
+from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value

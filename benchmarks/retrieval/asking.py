@@ -15,7 +15,7 @@ from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.ranking import Ranking, band
 from alita_mcp.library.words.text import Document
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 
 if TYPE_CHECKING:
     from benchmarks.retrieval import figures, needs, search_under_test

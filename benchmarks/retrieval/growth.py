@@ -20,7 +20,7 @@ from alita_mcp.library.background import background
 from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.words.text import Document
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 
 if TYPE_CHECKING:
     from benchmarks.retrieval import figures, needs, search_under_test

@@ -17,7 +17,7 @@ from alita_mcp.library.catalogue.search_tables import SearchWriter, create
 from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.words.text import Document
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 
 READY_WITHIN_S = 600.0
 

@@ -20,9 +20,9 @@ import anyio
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.choices import choose
-from alita_mcp.models.recorded import Exchanges, Recorder, Replayer
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from alita_mcp.synthesis.requests.modes import PLANS

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from alita_mcp.errors import PackagesRejected, SandboxRefused
-from alita_mcp.models.asking import ask
+from alita_mcp.models.interface import Message
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.models.seam import Message
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.values import Example

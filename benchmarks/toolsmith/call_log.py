@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.recorded import Exchanges
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.interface import Completion, LanguageModel, Message
+from alita_mcp.models.recording.recorded import Exchanges
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from alita_mcp.errors import ModelError
+from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.roles import Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message
 
 if TYPE_CHECKING:
     from benchmarks.toolsmith.tool_wishes import Kind, ToolWish

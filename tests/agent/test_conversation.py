@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_mcp.agent.conversation import KEPT_WHOLE, Conversation
-from alita_mcp.models.seam import Message, ToolCall
+from alita_mcp.models.interface import Message, ToolCall
 
 
 def talk(observations: int, most: int) -> Conversation:

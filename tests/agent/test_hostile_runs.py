@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from alita_mcp.models.seam import Completion, Message
+from alita_mcp.models.interface import Completion, Message
 from alita_mcp.research.values import Document, Link, Passage
 from tests.agent.world import PlainAbilities, call, calls, finish, world
 

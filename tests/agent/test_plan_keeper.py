@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.agent.interface import Recalled, Recipe, RecipeStep
-from alita_mcp.models.seam import Completion, Message
+from alita_mcp.models.interface import Completion, Message
 from tests.agent.world import MemoryOfATest, PlainAbilities, World, call, finish, world
 
 

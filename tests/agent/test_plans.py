@@ -21,8 +21,8 @@ from alita_mcp.agent.planning.plans import (
     recipe_plan,
     recombined,
 )
-from alita_mcp.models.asking import Unreadable, read
-from alita_mcp.models.seam import Completion
+from alita_mcp.models.interface import Completion
+from alita_mcp.models.structured.asking import Unreadable, read
 
 
 def read_plans(text: str, tools: tuple[str, ...] = ("get_page",)) -> tuple[Plan, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from alita_mcp.agent.actions.abilities import Outcome
 from alita_mcp.errors import ModelError
-from alita_mcp.models.seam import Completion, Message, ToolCall
+from alita_mcp.models.interface import Completion, Message, ToolCall
 from tests.agent.world import PlainAbilities, call, calls, finish, world
 
 DOUBLE = PlainAbilities(tools={"double": lambda number: number * 2})

@@ -14,10 +14,10 @@ from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.json_calls import with_tools
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolCall
+from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import Document, Passage, Researched, SearchHit
 from alita_mcp.settings import Settings

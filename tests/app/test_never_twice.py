@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import App, open_app
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox

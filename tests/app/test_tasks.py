@@ -11,8 +11,8 @@ import pytest
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import Cancelled, UsageError
+from alita_mcp.models.interface import Completion, ToolCall
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, ToolCall
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 

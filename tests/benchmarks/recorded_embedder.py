@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from alita_mcp.models.embedding import Vector, checked
+from alita_mcp.models.embedding.interface import Vector, checked
 
 RECORD = Path(__file__).parent / "retrieval_slices" / "vectors.json"
 

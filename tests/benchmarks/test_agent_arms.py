@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import UsageError
+from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, Message, ToolCall, ToolSpec
 from benchmarks import agent
 from benchmarks.agent import arms, scripted_solver, site, tally
 

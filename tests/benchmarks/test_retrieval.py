@@ -43,7 +43,7 @@ POOL = [
     {"id": "e2", "query": "a grand tally, please", "tools": ["sumNumbers"]},
     {"id": "e3", "query": "nobody's", "tools": []},
 ]
-SCRIPTED = "alita_mcp.models.scripted_embedder:ScriptedEmbedder"
+SCRIPTED = "alita_mcp.models.embedding.scripted:ScriptedEmbedder"
 
 
 def lines(path: Path, rows: Sequence[Any]) -> Path:

@@ -11,9 +11,9 @@ import pytest
 
 from alita_mcp.errors import ModelError, PackagesRejected, SandboxError, SandboxRefused, UsageError
 from alita_mcp.models.choices import Role
+from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, Message
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 from benchmarks import toolsmith
 from benchmarks.toolsmith.tool_wishes import read_wishes

@@ -19,8 +19,8 @@ from alita_mcp.library.words.corpus import Corpus
 from alita_mcp.library.words.rows import SearchRows
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import Document, Tokens, compose
-from alita_mcp.models.backoff import Patience
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
+from alita_mcp.models.litellm.backoff import Patience
 
 SHORT_PAUSES = Patience(first_pause_s=0.05, max_pause_s=0.2)
 MEANS = {"kitten": "cat", "automobile": "car", "physician": "doctor"}

@@ -14,8 +14,8 @@ import pytest
 from alita_mcp.library.catalogue.search_tables import create
 from alita_mcp.library.search.vectors.table import VectorTable
 from alita_mcp.library.words.text import compose
-from alita_mcp.models.embedding import Vector
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.interface import Vector
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from tests.library.searching import MEANS, TOOLS, Switch, best, many, opened, until, until_by_meaning
 
 NEW = {"fly_kite": compose("fly_kite", "Let a kite rise in the wind.")}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process
 EMBED = """
 import sys, anyio
 from pathlib import Path
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from tests.library.searching import many, opened, until_by_meaning
 
 async def main():

@@ -15,8 +15,8 @@ from alita_mcp.library.search.finder import finder_for
 from alita_mcp.library.search.vectors.table import VectorTable, tool_vector, unit
 from alita_mcp.library.words.text import compose
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.embedding import checked
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.interface import checked
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.library.factory import simple
 from tests.library.searching import MEANS, TOOLS, best, opened, until_by_meaning
@@ -146,7 +146,7 @@ def test_answers_that_are_no_vectors_are_refused(answer: list[list[float]]) -> N
 
 
 def test_settings_name_the_embedder(tmp_path: Path) -> None:
-    own = choose_embedder("alita_mcp.models.scripted_embedder:ScriptedEmbedder")
+    own = choose_embedder("alita_mcp.models.embedding.scripted:ScriptedEmbedder")
     assert own.name == "scripted/letters"
     assert choose_embedder("openai/text-embedding-3-small").name == "openai/text-embedding-3-small"
     for wrong in ("no_such_module:Thing", "alita_mcp.errors:Nothing"):
@@ -158,7 +158,7 @@ def test_settings_name_the_embedder(tmp_path: Path) -> None:
 
 
 async def test_the_setting_reaches_the_library(home: Path) -> None:
-    settings = Settings(home=home, embedder="alita_mcp.models.scripted_embedder:ScriptedEmbedder")
+    settings = Settings(home=home, embedder="alita_mcp.models.embedding.scripted:ScriptedEmbedder")
     async with open_library(settings, starters=lambda: None) as library, background() as tasks:
         await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
         finder = finder_for(settings, home / "library.sqlite3", tasks)

@@ -14,8 +14,8 @@ from alita_mcp.library.search.vectors.record import VectorRecord, read_record
 from alita_mcp.library.search.vectors.self_calibration import is_outdated
 from alita_mcp.library.search.vectors.table import unit
 from alita_mcp.library.words.text import Document, compose
-from alita_mcp.models.embedding import Vector
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.interface import Vector
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from tests.library.searching import opened, until_by_meaning
 
 VERBS = {

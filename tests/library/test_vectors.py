@@ -24,8 +24,8 @@ from alita_mcp.library.search.vectors.record import (
 )
 from alita_mcp.library.search.vectors.table import VectorTable, unit
 from alita_mcp.library.words.text import Document, compose
-from alita_mcp.models.embedding import CheckedEmbedder, Vector, same_length
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.interface import CheckedEmbedder, Vector, same_length
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 
 LENGTH = 16
 DAYS = 86_400

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.answer_schema import is_closed, plain_schema
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.litellm import LitellmModel
-from alita_mcp.models.seam import Message
+from alita_mcp.models.interface import Message
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.provider import LitellmModel
+from alita_mcp.models.structured.answer_schema import is_closed, plain_schema
 from alita_mcp.synthesis.scripts.script_runs import Results, ScriptSpecification
 from alita_mcp.synthesis.specification.values import Specification, Suite, WrittenCode
 from tests.models.openai_server import openai_server

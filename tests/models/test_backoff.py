@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.models.backoff import MAX_PAUSE_S, Patience, asked_pause
+from alita_mcp.models.litellm.backoff import MAX_PAUSE_S, Patience, asked_pause
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

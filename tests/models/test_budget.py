@@ -11,9 +11,9 @@ import pytest
 
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, LanguageModel, Message
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 

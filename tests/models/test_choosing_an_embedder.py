@@ -15,7 +15,7 @@ import pytest
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.model2vec_embedder import WEIGHTS, Model2vecEmbedder
+from alita_mcp.models.embedding.model2vec import WEIGHTS, Model2vecEmbedder
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Embeds, Fails, Request, openai_server
 

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.json_calls import with_tools
+from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec, ToolsRefused
 from alita_mcp.models.lending import Desk
-from alita_mcp.models.litellm import LitellmModel
-from alita_mcp.models.recorded import Recorder, Replayer
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.provider import LitellmModel
+from alita_mcp.models.recording.recorded import Recorder, Replayer
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, Message, ToolCall, ToolSpec, ToolsRefused
+from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Answer, Calls, Fails, Reply, Request, Says, openai_server
 

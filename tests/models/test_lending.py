@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.lending import Answer, Decision, Desk, FilledForm, FormField, Question, Refused
-from alita_mcp.models.seam import Completion, LanguageModel, Message
 
 SAID = Completion(text="said", model="lent")
 

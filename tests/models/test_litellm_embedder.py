@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.backoff import Patience
-from alita_mcp.models.litellm_embedder import MAX_CHARACTERS, REQUESTS_AT_ONCE, LitellmEmbedder
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.embedder import MAX_CHARACTERS, REQUESTS_AT_ONCE, LitellmEmbedder
 from tests.models.openai_server import (
     Drips,
     Embeds,

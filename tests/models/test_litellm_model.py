@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.litellm import LitellmModel
-from alita_mcp.models.seam import Message
+from alita_mcp.models.interface import Message
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.provider import LitellmModel
 from tests.models.openai_server import (
     NO_CHOICES,
     ORDERS,

@@ -18,8 +18,8 @@ ASK = """
 import logging, sys, anyio
 logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.models.seam import Message
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.interface import Message
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 from alita_mcp.errors import ModelError
 

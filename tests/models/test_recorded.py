@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.recorded import Recorder, Replayer
+from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.recording.recorded import Recorder, Replayer
 from alita_mcp.models.roles import ROLES, ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, Message
 from alita_mcp.settings import Settings
 from tests.models.openai_server import openai_server
 

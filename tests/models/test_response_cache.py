@@ -11,9 +11,9 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.models.response_cache import MAX_AGE_S, ResponseCache
+from alita_mcp.models.interface import Completion, Message
+from alita_mcp.models.recording.response_cache import MAX_AGE_S, ResponseCache
 from alita_mcp.models.roles import ModelRoom
-from alita_mcp.models.seam import Completion, Message
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Says, openai_server
 
@@ -182,8 +182,8 @@ async def test_a_folder_that_cannot_be_used_keeps_nobody_waiting(tmp_path: Path)
 WRITER = """
 import sys, anyio
 from pathlib import Path
-from alita_mcp.models.response_cache import ResponseCache
-from alita_mcp.models.seam import Completion
+from alita_mcp.models.recording.response_cache import ResponseCache
+from alita_mcp.models.interface import Completion
 
 async def main():
     cache = ResponseCache(Path(sys.argv[1]), 200_000)

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.opening import open_web_agent
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.settings import Settings

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.passages import CHARACTERS_A_TOKEN, best_passages
 from alita_mcp.research.splitting import MAX_PARTS, PART_CHARACTERS, split
 from alita_mcp.research.values import Document

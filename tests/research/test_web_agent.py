@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_lazily
 from alita_mcp.research.values import FailedBackend, PackageFacts, Researched, ResearchLimits, SearchHit

@@ -77,7 +77,7 @@ def test_search_by_words_loads_nothing_that_only_vectors_need(tmp_path: Path) ->
 
 
 def test_search_by_meaning_loads_it_and_ends_without_a_panic(tmp_path: Path) -> None:
-    embedder = "alita_mcp.models.scripted_embedder:ScriptedEmbedder"
+    embedder = "alita_mcp.models.embedding.scripted:ScriptedEmbedder"
     assert modules_after(SEARCHED, tmp_path, embedder=embedder) >= VECTORS - {"numpy"}
 
 

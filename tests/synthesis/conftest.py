@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from alita_mcp.models.seam import Message
+from alita_mcp.models.interface import Message
 from alita_mcp.sandbox.wasm.abilities import abilities
 from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.requests.outcomes import Rejected

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import ModelError, SandboxError
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox

@@ -19,7 +19,7 @@ import pytest
 from alita_mcp.app import open_app
 from alita_mcp.errors import Cancelled
 from alita_mcp.library.opening import open_library
-from alita_mcp.models.backoff import Patience
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings

@@ -18,7 +18,7 @@ from alita_mcp.agent.actions.references import part_of, resolved
 from alita_mcp.agent.run import Run
 from alita_mcp.agent.values import Decision, Step
 from alita_mcp.errors import AlitaError, BudgetSpent, InvalidArguments
-from alita_mcp.models.seam import ToolCall
+from alita_mcp.models.interface import ToolCall
 from alita_mcp.research.values import Document, Source
 
 PART_CHARACTERS = 6_000

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from alita_mcp.agent.actions.abilities import FoundTool
-from alita_mcp.models.seam import ToolSpec
+from alita_mcp.models.interface import ToolSpec
 
 SEARCH, RUN_CODE, BUILD = "search_capabilities", "run_code", "build_tool"
 RESEARCH, READ_PAGE = "research_web", "read_page"

@@ -16,8 +16,8 @@ from alita_mcp.agent.answers.grounding import MAX_SHORT, is_observed, is_quoted,
 from alita_mcp.agent.values import Claim
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.event_loop import off_loop
-from alita_mcp.models.asking import ask
-from alita_mcp.models.seam import LanguageModel
+from alita_mcp.models.interface import LanguageModel
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.values import Value
 
 EXCERPT = 1_500

@@ -16,7 +16,7 @@ from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, documen
 from alita_mcp.agent.memory.tables import FOLDER
 from alita_mcp.library.search.vectors.table import PREFIX, VectorTable, cosine, unit, vectors_of
 from alita_mcp.library.words.text import bounded_query
-from alita_mcp.models.embedding import Embedder, Vector
+from alita_mcp.models.embedding.interface import Embedder, Vector
 
 UNRELATED = (
     "The old bridge was painted green last spring.",

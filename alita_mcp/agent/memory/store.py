@@ -27,7 +27,7 @@ from alita_mcp.agent.memory.redaction import Redactor
 from alita_mcp.agent.memory.tables import FOLDER, MemoryTable, all_tables, exists, make_private, remove_all
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
 from alita_mcp.library.background import background
-from alita_mcp.models.embedding import CheckedEmbedder, Embedder
+from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from alita_mcp.agent.runs.private import clean_text
-from alita_mcp.models.recorded import Exchanges, Recorder, Replayer
+from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _RUN = re.compile(r"\b[0-9a-f]{32}\b")

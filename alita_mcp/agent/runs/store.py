@@ -30,7 +30,7 @@ from alita_mcp.library.disk import unreadable
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from alita_mcp.models.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Exchanges
 
 MAX_RUNS = 200
 MAX_BYTES = 256 << 20

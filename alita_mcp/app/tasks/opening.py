@@ -10,7 +10,7 @@ from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.app.tasks.abilities import Flows
 from alita_mcp.app.tasks.runner import TaskParts, TaskRunner
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.research.reading.readers import open_readers
 from alita_mcp.settings import Settings

@@ -25,10 +25,10 @@ from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.budget import Budget, Meter
-from alita_mcp.models.json_calls import with_tools
+from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.lending import Desk, FilledForm, FormField
 from alita_mcp.models.roles import ModelRoom, Models
-from alita_mcp.models.seam import LanguageModel
+from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job, Jobs, OnStage
 from alita_mcp.values import Manifest

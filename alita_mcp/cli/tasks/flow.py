@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson, OnEvent
     from alita_mcp.agent.runs.store import StoredRuns
     from alita_mcp.agent.values import Estimate, Solution, TaskRequest
-    from alita_mcp.models.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Exchanges
     from alita_mcp.settings import Settings
 
 OnStage = Callable[[str], Awaitable[None]]

@@ -21,7 +21,7 @@ from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
-    from alita_mcp.models.recorded import Exchanges
+    from alita_mcp.models.recording.recorded import Exchanges
 
 Opened = Callable[["Settings", "Exchanges | None", OnStage], AbstractAsyncContextManager[TaskFlow]]
 
@@ -111,7 +111,7 @@ async def _exchanges(options: argparse.Namespace, settings: Settings) -> Exchang
     if options.record is None and options.replay is None:
         return None
     from alita_mcp.agent.runs.exchanges import replayer
-    from alita_mcp.models.recorded import Recorder
+    from alita_mcp.models.recording.recorded import Recorder
 
     return Recorder(options.record) if options.record is not None else replayer(options.replay)
 

@@ -13,9 +13,9 @@ from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors.meaning import PAUSES, Meaning
 from alita_mcp.library.search.vectors.table import ReadDocuments
 from alita_mcp.library.words.text import bounded_query, clean_query
-from alita_mcp.models.backoff import Patience
 from alita_mcp.models.embedder_choice import choose_embedder
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
+from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 
 READY_AFTER_S = 2.0

@@ -9,9 +9,9 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from alita_mcp.errors import ModelError, SandboxError
-from alita_mcp.models.asking import Unreadable, ask
+from alita_mcp.models.interface import Message
 from alita_mcp.models.roles import Models, Role
-from alita_mcp.models.seam import Message
+from alita_mcp.models.structured.asking import Unreadable, ask
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask
 from alita_mcp.synthesis.model_records.result import MAX_TESTS_OF_A_TASK, TaskResult
 from alita_mcp.synthesis.requests.modes import CANDIDATE_TEMPERATURES, TESTER_TEMPERATURES, seed

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.models.asking import ask
 from alita_mcp.models.roles import Models
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.synthesis.specification.aliases import is_plain
 from alita_mcp.synthesis.specification.assumptions import name_of

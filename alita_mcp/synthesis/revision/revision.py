@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
-from alita_mcp.models.asking import ask
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.synthesis.pipeline import Pipeline
 from alita_mcp.synthesis.requests.modes import REPAIR_TEMPERATURE, TESTER_TEMPERATURES, seed, temperature
 from alita_mcp.synthesis.requests.outcomes import Outcome, Rejected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from alita_mcp.models.asking import ask
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.jobs.recorded import also_recorded
 from alita_mcp.synthesis.pipeline import Pipeline, named

@@ -10,9 +10,9 @@ import anyio
 from pydantic import BaseModel
 
 from alita_mcp.errors import AlitaError, BudgetSpent, ModelError
-from alita_mcp.models.asking import ask
+from alita_mcp.models.interface import Message
 from alita_mcp.models.roles import Models
-from alita_mcp.models.seam import Message
+from alita_mcp.models.structured.asking import ask
 from alita_mcp.synthesis.requests.modes import (
     CANDIDATE_TEMPERATURES,
     REPAIR_TEMPERATURE,

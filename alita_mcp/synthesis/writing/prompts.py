@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from alita_mcp.models.seam import Message
+from alita_mcp.models.interface import Message
 from alita_mcp.synthesis.failures.failures import FailureClass, classify
 from alita_mcp.synthesis.lessons import Lesson
 from alita_mcp.synthesis.requests.outcomes import Rejected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from alita_mcp.agent.memory.store import StoredMemory, open_memory
-from alita_mcp.models.embedding import Embedder
+from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.settings import Settings
 
 Opened = Callable[..., AbstractAsyncContextManager[StoredMemory]]

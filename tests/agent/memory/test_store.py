@@ -15,7 +15,7 @@ import pytest
 from alita_mcp.agent.interface import Recalled
 from alita_mcp.agent.memory.store import open_memory
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
-from alita_mcp.models.scripted_embedder import ScriptedEmbedder
+from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
 from tests.agent.memory.conftest import Opened
 from tests.agent.memory.remembered import SUM, SUM_AGAIN, stated, summed

@@ -18,9 +18,9 @@ from alita_mcp.agent.runs.store import StoredRuns
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound, UsageError
 from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.interface import Message
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Message
 from alita_mcp.settings import Settings
 
 KEY = "sk-proj-" + "a1B2" * 8

@@ -18,7 +18,7 @@ from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks import commands
 from alita_mcp.cli.tasks.flow import OnStage, TaskFlow, kept_runs
 from alita_mcp.cli.tasks.solving import solve
-from alita_mcp.models.recorded import Exchanges
+from alita_mcp.models.recording.recorded import Exchanges
 from alita_mcp.settings import Settings, read_settings
 
 RUN = "5" * 32

@@ -13,9 +13,9 @@ import pytest
 from alita_mcp.agent.values import Claim, Solution, TaskBudget
 from alita_mcp.cli.tasks.flow import kept_runs
 from alita_mcp.errors import ModelError, ToolNotFound, UsageError
-from alita_mcp.models.recorded import Recorder, Replayer
+from alita_mcp.models.interface import Message
+from alita_mcp.models.recording.recorded import Recorder, Replayer
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Message
 from alita_mcp.settings import read_settings
 from tests.cli.tasks.scripted_flow import PLAN, RUN, ScriptedFlow, options, solved, step
 

@@ -15,8 +15,8 @@ import mcp_types as types
 import pytest
 
 from alita_mcp.app import open_app
+from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.scripted import ScriptedModel
-from alita_mcp.models.seam import Completion, Message
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings

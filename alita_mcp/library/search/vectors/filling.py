@@ -10,7 +10,7 @@ import anyio.to_thread
 from alita_mcp.errors import ModelError
 from alita_mcp.library.search.vectors.table import ReadDocuments, VectorTable, vectors_of
 from alita_mcp.library.words.text import Document
-from alita_mcp.models.embedding import Embedder, Vector, same_length
+from alita_mcp.models.embedding.interface import Embedder, Vector, same_length
 
 TOOLS_AT_ONCE = 256
 SHORTENED_CHARACTERS = 1_000

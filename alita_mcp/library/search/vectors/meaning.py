@@ -28,8 +28,8 @@ from alita_mcp.library.search.vectors.self_calibration import calibrate, is_outd
 from alita_mcp.library.search.vectors.table import ReadDocuments, VectorTable, cosine, unit
 from alita_mcp.library.words.corpus import Corpus
 from alita_mcp.library.words.text import bounded_query, clean_query
-from alita_mcp.models.backoff import Patience
-from alita_mcp.models.embedding import CheckedEmbedder, Embedder, Vector
+from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder, Vector
+from alita_mcp.models.litellm.backoff import Patience
 
 QUERY_PATIENCE_S = 2.0
 """How long a search waits for the vector of its query before it goes by words."""

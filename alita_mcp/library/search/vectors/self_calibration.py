@@ -18,7 +18,7 @@ from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.search.vectors.record import VectorRecord
 from alita_mcp.library.search.vectors.table import ReadDocuments, VectorTable, cosine, tool_vector, unit
 from alita_mcp.library.words.text import Document, without_request
-from alita_mcp.models.embedding import Embedder, Vector
+from alita_mcp.models.embedding.interface import Embedder, Vector
 
 REQUESTS_ASKED, OF_ONE_TOOL = 150, 2
 FEWEST_REQUESTS = 20

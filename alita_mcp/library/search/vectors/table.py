@@ -22,7 +22,7 @@ from alita_mcp.errors import LibraryError
 from alita_mcp.library.locks import held
 from alita_mcp.library.search.vectors.lance_table import LanceTable, quoted
 from alita_mcp.library.words.text import Document
-from alita_mcp.models.embedding import Embedder, Vector, same_length
+from alita_mcp.models.embedding.interface import Embedder, Vector, same_length
 
 PREFIX = "vectors_"
 NEAREST = 50

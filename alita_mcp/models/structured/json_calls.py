@@ -6,9 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from alita_mcp.models.json_text import SCHEMA, NoAction, correction, in_json, read_action, read_bare_calls
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolCall, ToolSpec, ToolsRefused
-from alita_mcp.models.tool_calls import MAX_UNREADABLE
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall, ToolSpec, ToolsRefused
+from alita_mcp.models.structured.json_text import (
+    SCHEMA,
+    NoAction,
+    correction,
+    in_json,
+    read_action,
+    read_bare_calls,
+)
+from alita_mcp.models.structured.tool_calls import MAX_UNREADABLE
 
 __all__ = ["Calling", "with_tools"]
 

@@ -21,7 +21,7 @@ import anyio.to_thread
 from pydantic import ValidationError
 
 from alita_mcp.models.choices import Chosen, Role
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolSpec
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
 from alita_mcp.settings import addresses_of_providers
 
 FORMAT = 1

@@ -11,12 +11,12 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.backoff import Patience, asked_pause
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.embedding import Vector, checked, same_length
-from alita_mcp.models.failures import headers_of, may_pass, translated
-from alita_mcp.models.keys import key_to_send
-from alita_mcp.models.loading import load_litellm
+from alita_mcp.models.embedding.interface import Vector, checked, same_length
+from alita_mcp.models.litellm.backoff import Patience, asked_pause
+from alita_mcp.models.litellm.failures import headers_of, may_pass, translated
+from alita_mcp.models.litellm.keys import key_to_send
+from alita_mcp.models.litellm.loading import load_litellm
 
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 64, 100_000
 """In one request; providers refuse more than some hundred thousand tokens, and a small machine takes its time."""

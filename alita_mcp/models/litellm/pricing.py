@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from alita_mcp.models.loading import load_litellm
+from alita_mcp.models.litellm.loading import load_litellm
 
 
 async def price_of(name: str, prompt_tokens: int, completion_tokens: int) -> float | None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.keys import key_variable
-from alita_mcp.models.redaction import presentable
+from alita_mcp.models.litellm.keys import key_variable
+from alita_mcp.models.recording.redaction import presentable
 
 UNAUTHORIZED = 401
 TIMED_OUT = 408

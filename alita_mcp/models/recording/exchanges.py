@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import UsageError
-from alita_mcp.models.redaction import without_keys
-from alita_mcp.models.seam import Completion, Message, ToolCall
+from alita_mcp.models.interface import Completion, Message, ToolCall
+from alita_mcp.models.recording.redaction import without_keys
 from alita_mcp.values import Value
 
 FORMAT = 1

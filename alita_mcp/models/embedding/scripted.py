@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 
-from alita_mcp.models.embedding import Vector, checked
+from alita_mcp.models.embedding.interface import Vector, checked
 
 Before = Callable[[Sequence[str]], Awaitable[None]]
 

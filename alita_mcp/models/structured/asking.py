@@ -10,9 +10,9 @@ from typing import Any, Generic, TypedDict, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.answer_schema import plain_schema
-from alita_mcp.models.json_answer import json_objects
-from alita_mcp.models.seam import Completion, LanguageModel, Message
+from alita_mcp.models.interface import Completion, LanguageModel, Message
+from alita_mcp.models.structured.answer_schema import plain_schema
+from alita_mcp.models.structured.json_answer import json_objects
 
 SHOWN_CHARACTERS = 8_000
 """How much of an unreadable answer the model is shown again."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from alita_mcp.models.json_answer import json_objects, leading_json_object
-from alita_mcp.models.seam import Message, ToolCall, ToolSpec
-from alita_mcp.models.tool_calls import MAX_CALLS, MAX_UNREADABLE
+from alita_mcp.models.interface import Message, ToolCall, ToolSpec
+from alita_mcp.models.structured.json_answer import json_objects, leading_json_object
+from alita_mcp.models.structured.tool_calls import MAX_CALLS, MAX_UNREADABLE
 
 SCHEMA: dict[str, Any] = {
     "title": "action",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from alita_mcp.models.seam import Message, ToolCall, ToolSpec
+from alita_mcp.models.interface import Message, ToolCall, ToolSpec
 
 MAX_CALLS = 32
 """Of one answer; the rest is left out."""

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.exchanges import (
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused, tools_refused
+from alita_mcp.models.recording.exchanges import (
     Clean,
     Exchange,
     Question,
@@ -22,8 +23,7 @@ from alita_mcp.models.exchanges import (
     reply,
     write_exchange,
 )
-from alita_mcp.models.redaction import without_keys
-from alita_mcp.models.seam import Completion, LanguageModel, Message, ToolsRefused, tools_refused
+from alita_mcp.models.recording.redaction import without_keys
 
 ANY_ROLE = "any"
 """For questions that no role of a synthesis asks: the agent's, a tool's."""

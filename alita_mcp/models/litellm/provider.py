@@ -10,14 +10,14 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.answer_schema import is_closed
-from alita_mcp.models.backoff import Patience, asked_pause
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.failures import headers_of, may_pass, names_tools, refused_options, translated
-from alita_mcp.models.keys import key_to_send
-from alita_mcp.models.loading import load_litellm
-from alita_mcp.models.seam import Completion, Message, ToolSpec, ToolsRefused, tools_refused
-from alita_mcp.models.tool_calls import asked_calls, offered, spoken
+from alita_mcp.models.interface import Completion, Message, ToolSpec, ToolsRefused, tools_refused
+from alita_mcp.models.litellm.backoff import Patience, asked_pause
+from alita_mcp.models.litellm.failures import headers_of, may_pass, names_tools, refused_options, translated
+from alita_mcp.models.litellm.keys import key_to_send
+from alita_mcp.models.litellm.loading import load_litellm
+from alita_mcp.models.structured.answer_schema import is_closed
+from alita_mcp.models.structured.tool_calls import asked_calls, offered, spoken
 
 MAX_TEXT_CHARACTERS = 1_000_000
 _CLOSES = re.compile("claude|anthropic|bedrock|gemini|vertex", re.IGNORECASE)

@@ -48,7 +48,7 @@ def _session() -> Any:
     """
     import httpx
 
-    from alita_mcp.models.capped_reply import capped
+    from alita_mcp.models.litellm.capped_reply import capped
 
     return httpx.AsyncClient(
         headers={"accept-encoding": "identity"},
@@ -63,7 +63,7 @@ def _bounded(create: Callable[..., Any], capped_too: bool) -> Callable[..., Any]
 
     What comes out has the same bounds as `_session`; where litellm is synchronous, the size of a reply has none.
     """
-    from alita_mcp.models.capped_reply import capped
+    from alita_mcp.models.litellm.capped_reply import capped
 
     @wraps(create)
     def created(*arguments: Any, **options: Any) -> Any:

@@ -13,8 +13,8 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.embedding import Vector, checked
-from alita_mcp.models.redaction import presentable
+from alita_mcp.models.embedding.interface import Vector, checked
+from alita_mcp.models.recording.redaction import presentable
 
 WEIGHTS = "model.safetensors"
 PREFIX = "model2vec/"

@@ -1,0 +1,1 @@
+"""Models through litellm: its calls, limits, failures and prices."""

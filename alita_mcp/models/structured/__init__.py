@@ -1,0 +1,1 @@
+"""Structured replies: JSON and tool calls read from what a model wrote."""
