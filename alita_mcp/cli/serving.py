@@ -11,7 +11,7 @@ from alita_mcp import __version__
 from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
-from alita_mcp.cli.preparing import embedded, embedded_line
+from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
 from alita_mcp.errors import AlitaError, LibraryError, SandboxUnavailable, UsageError
 from alita_mcp.settings import Settings, read_settings
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.cli.running import read_arguments
+from alita_mcp.cli.library.running import read_arguments
 from alita_mcp.errors import InvalidArguments
 
 SCHEMA: dict[str, Any] = {

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.cli import demo_tools
-from alita_mcp.cli.demo_scene import DemoFailed, Scene, expect
-from alita_mcp.cli.demo_steps import STEPS, play
+from alita_mcp.cli.demo import tools as demo_tools
+from alita_mcp.cli.demo.scene import DemoFailed, Scene, expect
+from alita_mcp.cli.demo.steps import STEPS, play
 from alita_mcp.settings import Settings
 from tests.cli.conftest import PATIENCE_S
 from tests.conftest import CACHE

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.cli.clients import CLIENTS, Launch, codex_toml
-from alita_mcp.cli.installing import launch_of, merge
+from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.cli.setting_up.installing import launch_of, merge
 from alita_mcp.settings import Settings
 from tests.cli.conftest import Alita
 

@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.cli import making
+from alita_mcp.cli.library import making
 from alita_mcp.errors import SandboxBusy
 from tests.cli.conftest import Alita, Ran
 from tests.cli.suggested import priced

@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from alita_mcp.cli.preparing import embedded, embedded_line
+from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
 from alita_mcp.sandbox.wasm.compiled import CompiledFiles
 from tests.cli.conftest import PATIENCE_S, Alita
 from tests.sandbox.wasm import slow_to_prepare

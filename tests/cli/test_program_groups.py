@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from alita_mcp.cli.program_groups import MOST_RUNS, grouped
+from alita_mcp.cli.usage.program_groups import MOST_RUNS, grouped
 from alita_mcp.transcripts.redaction import without_private
 from alita_mcp.transcripts.session import DEEPEST, is_python
 from alita_mcp.transcripts.values import ExecutedProgram

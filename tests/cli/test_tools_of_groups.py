@@ -9,8 +9,8 @@ import pytest
 from alita_mcp.app import App
 from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.cli.output import Output
-from alita_mcp.cli.program_groups import ProgramGroup
-from alita_mcp.cli.tools_of_groups import make_tool
+from alita_mcp.cli.usage.program_groups import ProgramGroup
+from alita_mcp.cli.usage.tools_of_groups import make_tool
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.library.runs.recorded_run import RecordedRun
 

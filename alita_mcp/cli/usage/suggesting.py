@@ -74,7 +74,7 @@ async def _recurring(runs: CodeRuns, settings: Settings) -> Found:
 
 
 async def _show(found: Found, settings: Settings, limit: int, output: Output) -> None:
-    from alita_mcp.cli.missing import gaps_in
+    from alita_mcp.cli.library.missing import gaps_in
 
     often, mended = found[0][:limit], found[1][:limit]
     async with opened_library(settings) as library:
@@ -113,7 +113,7 @@ async def _make_tools(found: Found, options: argparse.Namespace, output: Output)
 
 async def _made(app: App, each: Recurring, output: Output) -> Outcome | dict[str, str]:
     """What came of one, told at once."""
-    from alita_mcp.cli.making import in_words, make
+    from alita_mcp.cli.library.making import in_words, make
 
     try:
         outcome = await make(app, {"from_run": list(each.runs)}, output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.app.learning import NOBODY
 from alita_mcp.app.runs.runner import CodeAnswer
-from alita_mcp.cli.making import in_words, make, status_of
+from alita_mcp.cli.library.making import in_words, make, status_of
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.transcripts.session import MOST_OUTPUT
@@ -15,7 +15,7 @@ from alita_mcp.transcripts.session import MOST_OUTPUT
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.cli.output import Output
-    from alita_mcp.cli.program_groups import ProgramGroup
+    from alita_mcp.cli.usage.program_groups import ProgramGroup
     from alita_mcp.library.runs.recorded_run import RecordedRun
 
 

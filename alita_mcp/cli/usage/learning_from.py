@@ -17,7 +17,7 @@ from alita_mcp.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from alita_mcp.cli.program_groups import ProgramGroup
+    from alita_mcp.cli.usage.program_groups import ProgramGroup
     from alita_mcp.transcripts.values import Reading
 
 HEADINGS = ("times", "sessions", "where", "would be")
@@ -56,7 +56,7 @@ async def learn_from(options: argparse.Namespace, output: Output) -> int:
     """
     paths = _paths(options.paths, output)
     reading = await _read(paths, output)
-    from alita_mcp.cli.program_groups import grouped
+    from alita_mcp.cli.usage.program_groups import grouped
 
     found = await anyio.to_thread.run_sync(grouped, reading.programs, abandon_on_cancel=True)
     shown = [group for group in found if len(group.programs) >= options.times]
@@ -214,7 +214,7 @@ async def _make(chosen: list[ProgramGroup], output: Output) -> tuple[int, list[d
     if not chosen:
         return 0, []
     from alita_mcp.cli.opened import opened_app
-    from alita_mcp.cli.tools_of_groups import make_tool
+    from alita_mcp.cli.usage.tools_of_groups import make_tool
 
     worst, made = 0, []
     async with opened_app() as app:

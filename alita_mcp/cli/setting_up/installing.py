@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
 from alita_mcp.cli.commands import Family, in_event_loop
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
+from alita_mcp.cli.setting_up.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
 from alita_mcp.errors import UsageError
 from alita_mcp.settings import Settings, read_settings
 

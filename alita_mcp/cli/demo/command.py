@@ -27,8 +27,8 @@ def demo(options: argparse.Namespace, output: Output) -> int:
     """Plays the demo; the exit status is not 0 if any step did not do what it says."""
     import anyio
 
-    from alita_mcp.cli.demo_scene import Scene, expect
-    from alita_mcp.cli.demo_steps import STEPS, play
+    from alita_mcp.cli.demo.scene import Scene, expect
+    from alita_mcp.cli.demo.steps import STEPS, play
 
     settings = read_settings()
     once = anyio.run(_prepared, settings.model_copy(update={"sandbox": options.sandbox}), output)
@@ -47,7 +47,7 @@ def demo(options: argparse.Namespace, output: Output) -> int:
 
 async def _prepared(settings: Settings, output: Output) -> float:
     """Seconds that were spent on what a machine does once, so that no step of the demo waits for it."""
-    from alita_mcp.cli.preparing import embedded, prepared
+    from alita_mcp.cli.setting_up.preparing import embedded, prepared
 
     if settings.sandbox not in ("auto", "wasm") or (await embedded())["compiled"]:
         return 0.0

@@ -7,11 +7,11 @@ from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.card_view import draw, plain
-from alita_mcp.cli.cards import evidence_card, version_text
 from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop, tool_version
-from alita_mcp.cli.costing import list_usage
-from alita_mcp.cli.missing import list_gaps
+from alita_mcp.cli.library.card_view import draw, plain
+from alita_mcp.cli.library.cards import evidence_card, version_text
+from alita_mcp.cli.library.costing import list_usage
+from alita_mcp.cli.library.missing import list_gaps
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns, compact
 from alita_mcp.library.trust.evidence import evidence_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from alita_mcp.cli.card_view import Card, Section
+from alita_mcp.cli.library.card_view import Card, Section
 from alita_mcp.cli.output import compact
 from alita_mcp.library.grants.permits import how_to_grant, in_words
 from alita_mcp.library.rows import CatalogueEntry, Wording

@@ -7,10 +7,10 @@ import sys
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from alita_mcp.cli.cards import version_text
-from alita_mcp.cli.code_approving import approve_code
 from alita_mcp.cli.commands import Family, in_event_loop
-from alita_mcp.cli.keeping import tell
+from alita_mcp.cli.library.cards import version_text
+from alita_mcp.cli.library.code_approving import approve_code
+from alita_mcp.cli.library.keeping import tell
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError

@@ -1,0 +1,1 @@
+"""Commands over the library: making, finding, running, approving and keeping tools."""

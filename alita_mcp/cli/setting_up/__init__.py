@@ -1,0 +1,1 @@
+"""Commands that prepare a machine: clients, sandboxes, environments."""
