@@ -45,7 +45,7 @@ lint: $(VENV)/.ready
 
 # The Python of the embedded sandbox, built once for its sources and kept in the user's cache: 20 s of one processor.
 component: $(VENV)/.ready
-	@$(BIN)/python -m alita_mcp.sandbox.wasm.build
+	@$(BIN)/python -m alita_mcp.sandbox.wasm.component
 
 # After a change of pyproject.toml; `make lock UPGRADE=--upgrade` takes the newest versions that it allows.
 lock:

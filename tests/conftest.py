@@ -49,7 +49,7 @@ NEEDS = {
 SHARED = ("docker", "bubblewrap", "node")
 """Marks whose tests run one after the other, in one process for each mark."""
 
-BACK_ENDS = {"docker": "*/sandbox/docker*.py", "bubblewrap": "*/sandbox/bubblewrap*.py"}
+BACK_ENDS = {"docker": "*/sandbox/docker/*.py", "bubblewrap": "*/sandbox/bubblewrap/*.py"}
 """What nothing covers where the engine is missing."""
 RAN: Counter[tuple[str, str]] = Counter()
 """How many tests of each engine passed or were skipped; a few of them pass without it."""

@@ -15,11 +15,11 @@ from pydantic import ValidationError
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
 from alita_mcp.agent.actions.observations import as_text
-from alita_mcp.agent.actions.steps import Delegate, Steps
 from alita_mcp.agent.answers.answer_check import checked
 from alita_mcp.agent.conversation import Conversation
 from alita_mcp.agent.plan_keeper import PlanKeeper
 from alita_mcp.agent.run import Run
+from alita_mcp.agent.steps import Delegate, Steps
 from alita_mcp.agent.values import Claim, Step, Stopped
 from alita_mcp.errors import BudgetSpent, InvalidArguments, ModelError
 from alita_mcp.models.interface import Completion, ToolCall, ToolSpec

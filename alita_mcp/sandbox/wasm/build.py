@@ -187,21 +187,3 @@ def _remove_abandoned(parent: Path) -> None:
                 shutil.rmtree(left, ignore_errors=True)
         except FileNotFoundError:  # its build ended meanwhile
             continue
-
-
-def main() -> None:
-    """`python -m alita_mcp.sandbox.wasm.build`: builds where this checkout's component is kept, unless it is there."""
-    from alita_mcp.sandbox.wasm.component import build_folder
-
-    folder = build_folder()
-    if (folder / RECORD).is_file():
-        return
-    print("building Python for the embedded sandbox, once for its sources: about 20 s", file=sys.stderr)  # noqa: T201
-    try:
-        print(build(folder))  # noqa: T201 - a program for people
-    except (BuildFailed, OSError) as problem:
-        sys.exit(f"The component was not built: {problem}")
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from alita_mcp.errors import SandboxUnavailable
-from alita_mcp.sandbox.wasm.build import FILE, RECORD, source_digest
+from alita_mcp.sandbox.wasm.build import FILE, RECORD, BuildFailed, build, source_digest
 from alita_mcp.values import Value
 
 _HERE = Path(__file__).parent
@@ -49,3 +50,19 @@ def _folders() -> Iterator[Path]:
     """An installed package holds it; only for a checkout are the sources read, to find the build for them."""
     yield _HERE
     yield build_folder()
+
+
+def main() -> None:
+    """`python -m alita_mcp.sandbox.wasm.component`: builds this checkout's component, unless it is there."""
+    folder = build_folder()
+    if (folder / RECORD).is_file():
+        return
+    print("building Python for the embedded sandbox, once for its sources: about 20 s", file=sys.stderr)  # noqa: T201
+    try:
+        print(build(folder))  # noqa: T201 - a program for people
+    except (BuildFailed, OSError) as problem:
+        sys.exit(f"The component was not built: {problem}")
+
+
+if __name__ == "__main__":
+    main()

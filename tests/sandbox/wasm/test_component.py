@@ -200,7 +200,7 @@ def test_a_checkout_builds_once_below_the_users_cache_or_says_why_not(tmp_path: 
     tools = install(tmp_path / "tools")
 
     def run(cache: Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "alita_mcp.sandbox.wasm.build"]
+        command = [sys.executable, "-m", "alita_mcp.sandbox.wasm.component"]
         variables = {**os.environ, "PYTHONPATH": f"{tools}:{ROOT}", "XDG_CACHE_HOME": str(cache)}
         return subprocess.run(
             command, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE_S
