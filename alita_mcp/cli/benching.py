@@ -14,6 +14,8 @@ from alita_mcp.cli.commands import Family, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError
 
+_IN_A_WHEEL = "alita_mcp.benchmarks"
+
 
 def add_commands(family: Family) -> None:
     """Declares `bench`; what follows NAME belongs to the benchmark."""
@@ -38,8 +40,8 @@ def bench(options: argparse.Namespace, output: Output) -> int:
 
 
 def _benchmark(name: str) -> ModuleType:
-    """In a checkout the benchmarks stand beside the package, in a wheel inside it."""
-    packages = [found for found in ("alita_mcp.benchmarks", "benchmarks") if _is_ours(found)]
+    """The module of a benchmark: all of them in a checkout, beside the package; `calls` and `start` in a wheel."""
+    packages = [found for found in (_IN_A_WHEEL, "benchmarks") if _is_ours(found)]
     if not packages:
         raise UsageError(
             "The benchmarks are not installed.", hint="Run from a checkout, or reinstall the package."
@@ -49,7 +51,10 @@ def _benchmark(name: str) -> ModuleType:
         module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_")
     )
     if name not in names:
-        raise UsageError(f"There is no benchmark {name!r}.", hint=f"There are: {', '.join(names) or 'none'}.")
+        more = "; the others come with a checkout" if packages[0] == _IN_A_WHEEL else ""
+        raise UsageError(
+            f"There is no benchmark {name!r} here.", hint=f"There are: {', '.join(names)}{more}."
+        )
     return importlib.import_module(f"{packages[0]}.{name}")
 
 

@@ -8,30 +8,19 @@ Two other rules see the same draws: one suite with up to five retries, and CodeT
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.verification.agreement.agreement import Decision, Matrix, accept, most_typical
 from alita_mcp.verification.agreement.posterior import CONSTANTS
 from alita_mcp.verification.agreement.record import Record
-
-if TYPE_CHECKING:
-    from benchmarks.acceptance import strong
-    from benchmarks.acceptance.fit import Fold, folds_of
-    from benchmarks.acceptance.scores import Figures, Score
-    from benchmarks.acceptance.stored import Drawn, Row, counted, draw, idealised, read_matrix, seen
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    strong = importlib.import_module(f"{__name__}.strong")
-    _fit = importlib.import_module(f"{__name__}.fit")
-    Fold, folds_of = _fit.Fold, _fit.folds_of
-    Score = importlib.import_module(f"{__name__}.scores").Score
-    _stored = importlib.import_module(f"{__name__}.stored")
-    Drawn, Row, counted, draw = _stored.Drawn, _stored.Row, _stored.counted, _stored.draw
-    idealised, read_matrix, seen = _stored.idealised, _stored.read_matrix, _stored.seen
+from benchmarks.acceptance import strong
+from benchmarks.acceptance.fit import Fold, folds_of
+from benchmarks.acceptance.scores import Figures, Score
+from benchmarks.acceptance.stored import Drawn, Row, counted, draw, idealised, read_matrix, seen
 
 GOAL_FALSE = 0.05
 GOAL_CORRECT = 0.055

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
-from typing import TYPE_CHECKING
 
 from alita_mcp.verification.agreement.agreement import accept
 from alita_mcp.verification.agreement.posterior import CONSTANTS, Constants
 from alita_mcp.verification.agreement.record import Record
-
-if TYPE_CHECKING:
-    from benchmarks.acceptance.stored import Drawn, Row, counted
-else:
-    counted = importlib.import_module(f"{__package__}.stored").counted
+from benchmarks.acceptance.stored import Drawn, Row, counted
 
 GRID = tuple(
     CONSTANTS._replace(variety=variety, unnoticed=unnoticed, likeness=likeness)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from pydantic import ValidationError
@@ -21,11 +20,7 @@ from alita_mcp.verification.agreement.agreement import Matrix, accept
 from alita_mcp.verification.agreement.matrix import prepare, run_matrix
 from alita_mcp.verification.agreement.record import Record, Tally
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-
-if TYPE_CHECKING:
-    from benchmarks.acceptance.stored import Drawn
-else:
-    Drawn = importlib.import_module(f"{__package__}.stored").Drawn
+from benchmarks.acceptance.stored import Drawn
 
 STRONG = Record(
     candidates=Tally(right=48, wrong=2), tests=Tally(right=980, wrong=20), misread=Tally(right=47, wrong=1)

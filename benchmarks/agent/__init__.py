@@ -7,14 +7,12 @@ place of a real one: its figures say something about the harness, nothing about 
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -23,15 +21,7 @@ from alita_mcp.agent.values import TaskBudget
 from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.settings import ModelChoice, Settings, read_settings
-
-if TYPE_CHECKING:
-    from benchmarks.agent import arms, scripted_solver, site, tally, task_file
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    arms = importlib.import_module(f"{__package__}.arms")
-    scripted_solver = importlib.import_module(f"{__package__}.scripted_solver")
-    site = importlib.import_module(f"{__package__}.site")
-    tally = importlib.import_module(f"{__package__}.tally")
-    task_file = importlib.import_module(f"{__package__}.task_file")
+from benchmarks.agent import arms, scripted_solver, site, tally, task_file
 
 ROLES = ("model_planner", "model_tester", "model_coder", "model_judge", "model_implementer")
 STEPS = 60

@@ -6,18 +6,17 @@ it comes, remembers nothing and builds nothing. `code_once` may run code once an
 
 from __future__ import annotations
 
-import importlib
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 
 from alita_mcp.agent.values import Solution, TaskBudget, TaskRequest
-from alita_mcp.app import open_app
+from alita_mcp.app import App, open_app
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
@@ -27,14 +26,7 @@ from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
-
-if TYPE_CHECKING:
-    from alita_mcp.app import App
-    from benchmarks.agent import materials, scoring, task_file
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    materials = importlib.import_module(f"{__package__}.materials")
-    scoring = importlib.import_module(f"{__package__}.scoring")
-    task_file = importlib.import_module(f"{__package__}.task_file")
+from benchmarks.agent import materials, scoring, task_file
 
 NAMES = ("alita", "react", "code_once")
 RUN_CODE, FINISH = "run_code", "finish"

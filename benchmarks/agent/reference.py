@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import statistics
 from collections import Counter, defaultdict
@@ -10,16 +9,9 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent.materials import documents, pdfs, tables
-    from benchmarks.agent.site import records
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    documents = importlib.import_module(f"{__package__}.materials.documents")
-    pdfs = importlib.import_module(f"{__package__}.materials.pdfs")
-    tables = importlib.import_module(f"{__package__}.materials.tables")
-    records = importlib.import_module(f"{__package__}.site.records")
+from benchmarks.agent.materials import documents, pdfs, tables
+from benchmarks.agent.site import records
 
 MIB = 1 << 20
 EARTH_KM = 6371

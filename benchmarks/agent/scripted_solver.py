@@ -7,7 +7,6 @@ conversation in a request decides the answer. `python -m benchmarks.agent.script
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 import threading
@@ -15,16 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.agent import scripts
-    from benchmarks.agent.scripts import made_tools, talk
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _HERE = __package__ or "benchmarks.agent"
-    scripts = importlib.import_module(f"{_HERE}.scripts")
-    made_tools = importlib.import_module(f"{_HERE}.scripts.made_tools")
-    talk = importlib.import_module(f"{_HERE}.scripts.talk")
+from benchmarks.agent import scripts
+from benchmarks.agent.scripts import made_tools, talk
 
 MODEL = "openai/scripted-solver"
 CHARACTERS_A_TOKEN = 4

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.agent.arms import Trial
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Trial = importlib.import_module(f"{__package__}.arms").Trial
+from benchmarks.agent.arms import Trial
 
 Figures = dict[str, Any]
 TITLES = {"alita": "alita", "react": "plain ReAct", "code_once": "code once"}

@@ -6,7 +6,6 @@ All that is compared takes turns in one run. Everything that is started ends wit
 from __future__ import annotations
 
 import argparse
-import importlib
 import platform
 import sys
 import tempfile
@@ -16,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -25,32 +24,19 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.values import Value
 
-if TYPE_CHECKING:
-    from benchmarks.calls import (
-        baselines,
-        beside_plain,
-        crowd,
-        goals,
-        latency,
-        memory,
-        over_stdio,
-        peers,
-        small_gets,
-        timing,
-        work,
-    )
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    beside_plain = importlib.import_module(f"{__package__}.beside_plain")
-    crowd = importlib.import_module(f"{__package__}.crowd")
-    goals = importlib.import_module(f"{__package__}.goals")
-    latency = importlib.import_module(f"{__package__}.latency")
-    memory = importlib.import_module(f"{__package__}.memory")
-    over_stdio = importlib.import_module(f"{__package__}.over_stdio")
-    peers = importlib.import_module(f"{__package__}.peers")
-    small_gets = importlib.import_module(f"{__package__}.small_gets")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import (
+    baselines,
+    beside_plain,
+    crowd,
+    goals,
+    latency,
+    memory,
+    over_stdio,
+    peers,
+    small_gets,
+    timing,
+    work,
+)
 
 KINDS = ("docker", "bubblewrap", "wasm")
 PARTS = ("seam", "crowd", "memory", "start", "compute", "get", "stdio")

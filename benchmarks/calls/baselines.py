@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -12,7 +11,6 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio.lowlevel
 import anyio.to_thread
@@ -20,13 +18,8 @@ from anyio.abc import Process
 
 from alita_mcp.values import Limits
 
-if TYPE_CHECKING:
-    from benchmarks.calls import work
-    from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    work = importlib.import_module(f"{__package__}.work")
-    _timing = importlib.import_module(f"{__package__}.timing")
-    Call, ContenderFailed, Stopwatch = _timing.Call, _timing.ContenderFailed, _timing.Stopwatch
+from . import work
+from .timing import Call, ContenderFailed, Stopwatch
 
 ANSWER_WITHIN_S = 60
 CLIENT_WITHIN_S = 60

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.to_thread
 
 from alita_mcp.sandbox.interface import Job, Sandbox
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, timing, work
 
 PLAIN = "plain CPython"
 WITHIN_S = 60

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, latency, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    latency = importlib.import_module(f"{__package__}.latency")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, latency, timing, work
 
 CALLERS = 16
 DOCKER_RUNS = (2, 4)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.sandbox.interface import Sandbox
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, timing, work
 
 DOCKER_RUN = "docker run --rm"
 DOCKER_EXEC = "docker exec"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
 from collections.abc import Callable, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -16,12 +15,7 @@ import anyio.to_thread
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Sandbox
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, timing, work
 
 IDLE_S = 0.3
 """How long a worker is left alone before its memory is read."""

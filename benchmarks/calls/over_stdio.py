@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp_types import CallToolResult
 
-if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-
-    from benchmarks.calls import memory, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    memory = importlib.import_module(f"{__package__}.memory")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import memory, timing, work
 
 START_WITHIN_S = 60.0
 MAKE_WITHIN_S = 300.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 import subprocess
@@ -11,18 +10,13 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from alita_mcp.sandbox.owner import Owner
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, timing
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    timing = importlib.import_module(f"{__package__}.timing")
+from . import baselines, timing
 
 LABEL = "alita.bench.peers"
 """On the images, and so on every container that a peer starts from them; its value is the run's process."""

@@ -6,7 +6,6 @@ own Python runs; see `peer_drivers/json_lines.py` for what is said between the t
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -17,7 +16,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -26,13 +25,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.sandbox.owner import Owner
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, peer_images, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    peer_images = importlib.import_module(f"{__package__}.peer_images")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, peer_images, timing, work
 
 INSTALL_WITHIN_S = 600
 START_WITHIN_S = 120

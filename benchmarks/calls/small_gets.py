@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio.lowlevel
 
 from alita_mcp.sandbox.interface import Broker, Job, Sandbox
 from alita_mcp.values import Grants
 
-if TYPE_CHECKING:
-    from benchmarks.calls import baselines, timing, work
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    timing = importlib.import_module(f"{__package__}.timing")
-    work = importlib.import_module(f"{__package__}.work")
+from . import baselines, timing, work
 
 HOST = "127.0.0.1"
 SITE_NAME = "site.test"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.sandbox.interface import Job, Sandbox
 
-if TYPE_CHECKING:
-    from benchmarks.calls.timing import Call, ContenderFailed, Stopwatch
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _timing = importlib.import_module(f"{__package__}.timing")
-    Call, ContenderFailed, Stopwatch = _timing.Call, _timing.ContenderFailed, _timing.Stopwatch
+from .timing import Call, ContenderFailed, Stopwatch
 
 ADD = 'def add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n'
 FROM_STDIN = f"import json, sys\n{ADD}print(json.dumps(add(**json.load(sys.stdin))))\n"

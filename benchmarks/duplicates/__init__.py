@@ -8,7 +8,6 @@ where they differ on an input of a size that examples show. Where nothing says w
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import sys
 import time
@@ -16,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -34,16 +33,9 @@ from alita_mcp.verification.mutation.dictionary_inputs import (
 )
 from alita_mcp.verification.mutation.mutated_inputs import near_inputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-
-if TYPE_CHECKING:
-    from benchmarks import separation
-    from benchmarks.duplicates.inputs import Inputs, as_examples, read_inputs, schemas_of
-    from benchmarks.duplicates.pairs import Pair, Program, read_pairs
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    separation = importlib.import_module(f"{__package__.rpartition('.')[0]}.separation")
-    _inputs = importlib.import_module(f"{__package__}.inputs")
-    as_examples, read_inputs, schemas_of = _inputs.as_examples, _inputs.read_inputs, _inputs.schemas_of
-    read_pairs = importlib.import_module(f"{__package__}.pairs").read_pairs
+from benchmarks import separation
+from benchmarks.duplicates.inputs import Inputs, as_examples, read_inputs, schemas_of
+from benchmarks.duplicates.pairs import Pair, Program, read_pairs
 
 GOAL_AUROC = 0.95
 Drawn = dict[str, list[dict[str, Any]]]

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import ast
-import importlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.values import Example, Schema
-
-if TYPE_CHECKING:
-    from benchmarks.duplicates.pairs import Pair, Program, read_lines
-    from benchmarks.duplicates.types_from_use import kinds_of
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    read_lines = importlib.import_module(f"{__package__}.pairs").read_lines
-    kinds_of = importlib.import_module(f"{__package__}.types_from_use").kinds_of
+from benchmarks.duplicates.pairs import Pair, Program, read_lines
+from benchmarks.duplicates.types_from_use import kinds_of
 
 Inputs = Mapping[str, Sequence[tuple[Any, ...]]]
 """Task to example inputs, each in the order of the parameters."""

@@ -7,20 +7,14 @@ data and which links a reader may need. Each contender gets the page without the
 from __future__ import annotations
 
 import argparse
-import importlib
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.errors import UsageError
-
-if TYPE_CHECKING:
-    from benchmarks.extraction import contenders, measures
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    contenders = importlib.import_module(f"{__package__}.contenders")
-    measures = importlib.import_module(f"{__package__}.measures")
+from benchmarks.extraction import contenders, measures
 
 PAGES = Path(__file__).with_name("pages")
 

@@ -6,13 +6,10 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
-if TYPE_CHECKING:
-    from benchmarks.extraction import measures
-else:
-    measures = importlib.import_module(f"{__package__}.measures")
+from benchmarks.extraction import measures
 
 Read = Callable[[str, str], Any]
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]*)\)")

@@ -7,25 +7,19 @@ values of new scripts of the group, which run beside it: any other result is a w
 from __future__ import annotations
 
 import argparse
-import importlib
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from alita_mcp.app import open_app
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import read_settings
-
-if TYPE_CHECKING:
-    from benchmarks.grow import groups, trial
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    groups = importlib.import_module(f"{__package__}.groups")
-    trial = importlib.import_module(f"{__package__}.trial")
+from benchmarks.grow import groups, trial
 
 Trials = list[dict[str, Any]]
 COUNTS = (

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.errors import UsageError
-
-if TYPE_CHECKING:
-    from benchmarks.likeness import edits
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    edits = importlib.import_module(f"{__package__.rpartition('.')[0]}.likeness.edits")
+from benchmarks.likeness import edits
 
 SHAPES = ("arguments", "constants", "inline", "printed")
 """Where the values of a script stand, and whether it prints its result."""

@@ -9,24 +9,19 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
-import importlib
 import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.errors import UsageError
 from alita_mcp.mining.comparison.likeness import ALIKE_FROM, groups, likeness
 from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import NormalForm
-
-if TYPE_CHECKING:
-    from benchmarks.likeness import edits
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    edits = importlib.import_module(f"{__package__}.edits")
+from benchmarks.likeness import edits
 
 GOAL_FALSE = 0.01
 GOAL_FOUND = 0.9

@@ -8,24 +8,15 @@ lasts. Constants were chosen in the worlds of seeds 1 to 100; the default seeds 
 from __future__ import annotations
 
 import argparse
-import importlib
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from alita_mcp.agent.planning.search import SearchConfig
-
-if TYPE_CHECKING:
-    from benchmarks.planner.agents import BUDGET, Agent, Attempt, best_of_k, react, searching
-    from benchmarks.planner.worlds import PLANS, TASKS, World
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _agents = importlib.import_module(f"{__package__}.agents")
-    _worlds = importlib.import_module(f"{__package__}.worlds")
-    BUDGET, Agent, Attempt = _agents.BUDGET, _agents.Agent, _agents.Attempt
-    best_of_k, react, searching = _agents.best_of_k, _agents.react, _agents.searching
-    PLANS, TASKS, World = _worlds.PLANS, _worlds.TASKS, _worlds.World
+from benchmarks.planner.agents import BUDGET, Agent, Attempt, best_of_k, react, searching
+from benchmarks.planner.worlds import PLANS, TASKS, World
 
 PLANNER = "planner"
 RESAMPLED = 2_000

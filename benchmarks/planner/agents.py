@@ -6,11 +6,9 @@ each time that plans are asked for. What worked in a task is not done again. All
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from alita_mcp.agent.planning.plans import Plan, PlanStep, StepKey, recombined
 from alita_mcp.agent.planning.posteriors import (
@@ -22,12 +20,7 @@ from alita_mcp.agent.planning.posteriors import (
 )
 from alita_mcp.agent.planning.search import SearchConfig, Spent, Tried, choose
 from alita_mcp.agent.values import TaskBudget
-
-if TYPE_CHECKING:
-    from benchmarks.planner.worlds import ROUNDS, Option, Outcome, World
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _worlds = importlib.import_module(f"{__package__}.worlds")
-    ROUNDS, Option, Outcome, World = _worlds.ROUNDS, _worlds.Option, _worlds.Outcome, _worlds.World
+from benchmarks.planner.worlds import ROUNDS, Outcome, World
 
 BUDGET = TaskBudget(steps=15, usd=1.0, seconds=600)
 CALL = (0.01, 3.0)

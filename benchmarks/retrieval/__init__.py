@@ -6,39 +6,27 @@ With `--fit` the weights of its certainty are fitted to what was right, over all
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.settings import read_settings
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import (
-        asking,
-        fitting,
-        growth,
-        many_writers,
-        needs,
-        over_stdio,
-        search_under_test,
-        stuffing,
-    )
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    asking = importlib.import_module(f"{__package__}.asking")
-    fitting = importlib.import_module(f"{__package__}.fitting")
-    growth = importlib.import_module(f"{__package__}.growth")
-    many_writers = importlib.import_module(f"{__package__}.many_writers")
-    needs = importlib.import_module(f"{__package__}.needs")
-    over_stdio = importlib.import_module(f"{__package__}.over_stdio")
-    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
-    stuffing = importlib.import_module(f"{__package__}.stuffing")
+from benchmarks.retrieval import (
+    asking,
+    fitting,
+    growth,
+    many_writers,
+    needs,
+    over_stdio,
+    search_under_test,
+    stuffing,
+)
 
 PER_TOOL = 5
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
@@ -16,13 +15,7 @@ from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.ranking import Ranking, band
 from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding.interface import Embedder
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import figures, needs, search_under_test
-else:
-    figures = importlib.import_module(f"{__package__}.figures")
-    needs = importlib.import_module(f"{__package__}.needs")
-    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
+from benchmarks.retrieval import figures, needs, search_under_test
 
 NAMES_KEPT = 20
 ATTEMPTS, PAUSE_S = 20, 5.0

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from alita_mcp.values import Value
-
-if TYPE_CHECKING:
-    from benchmarks import separation
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    separation = importlib.import_module(f"{__package__.rpartition('.')[0]}.separation")
+from benchmarks import separation
 
 
 class Answered(Value):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import alita_mcp.library
 from alita_mcp.errors import UsageError
@@ -18,11 +16,7 @@ from alita_mcp.library.search.calibration import (
     Observation,
     fit,
 )
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import asking
-else:
-    asking = importlib.import_module(f"{__package__}.asking")
+from benchmarks.retrieval import asking
 
 SHIPPED = Path(alita_mcp.library.__file__).parent / "calibration.json"
 

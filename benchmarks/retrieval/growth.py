@@ -5,14 +5,12 @@ The tools are made of the words of real ones: name and parameters of one, descri
 
 from __future__ import annotations
 
-import importlib
 import random
 import tempfile
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -21,13 +19,7 @@ from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding.interface import Embedder
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import figures, needs, search_under_test
-else:
-    figures = importlib.import_module(f"{__package__}.figures")
-    needs = importlib.import_module(f"{__package__}.needs")
-    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
+from benchmarks.retrieval import figures, needs, search_under_test
 
 QUERIES = 200
 

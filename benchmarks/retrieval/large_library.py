@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.versions.store import Store
 from alita_mcp.values import Manifest
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import needs
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    needs = importlib.import_module(f"{__package__}.needs")
+from benchmarks.retrieval import needs
 
 MADE_AT = "2026-01-01T00:00:00.000000+00:00"
 LONGEST_NAME = 32

@@ -52,7 +52,7 @@ async def inspected(home: Path, processes: int, rounds: int) -> dict[str, float]
 
 def let_write(home: Path, processes: int, rounds: int) -> None:
     """Starts them, lets all go at the same time, and waits for their ends."""
-    program = [sys.executable, "-m", f"{__package__}.writing_process", str(home), str(rounds)]
+    program = [sys.executable, "-m", "benchmarks.retrieval.writing_process", str(home), str(rounds)]
     environment = dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # noqa: TID251 - as ours
     running = [
         subprocess.Popen(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from mcp import Client, StdioServerParameters
@@ -21,14 +20,7 @@ from alita_mcp.library.background import background
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.search.finder import finder_for
 from alita_mcp.settings import Settings
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import figures, large_library, needs, starting
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    figures = importlib.import_module(f"{__package__}.figures")
-    large_library = importlib.import_module(f"{__package__}.large_library")
-    needs = importlib.import_module(f"{__package__}.needs")
-    starting = importlib.import_module(f"{__package__}.starting")
+from benchmarks.retrieval import figures, large_library, needs, starting
 
 QUERIES = 300
 AT_WORK_S = 0.25

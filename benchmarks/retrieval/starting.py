@@ -6,24 +6,18 @@ Linux says of the process; elsewhere they are left out.
 
 from __future__ import annotations
 
-import importlib
 import os
 import statistics
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
 from alita_mcp.settings import Settings
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import writing_process
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    writing_process = importlib.import_module(f"{__package__}.writing_process")
+from benchmarks.retrieval import writing_process
 
 Serve = Callable[[Path], AbstractAsyncContextManager[Client]]
 STARTS = 5

@@ -6,21 +6,13 @@ asked, which is the most that its author could know.
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from alita_mcp.library.words.text import Document, compose, plain_tokens
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION, MAX_REQUEST, MAX_REQUESTS
-
-if TYPE_CHECKING:
-    from benchmarks.retrieval import asking, needs, search_under_test
-else:
-    asking = importlib.import_module(f"{__package__}.asking")
-    needs = importlib.import_module(f"{__package__}.needs")
-    search_under_test = importlib.import_module(f"{__package__}.search_under_test")
+from benchmarks.retrieval import asking, needs, search_under_test
 
 ASKED, TWINS = 60, 5
 NAME = "stuffed_tool"

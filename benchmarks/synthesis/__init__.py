@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import platform
 import sys
 import tempfile
@@ -12,21 +11,13 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.settings import Settings, read_settings
-
-if TYPE_CHECKING:
-    from benchmarks.synthesis import caller, delivery, judge, tally, tool_requests
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    tool_requests = importlib.import_module(f"{__package__}.tool_requests")
-    judge = importlib.import_module(f"{__package__}.judge")
-    caller = importlib.import_module(f"{__package__}.caller")
-    delivery = importlib.import_module(f"{__package__}.delivery")
-    tally = importlib.import_module(f"{__package__}.tally")
+from benchmarks.synthesis import caller, delivery, judge, tally, tool_requests
 
 DISTRIBUTIONS = ("alita-mcp-server", "mcp", "wasmtime", "docker")
 

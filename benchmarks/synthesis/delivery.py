@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mcp_types import CallToolResult
 from pydantic import Field
 
 from alita_mcp.values import Example, Value
 from alita_mcp.verification.comparison.compare import same_result
-
-if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-
-    from benchmarks.synthesis.caller import (
-        BROKE_OFF,
-        SHOWN_CHARACTERS,
-        Caller,
-        ServerUnderTest,
-        connected,
-        in_words,
-        text_of,
-    )  # fmt: skip
-    from benchmarks.synthesis.tool_requests import ToolRequest
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _caller = importlib.import_module(f"{__package__}.caller")
-    BROKE_OFF, SHOWN_CHARACTERS = _caller.BROKE_OFF, _caller.SHOWN_CHARACTERS
-    connected, in_words, text_of = _caller.connected, _caller.in_words, _caller.text_of
+from benchmarks.synthesis.caller import (
+    BROKE_OFF,
+    SHOWN_CHARACTERS,
+    Caller,
+    ServerUnderTest,
+    connected,
+    in_words,
+    text_of,
+)  # fmt: skip
+from benchmarks.synthesis.tool_requests import ToolRequest
 
 LONGEST_NAME = 40
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.values import Example, Limits, Value
 from alita_mcp.verification.comparison.compare import raised, same_result
-
-if TYPE_CHECKING:
-    from benchmarks.synthesis import mutate
-    from benchmarks.synthesis.tool_requests import ToolRequest
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    mutate = importlib.import_module(f"{__package__}.mutate")
-    ToolRequest = importlib.import_module(f"{__package__}.tool_requests").ToolRequest
+from benchmarks.synthesis import mutate
+from benchmarks.synthesis.tool_requests import ToolRequest
 
 LIMITS = Limits(wall_seconds=5, cpu_seconds=5)
 """The examples take milliseconds; a mutant that loops for ever should not take longer than this to notice."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.synthesis.delivery import Trial
-    from benchmarks.synthesis.judge import BrokenRequest, Unbroken
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Trial = importlib.import_module(f"{__package__}.delivery").Trial
-    _judge = importlib.import_module(f"{__package__}.judge")
-    BrokenRequest, Unbroken = _judge.BrokenRequest, _judge.Unbroken
+from benchmarks.synthesis.delivery import Trial
+from benchmarks.synthesis.judge import BrokenRequest, Unbroken
 
 Figures = dict[str, Any]
 

@@ -7,14 +7,12 @@ with five retries.
 from __future__ import annotations
 
 import argparse
-import importlib
 import math
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
@@ -26,17 +24,8 @@ from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from alita_mcp.synthesis.requests.modes import PLANS
-
-if TYPE_CHECKING:
-    from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials
-    from benchmarks.toolsmith.call_log import CallLog
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    tool_wishes = importlib.import_module(f"{__package__}.tool_wishes")
-    recorded_answers = importlib.import_module(f"{__package__}.recorded_answers")
-    CallLog = importlib.import_module(f"{__package__}.call_log").CallLog
-    contenders = importlib.import_module(f"{__package__}.contenders")
-    trials = importlib.import_module(f"{__package__}.trials")
-    tally = importlib.import_module(f"{__package__}.tally")
+from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials
+from benchmarks.toolsmith.call_log import CallLog
 
 FROM_THE_FILE = Path()
 """What `--replay` without a folder stands for."""

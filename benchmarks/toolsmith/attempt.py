@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.toolsmith.truth import Module
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Module = importlib.import_module(f"{__package__}.truth").Module
+from benchmarks.toolsmith.truth import Module
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from alita_mcp.errors import PackagesRejected, SandboxRefused
 from alita_mcp.models.interface import Message
@@ -14,16 +12,9 @@ from alita_mcp.models.structured.asking import ask
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.values import Example
-
-if TYPE_CHECKING:
-    from benchmarks.toolsmith.attempt import Attempt
-    from benchmarks.toolsmith.tool_wishes import ToolWish
-    from benchmarks.toolsmith.truth import differences, installed, why_not_loaded
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Attempt = importlib.import_module(f"{__package__}.attempt").Attempt
-    ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
-    _truth = importlib.import_module(f"{__package__}.truth")
-    differences, installed, why_not_loaded = _truth.differences, _truth.installed, _truth.why_not_loaded
+from benchmarks.toolsmith.attempt import Attempt
+from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.truth import differences, installed, why_not_loaded
 
 RETRIES = 5
 SHOWN_FAILURES = 3

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -20,17 +18,10 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
-
-if TYPE_CHECKING:
-    from benchmarks.toolsmith import baselines
-    from benchmarks.toolsmith.attempt import Attempt
-    from benchmarks.toolsmith.tool_wishes import ToolWish
-    from benchmarks.toolsmith.truth import with_lock
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    baselines = importlib.import_module(f"{__package__}.baselines")
-    Attempt = importlib.import_module(f"{__package__}.attempt").Attempt
-    ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
-    with_lock = importlib.import_module(f"{__package__}.truth").with_lock
+from benchmarks.toolsmith import baselines
+from benchmarks.toolsmith.attempt import Attempt
+from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.truth import with_lock
 
 RECORDS = "model_records"
 """Where a home keeps what is known of models."""

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.roles import Role
-
-if TYPE_CHECKING:
-    from benchmarks.toolsmith.tool_wishes import Kind, ToolWish
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    _wishes = importlib.import_module(f"{__package__}.tool_wishes")
-    Kind, ToolWish = _wishes.Kind, _wishes.ToolWish
+from benchmarks.toolsmith.tool_wishes import Kind, ToolWish
 
 CHARACTERS_A_TOKEN = 4
 """The usual estimate for English and code; the recorded answers came without counts."""

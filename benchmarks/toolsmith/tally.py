@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from benchmarks.toolsmith.trials import Trial
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Trial = importlib.import_module(f"{__package__}.trials").Trial
+from benchmarks.toolsmith.trials import Trial
 
 Figures = dict[str, Any]
 TITLES = {

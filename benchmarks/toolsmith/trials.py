@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Value
-
-if TYPE_CHECKING:
-    from benchmarks.toolsmith.attempt import Attempt
-    from benchmarks.toolsmith.call_log import Call, CallLog, busy_seconds
-    from benchmarks.toolsmith.contenders import Contender
-    from benchmarks.toolsmith.tool_wishes import ToolWish
-    from benchmarks.toolsmith.truth import differences
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    Attempt = importlib.import_module(f"{__package__}.attempt").Attempt
-    _log = importlib.import_module(f"{__package__}.call_log")
-    Call, CallLog, busy_seconds = _log.Call, _log.CallLog, _log.busy_seconds
-    Contender = importlib.import_module(f"{__package__}.contenders").Contender
-    ToolWish = importlib.import_module(f"{__package__}.tool_wishes").ToolWish
-    differences = importlib.import_module(f"{__package__}.truth").differences
+from benchmarks.toolsmith.attempt import Attempt
+from benchmarks.toolsmith.call_log import CallLog, busy_seconds
+from benchmarks.toolsmith.contenders import Contender
+from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.truth import differences
 
 SHOWN_CHARACTERS = 400
 Rooms = Callable[[ToolWish], ModelRoom]

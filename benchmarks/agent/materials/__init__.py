@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from alita_mcp.errors import UsageError
-
-if TYPE_CHECKING:
-    from benchmarks.agent.materials import documents, pdfs, tables
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    documents = importlib.import_module(f"{__package__}.documents")
-    pdfs = importlib.import_module(f"{__package__}.pdfs")
-    tables = importlib.import_module(f"{__package__}.tables")
+from benchmarks.agent.materials import documents, pdfs, tables
 
 MADE: dict[str, Callable[[], str | bytes]] = {
     "orders.csv": tables.orders_csv,

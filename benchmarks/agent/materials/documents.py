@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import random
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent.materials import tables
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    tables = importlib.import_module(f"{__package__}.tables")
+from benchmarks.agent.materials import tables
 
 KG = {"kg": Decimal(1), "g": Decimal("0.001"), "lb": Decimal("0.45359237")}
 CHAIR = 17

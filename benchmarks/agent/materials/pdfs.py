@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from alita_mcp.errors import UsageError
-
-if TYPE_CHECKING:
-    from benchmarks.agent.materials.tables import SEED
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    SEED = importlib.import_module(f"{__package__}.tables").SEED
+from benchmarks.agent.materials.tables import SEED
 
 DISTRICTS = ("Aldra", "Borgund", "Cleve", "Drang", "Egersund", "Folda", "Gimsoy", "Hitra")
 YEARS = tuple(range(2013, 2023))

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent import task_file
-    from benchmarks.agent.scripts import on_files, on_site, talk
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    on_files = importlib.import_module(f"{__package__}.on_files")
-    on_site = importlib.import_module(f"{__package__}.on_site")
-    talk = importlib.import_module(f"{__package__}.talk")
-    task_file = importlib.import_module(f"{__package__.rpartition('.')[0]}.task_file")
+from benchmarks.agent import task_file
+from benchmarks.agent.scripts import on_files, on_site, talk
 
 BY_ID = {**on_files.SCRIPTS, **on_site.SCRIPTS}
 

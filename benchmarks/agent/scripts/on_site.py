@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent.scripts import made_tools, on_files, talk
-    from benchmarks.agent.scripts.talk import Call, Opened, Script, Turns
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    made_tools = importlib.import_module(f"{__package__}.made_tools")
-    on_files = importlib.import_module(f"{__package__}.on_files")
-    talk = importlib.import_module(f"{__package__}.talk")
-    Call, Opened, Script, Turns = talk.Call, talk.Opened, talk.Script, talk.Turns
+from benchmarks.agent.scripts import made_tools, on_files, talk
+from benchmarks.agent.scripts.talk import Call, Opened, Script, Turns
 
 PAGES = 40
 AT_ONCE = 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,12 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent.site import pages
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    pages = importlib.import_module(f"{__package__}.pages")
+from benchmarks.agent.site import pages
 
 ROBOTS = "User-agent: *\nAllow: /\n"
 

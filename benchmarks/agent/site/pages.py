@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.agent.site import records
-else:  # the folder is `benchmarks` in a checkout, `alita_mcp.benchmarks` in an installation
-    records = importlib.import_module(f"{__package__}.records")
+from benchmarks.agent.site import records
 
 COLLECTOR = "http://collector.invalid"
 """Where the page with orders wants data sent, unless a test serves such a place."""
