@@ -131,10 +131,10 @@ async def profiled() -> dict[str, Ran]:
 
                 await client.call_tool("search_capabilities", {"query": "reverse a text"})
                 await count("synthesize", "synthesize_tool", _DRAFT)
-                await client.call_tool("search_capabilities", {"query": "reverse a text"})
-                await count("search", "search_capabilities", {"query": "share of vowels in a word"})
                 await client.call_tool("run_tool", {"name": "vowel_share", "arguments": {"text": "ab"}})
                 await count("run", "run_tool", {"name": "vowel_share", "arguments": {"text": "abcde"}})
+                await client.call_tool("search_capabilities", {"query": "reverse a text"})
+                await count("search", "search_capabilities", {"query": "share of vowels in a word"})
     return {name: counted[name] for name in GOALS}
 
 
