@@ -1,6 +1,6 @@
 """Draws the packages of alita_mcp, what they import and what they hold into docs/architecture.md.
 
-python docs/pictures/rooms.py
+python docs/pictures/packages.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 import grimp
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "architecture.md"
-BEGIN, END = "<!-- rooms: begin -->\n", "<!-- rooms: end -->\n"
+BEGIN, END = "<!-- packages: begin -->\n", "<!-- packages: end -->\n"
 PACKAGE = "alita_mcp"
 
 Edges = dict[str, set[str]]
