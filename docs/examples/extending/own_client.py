@@ -1,0 +1,26 @@
+"""A client of one's own: where it keeps its configuration, and what the server's entry looks like in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from alita_mcp.cli.setting_up.clients import Client, Launch
+
+
+def _entry(launch: Launch) -> dict[str, Any]:
+    """The client wants one command line as a list, and variables as a list of pairs."""
+    return {
+        "exec": [launch.command, *launch.args],
+        "variables": [{"name": name, "value": value} for name, value in launch.env.items()],
+    }
+
+
+OWN = Client(
+    title="Example Agent",
+    file=lambda: Path("~/.config/example-agent/servers.json").expanduser(),
+    servers_key="servers",
+    entry=_entry,
+    afterwards="Restart Example Agent.",
+)
+"""Goes into `CLIENTS` of `alita_mcp/cli/setting_up/clients.py` under the name that `alita install` takes."""
