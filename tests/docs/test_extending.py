@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from alita_mcp.cli.main import main
+from alita_mcp.cli.main import build_parser, main
 from alita_mcp.cli.setting_up.clients import CLIENTS
 from alita_mcp.errors import ModelError
 from alita_mcp.library.opening import open_library
@@ -32,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "extending"
 EXAMPLES = ROOT / "docs" / "examples" / "extending"
 WAIT_S = 300
+SETTINGS = [f"ALITA_{name.upper()}" for name in Settings.model_fields]
 
 
 def example(name: str) -> ModuleType:
@@ -62,6 +64,27 @@ def test_each_page_is_short_and_leads_to_an_example_that_is_tested_here() -> Non
         assert all((EXAMPLES / f"{each}.py").exists() and each in here for each in shown)
 
 
+def test_each_command_of_a_page_is_one_that_exists() -> None:
+    pages = [*PAGES.glob("*.md"), ROOT / "CONTRIBUTING.md"]
+    blocks = [
+        re.findall(r"^```sh\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL) for page in pages
+    ]
+    lines = [
+        shlex.split(line, comments=True) for found in blocks for block in found for line in block.splitlines()
+    ]
+    assert len(lines) >= 9
+    for program, *words in lines:
+        if program == "alita":
+            assert callable(build_parser().parse_args(words).command)
+        elif program == "make":
+            assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text("utf-8")
+        elif program == "export":
+            assert all(word.partition("=")[0] in ("PYTHONPATH", *SETTINGS) for word in words)
+        else:
+            assert (program, (ROOT / words[0]).suffix) == ("python", ".py")
+            assert (ROOT / words[0]).exists()
+
+
 def test_each_file_that_a_page_names_is_there() -> None:
     for page in PAGES.glob("*.md"):
         text = page.read_text(encoding="utf-8")
@@ -85,6 +108,17 @@ async def test_the_sandbox_proves_itself_runs_and_writes_a_line(
     assert (sandbox.kind, result.value) == ("audited", 42)
     (line,) = (tmp_path / "audit.jsonl").read_text().splitlines()
     assert json.loads(line).keys() == {"function", "status", "seconds"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("importable")
+def test_the_sandbox_keeps_every_claim_of_the_conformance_suite(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ALITA_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ALITA_SANDBOX", "audited_sandbox:AuditedSandbox")
+    assert main(["doctor", "--sandbox", "--offline"]) == 0, capsys.readouterr().out
+    assert "audited conforms" in capsys.readouterr().out
 
 
 def ollama(asked: list[dict[str, Any]]) -> httpx.AsyncClient:
