@@ -1,4 +1,4 @@
-"""A sandbox back end of one's own: the embedded sandbox, with a line in a file for each call.
+"""Example of a sandbox back end: the embedded sandbox, with a line in a file for each call.
 
 ALITA_SANDBOX=audited_sandbox:AuditedSandbox PYTHONPATH=docs/examples/extending alita doctor --sandbox
 """
@@ -17,7 +17,7 @@ from alita_mcp.values import Lock
 
 
 class AuditedSandbox:
-    """Fills the protocol `Sandbox`; all isolation is that of the sandbox within."""
+    """Sandbox back end that notes each call of the embedded sandbox, whose isolation it has; fills `Sandbox`."""
 
     kind = "audited"
 

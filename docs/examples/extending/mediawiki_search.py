@@ -1,4 +1,4 @@
-"""A search back end of one's own: the REST search of a MediaWiki, beside the back ends that the settings name.
+"""Example of a search back end: the REST search of a MediaWiki, beside the back ends that the settings name.
 
 python docs/examples/extending/mediawiki_search.py https://en.wikipedia.org "tea ceremony"
 """
@@ -24,7 +24,7 @@ MOST = 50
 
 
 class MediaWikiSearch:
-    """Fills the protocol `SearchBackend`."""
+    """Search back end of a MediaWiki; fills `SearchBackend`."""
 
     name = "mediawiki"
 

@@ -1,4 +1,4 @@
-"""A model provider without litellm: Ollama's own HTTP API, served to clients over stdio.
+"""Example of a model provider without litellm: Ollama's own HTTP API, served to clients over stdio.
 
 python docs/examples/extending/ollama_model.py http://127.0.0.1:11434 qwen3
 """
@@ -25,7 +25,7 @@ TIMEOUT_S = 300.0
 
 
 class OllamaModel:
-    """Fills the protocol `LanguageModel`."""
+    """Language model behind the HTTP API of Ollama; fills `LanguageModel`."""
 
     def __init__(self, client: httpx.AsyncClient, name: str) -> None:
         self.name = name

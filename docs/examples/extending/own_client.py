@@ -1,4 +1,4 @@
-"""A client of one's own: where it keeps its configuration, and what the server's entry looks like in it."""
+"""Example of a client: where it keeps its configuration, and what the server's entry looks like in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder of one's own: hashed trigrams of letters, which finds words that are spelled a little differently.
+"""Example of an embedder: hashed trigrams of letters, which finds words that are spelled a little differently.
 
 ALITA_EMBEDDER=trigram_embedder:TrigramEmbedder PYTHONPATH=docs/examples/extending alita search "convert curency"
 """
@@ -12,7 +12,7 @@ LENGTH = 512
 
 
 class TrigramEmbedder:
-    """Fills the protocol `Embedder`; made without arguments."""
+    """Embedder of hashed trigrams; fills `Embedder`, made without arguments."""
 
     name = "trigrams-512-1"
     """Vectors of one name are compared, so a change of `_vector` needs another one."""

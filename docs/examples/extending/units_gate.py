@@ -1,4 +1,4 @@
-"""A verification gate of one's own: numbers whose names say seconds, metres or money must say the unit.
+"""Example of a verification gate: numbers whose names say seconds, metres or money must say the unit.
 
 A gate is a function from a draft and its contract to checks; `verify_with_units` runs it after all others.
 """
