@@ -239,7 +239,7 @@ def read_settings() -> Settings:
         variable = f"ALITA_{first['loc'][0]}".upper()
         raise UsageError(
             f"{variable}={first['input']!r} does not fit: {first['msg'].removeprefix('Value error, ')}.",
-            hint="See the settings table in the README.",
+            hint="See docs/settings.md.",
         ) from invalid
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -685,16 +684,6 @@ async def test_a_workspace_that_is_no_folder_or_lies_in_the_library_is_refused(
 
 
 # --- what the documents say
-
-
-def test_the_grants_file_in_the_readme_is_one(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = [
-        json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-    ]
-    shown = [block for block in blocks if "http_request" in block]
-    assert len(shown) == 1
-    assert read_grants_file(write_json(tmp_path / "grants.json", shown[0])).keys() == shown[0].keys()
 
 
 def test_the_samples_of_the_rehearsal_stand_in_its_document() -> None:

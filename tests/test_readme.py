@@ -1,53 +1,78 @@
-"""The README's own words: its request is published, and its commands are commands."""
+"""The README: short, whole, and with buttons and links that work."""
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-import shlex
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
-import anyio
 import pytest
 
-from alita_mcp.app import open_app
-from alita_mcp.cli.main import build_parser
-from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
-from alita_mcp.server.tools.admission import admit
+from alita_mcp.cli.setting_up.clients import CLIENTS, KEY
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.requests.outcomes import Created
-from alita_mcp.synthesis.requests.request import read_request
+from docs.pictures.tool_born import PICTURE
+from tests.docs.documents import (
+    DOCUMENTS,
+    README,
+    ROOT,
+    anchors,
+    fences,
+    relative_links,
+    words_outside_folds,
+)
+from tests.docs.test_json import LAUNCH
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
-
-
-def fenced(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-
-
-async def silent(_stage: str) -> None:
-    return None
-
-
-async def test_the_request_in_the_readme_is_published_as_it_stands(settings: Settings) -> None:
-    requests = [block for block in map(json.loads, fenced("json")) if "code" in block]
-    assert requests
-    with anyio.fail_after(120):
-        async with open_app(settings, admit=admit, sandbox=WasmSandbox(settings)) as app:
-            for request in requests:
-                outcome = await app.synthesize(read_request(request), silent)
-                assert isinstance(outcome, Created), outcome
-                assert outcome.trust == "verified"
+TEXT = README.read_text(encoding="utf-8")
+MOST_WORDS = 1_200
 
 
-COMMANDS = [
-    line.removeprefix("$ alita ").partition(" #")[0]
-    for block in fenced("console")
-    for line in block.splitlines()
-    if line.startswith("$ alita ")
-]
+def test_the_readme_is_short() -> None:
+    assert words_outside_folds(README) <= MOST_WORDS
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_in_the_readme_is_understood(command: str) -> None:
-    assert callable(build_parser().parse_args(shlex.split(command)).command)
+def test_the_readme_names_its_parts_in_the_order_in_which_a_newcomer_asks() -> None:
+    assert re.findall(r"^## (.*)", TEXT, re.MULTILINE) == [
+        "Install", "Connect your client", "A session", "What you will see in your client", "Safety in six lines",
+        "The tools", "Compared", "Limits", "Troubleshooting", "Update and uninstall", "From a checkout",
+    ]  # fmt: skip
+    assert re.findall(r"^\d\. ", TEXT, re.MULTILINE) == [f"{number}. " for number in range(1, 7)]
+
+
+def test_the_picture_and_what_was_measured_stand_in_the_readme() -> None:
+    assert f"]({PICTURE.relative_to(ROOT).as_posix()})" in TEXT
+    dependencies = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    (figures,) = re.findall(r"That is (.*?) \(", TEXT)
+    assert figures in dependencies
+
+
+def test_the_standard_json_comes_first() -> None:
+    assert json.loads(fences(README, "json")[0]) == CLIENTS["claude-desktop"].document(LAUNCH)
+
+
+def test_the_buttons_install_the_standard_entry() -> None:
+    cursor, vscode = re.findall(r"^\[!\[.*\)\]\((\S+)\)$", TEXT, re.MULTILINE)
+    given = parse_qs(urlsplit(cursor).query, strict_parsing=True)
+    entry = json.loads(base64.b64decode(given["config"][0], validate=True))
+    assert (given["name"], entry) == ([KEY], CLIENTS["cursor"].entry(LAUNCH))
+    given = parse_qs(urlsplit(vscode).query, strict_parsing=True)
+    assert (given["name"], json.loads(given["config"][0])) == ([KEY], CLIENTS["vscode"].entry(LAUNCH))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)
+def test_relative_links_lead_somewhere(document: Path) -> None:
+    for link in relative_links(document):
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), link
+        assert target.is_relative_to(ROOT), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_settings_are_listed() -> None:
+    settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in Settings.model_fields if f"`ALITA_{name.upper()}`" not in settings] == []
+    known = {f"ALITA_{name.upper()}" for name in Settings.model_fields}
+    rows = [row.split("|")[1] for row in settings.splitlines() if row.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} <= known

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
 
-from alita_mcp.settings import Settings
-
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "alita_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -137,11 +135,6 @@ def test_the_readme_names_the_two_commands_and_they_exist() -> None:
         assert f"make {target}" in readme
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text()
-
-
-def test_the_readme_lists_every_setting() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in Settings.model_fields if f"`ALITA_{name.upper()}`" not in readme] == []
 
 
 def blocks(language: str) -> list[str]:

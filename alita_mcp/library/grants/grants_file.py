@@ -23,7 +23,7 @@ from alita_mcp.values import TOOL_NAME, Grants, Manifest
 
 MAX_BYTES = 1 << 20
 SECRET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-_HINT = 'Write {"tool_name": {"network": ["api.example.org"], "workspace": "read"}}; see the README.'
+_HINT = 'Write {"tool_name": {"network": ["api.example.org"], "workspace": "read"}}; see docs/grants.md.'
 _log = logging.getLogger(__name__)
 Bind = Callable[[str, str], str]
 """A name and its line in, the digest that was current when the line was read first out; empty: there was none."""

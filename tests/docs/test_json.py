@@ -1,0 +1,67 @@
+"""JSON and TOML in README and docs are taken by what they are written for."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alita_mcp.cli.setting_up.clients import CLIENTS, Launch, codex_toml
+from alita_mcp.library.grants.grants_file import read_grants_file
+from alita_mcp.server.api.values import NewTask
+from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.values import Grants
+from benchmarks.toolsmith.tool_wishes import ToolWish
+from tests.docs.documents import DOCUMENTS, README, fences
+
+LAUNCH = Launch("alita-mcp-server", (), {})
+"""How a client starts the installed server."""
+OVER_HTTP = {"mcpServers": {"alita": {"type": "http", "url": "http://127.0.0.1:8765/mcp"}}}
+BLOCKS = [
+    pytest.param(text, id=f"{document.name}-{number}")
+    for document in DOCUMENTS
+    for number, text in enumerate(fences(document, "json"), 1)
+]
+
+
+def is_grants(value: dict[str, Any]) -> bool:
+    rights = {*Grants.model_fields, "digest", "any_version"}
+    return all(isinstance(each, dict) and each.keys() <= rights for each in value.values())
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
+    value = json.loads(text)
+    if {"mcpServers", "servers", "mcp", "context_servers"} & value.keys():
+        assert value in [OVER_HTTP, *(client.document(LAUNCH) for client in CLIENTS.values())]
+    elif {"code", "from_run"} & value.keys():
+        read_request(value)
+    elif "hidden" in value:
+        ToolWish.model_validate_json(text)
+    elif "task" in value:
+        NewTask.model_validate_json(text)
+    elif "error" in value:
+        assert value["error"].keys() == {"code", "message", "hint"}
+    elif "items" in value:  # a sample of docs/rehearsal.md, which tests/test_grants.py compares
+        assert value["name"] == "sample"
+    else:
+        assert is_grants(value)
+        file = tmp_path / "grants.json"
+        file.write_text(text, encoding="utf-8")
+        file.chmod(0o600)
+        assert read_grants_file(file).keys() == value.keys()
+
+
+def test_toml_is_what_codex_is_given() -> None:
+    blocks = [text for document in DOCUMENTS for text in fences(document, "toml")]
+    assert blocks
+    for text in blocks:
+        assert tomllib.loads(text) == tomllib.loads(codex_toml(LAUNCH))
+
+
+def test_the_readme_shows_each_client_that_is_not_served_by_the_standard_json() -> None:
+    shown = [json.loads(text) for text in fences(README, "json")]
+    assert [name for name, client in CLIENTS.items() if client.document(LAUNCH) not in shown] == []
