@@ -22,16 +22,23 @@ import anyio
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
-from alita_mcp.synthesis.duplicates.behaviour import NEAR, Beside, Comparison, Party, combined, drawn_inputs
+from alita_mcp.synthesis.duplicates.behaviour import (
+    MUTATED,
+    Beside,
+    Comparison,
+    Party,
+    combined,
+    drawn_inputs,
+)
 from alita_mcp.values import Limits, Schema
 from alita_mcp.verification.examples.outcomes import ShownRange
 from alita_mcp.verification.mutation.dictionary_inputs import (
     Scalar,
     constants_apart,
     constants_in,
-    telling_inputs,
+    dictionary_inputs,
 )
-from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from benchmarks import separation
 from benchmarks.duplicates.inputs import Inputs, as_examples, read_inputs, schemas_of
@@ -198,7 +205,7 @@ async def _compared(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *
     await beside.look_at(await inputs(SEED, constants), whole=whole)
     if not examples and (whole or not beside.found.is_over):
         answered = [seen.arguments for seen in beside.found.seen if seen.kind in ("alike", "different")]
-        await beside.look_at(near_inputs(schema, answered, SEED, NEAR), whole=whole)
+        await beside.look_at(mutated_inputs(schema, answered, SEED, MUTATED), whole=whole)
     if beside.found.may_be_same:
         apart = constants_apart(pair.a.code, pair.b.code)
         await beside.look_at(await inputs(SEED + 1, apart), whole=whole)
@@ -211,7 +218,7 @@ async def _fitting(
     """The schema of whose inputs both programs refuse the fewest; the first that they hardly refuse is taken."""
     best, most = schemas[0], 0
     for schema in schemas if len(schemas) > 1 else ():
-        inputs = telling_inputs(schema, constants, SEED, TRIED)
+        inputs = dictionary_inputs(schema, constants, SEED, TRIED)
         found = await Beside(one, other, rehearsal, lambda _: False).look_at(inputs, whole=True)
         answered = found.alike + found.counts["different"]
         if answered > most * FAR_MORE:

@@ -22,7 +22,7 @@ from alita_mcp.synthesis.duplicates.behaviour import (
     kind_of,
 )
 from alita_mcp.values import Example, Limits
-from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 WAIT_S = 300
@@ -161,7 +161,7 @@ async def test_inputs_are_the_examples_first_each_once_and_the_same_each_time() 
     assert nothing == [{}]
 
 
-def test_near_inputs_keep_the_types_and_the_choices() -> None:
+def test_mutated_inputs_keep_the_types_and_the_choices() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -174,7 +174,7 @@ def test_near_inputs_keep_the_types_and_the_choices() -> None:
         },
     }
     known = {"mode": "up", "text": "abc", "share": 0.5, "loud": True, "rows": [3, 1, 2], "by": {"a": 1}}
-    found = near_inputs(schema, [known, {}], 1, 60)
+    found = mutated_inputs(schema, [known, {}], 1, 60)
     assert len(found) == 60
     assert known not in found
     for each in found:
@@ -183,13 +183,13 @@ def test_near_inputs_keep_the_types_and_the_choices() -> None:
             name: type(part) for name, part in known.items()
         }
         assert all(type(part) is int for part in (*each["rows"], *each["by"].values()))
-    assert near_inputs(schema, [known], 1, 60) == near_inputs(schema, [known], 1, 60)
+    assert mutated_inputs(schema, [known], 1, 60) == mutated_inputs(schema, [known], 1, 60)
 
 
 def test_there_is_nothing_near_huge_inputs_or_a_single_choice() -> None:
-    assert near_inputs({"properties": {}}, [{"text": "x" * 9_000}], 1, 5) == []
+    assert mutated_inputs({"properties": {}}, [{"text": "x" * 9_000}], 1, 5) == []
     only = {"properties": {"mode": {"type": "string", "enum": ["up"]}}}
-    assert near_inputs(only, [{"mode": "up"}], 1, 5) == []
+    assert mutated_inputs(only, [{"mode": "up"}], 1, 5) == []
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.examples.trials import outcome_in_words
 from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.findings import brief, encodable
-from alita_mcp.verification.mutation.dictionary_inputs import Scalar, telling_inputs
-from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.mutation.dictionary_inputs import Scalar, dictionary_inputs
+from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -31,9 +31,9 @@ of time or memory, a dead process), or no value at all."""
 
 INPUTS = 48
 """How many are generated, besides those of the examples."""
-NEAR = 40
+MUTATED = 40
 """How many are made by changing those of the examples."""
-TELLING = 32
+DICTIONARY = 32
 """How many are made of what stands in the code of both."""
 CALL_SECONDS = 2.0
 MAX_SECONDS = 10.0
@@ -196,9 +196,9 @@ def combined(
 ) -> list[Arguments]:
     """The examples' arguments, what is made of the code's constants, what is near either, then the drawn ones."""
     shown = [example.arguments for example in examples]
-    telling = telling_inputs(schema, constants, seed, TELLING) if schema["properties"] else []
-    near = near_inputs(schema, shown, seed, NEAR)
-    return list({_text_of(each): each for each in (*shown, *near, *telling, *drawn)}.values())
+    from_code = dictionary_inputs(schema, constants, seed, DICTIONARY) if schema["properties"] else []
+    mutated = mutated_inputs(schema, shown, seed, MUTATED)
+    return list({_text_of(each): each for each in (*shown, *mutated, *from_code, *drawn)}.values())
 
 
 class Beside:

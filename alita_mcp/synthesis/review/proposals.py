@@ -20,7 +20,7 @@ from alita_mcp.verification.agreement.matrix import prepare, run_row
 from alita_mcp.verification.comparison.compare import kinds_of
 from alita_mcp.verification.findings import is_unicode
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.properties.properties import seed_of
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.credentials import holds_key
@@ -75,7 +75,7 @@ def _inputs(draft: Draft, schema: Schema, report: VerificationReport | None) -> 
             (each.shown_by for each in survivors if each.shown_by),
             key=lambda each: (len(_text(each)), _text(each)),
         ),
-        near_inputs(schema, known, seed_of(draft), TRIED),
+        mutated_inputs(schema, known, seed_of(draft), TRIED),
     ):
         kind = {_text(each): each for each in inputs if _text(each) not in seen and _admits(schema, each)}
         seen |= kind.keys()

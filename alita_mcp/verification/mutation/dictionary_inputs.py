@@ -66,7 +66,7 @@ def _is_looked_for(value: Any) -> TypeGuard[Scalar]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
 
 
-def telling_inputs(schema: Schema, constants: Sequence[Scalar], seed: int, count: int) -> list[Arguments]:
+def dictionary_inputs(schema: Schema, constants: Sequence[Scalar], seed: int, count: int) -> list[Arguments]:
     """At most `count` inputs of the schema; the same ones each time."""
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     parts = schema.get("properties", {})

@@ -20,7 +20,7 @@ MAX_STEPS = 3
 _TRIES = 8
 
 
-def near_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: int) -> list[Arguments]:
+def mutated_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: int) -> list[Arguments]:
     """At most `count` inputs that are not among the known ones; the same ones each time."""
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     small = [each for each in known if each and len(json.dumps(each)) <= MAX_CHARACTERS]
@@ -31,7 +31,7 @@ def near_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: in
             break
         changed = draw.choice(small)
         for _step in range(draw.randint(1, MAX_STEPS)):
-            changed = _near(changed, schema, draw)
+            changed = _with_one_change(changed, schema, draw)
         text = json.dumps(changed, sort_keys=True)
         if text not in seen:
             seen.add(text)
@@ -39,7 +39,7 @@ def near_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: in
     return list(found.values())
 
 
-def _near(arguments: Arguments, schema: Schema, draw: random.Random) -> Arguments:
+def _with_one_change(arguments: Arguments, schema: Schema, draw: random.Random) -> Arguments:
     name = draw.choice(sorted(arguments))
     node = schema.get("properties", {}).get(name, {})
     pool = _scalars(arguments)

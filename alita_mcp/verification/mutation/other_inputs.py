@@ -19,8 +19,8 @@ from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.comparison.compare import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.mutation.dictionary_inputs import constants_in, telling_inputs
-from alita_mcp.verification.mutation.mutated_inputs import near_inputs
+from alita_mcp.verification.mutation.dictionary_inputs import constants_in, dictionary_inputs
+from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Arguments = dict[str, Any]
@@ -28,7 +28,7 @@ Seen = Sequence[tuple[Arguments, RunResult]]
 Outcome = Any
 """A list that holds the value, or an object whose `raised` names the error's classes; None: it ended otherwise."""
 
-NEAR, TELLING, DRAWN = 60, 80, 60
+MUTATED, DICTIONARY, DRAWN = 60, 80, 60
 AT_A_TIME = 20
 """Inputs that are tried in one go before it is known that none of them ends the process."""
 ONE_BY_ONE = 15
@@ -252,8 +252,8 @@ def _inputs_of(
     """Each once, in an order that the code itself draws, so that no place in it is special."""
     seed = int.from_bytes(hashlib.sha256(draft.code.encode()).digest()[:4], "big")
     share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
-    made = near_inputs(schema, shown, seed, NEAR // share)
-    made += telling_inputs(schema, constants_in(draft.code), seed, TELLING // share)
+    made = mutated_inputs(schema, shown, seed, MUTATED // share)
+    made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
     inputs = {_text_of(each): each for each in (*shown, *drawn[: DRAWN // share])}
     inputs |= {_text_of(each): each for each in made if _fits(schema, each)}
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret

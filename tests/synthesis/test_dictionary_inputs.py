@@ -14,7 +14,7 @@ from alita_mcp.verification.mutation.dictionary_inputs import (
     MAX_TEXT,
     constants_apart,
     constants_in,
-    telling_inputs,
+    dictionary_inputs,
 )
 
 ALL_KINDS: dict[str, Any] = {
@@ -59,9 +59,9 @@ def test_one_program_does_not_crowd_out_the_other() -> None:
 
 def test_inputs_fit_the_schema_are_bounded_and_the_same_each_time() -> None:
     constants = ["-", "x" * 40, "[", "]", "AEIOU", 1000, 2.5]
-    made = telling_inputs(ALL_KINDS, constants, 4, 200)
-    assert made == telling_inputs(ALL_KINDS, constants, 4, 200)
-    assert made != telling_inputs(ALL_KINDS, constants, 5, 200)
+    made = dictionary_inputs(ALL_KINDS, constants, 4, 200)
+    assert made == dictionary_inputs(ALL_KINDS, constants, 4, 200)
+    assert made != dictionary_inputs(ALL_KINDS, constants, 5, 200)
     for each in made:
         validate_arguments(ALL_KINDS, each)
         assert len(json.dumps(each)) < 40_000
@@ -82,12 +82,12 @@ def test_inputs_fit_the_schema_are_bounded_and_the_same_each_time() -> None:
 )
 def test_texts_have_the_forms_that_programs_look_for(code: str, looks: Any) -> None:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-    made = telling_inputs(schema, constants_in(code), 1, 80)
+    made = dictionary_inputs(schema, constants_in(code), 1, 80)
     assert sum(looks(each["text"]) for each in made) >= 3
 
 
 def test_values_of_one_input_are_related_now_and_then() -> None:
-    made = telling_inputs(ALL_KINDS | {"required": list(ALL_KINDS["properties"])}, [], 1, 200)
+    made = dictionary_inputs(ALL_KINDS | {"required": list(ALL_KINDS["properties"])}, [], 1, 200)
     assert any(each["other"] == each["count"] for each in made)
     assert any(
         each["part"] and each["part"] != each["text"] and each["part"] in each["text"] for each in made
@@ -98,7 +98,7 @@ def test_values_of_one_input_are_related_now_and_then() -> None:
 
 def test_where_nothing_is_known_values_of_all_kinds_are_made() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {}}}, "required": ["a"]}
-    found = {type(part) for each in telling_inputs(schema, ["x"], 1, 80) for part in each["a"]}
+    found = {type(part) for each in dictionary_inputs(schema, ["x"], 1, 80) for part in each["a"]}
     assert found == {str, int, float, bool, type(None)}
 
 
