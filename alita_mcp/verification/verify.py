@@ -26,8 +26,8 @@ from alita_mcp.values import (
 )
 from alita_mcp.verification.determinism.determinism import determinism_gate, variation_checks
 from alita_mcp.verification.environment import environment_gate
+from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.examples.examples import Trial, examples_gate
-from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.hints import with_hints
 from alita_mcp.verification.mutation.mutation import mutation_gate
@@ -150,7 +150,7 @@ async def _run_examples(
         if all(check.passed for check in checks):
             checks += await variation_checks(draft, contract, course.trials, course.environment, rehearsal)
     same = course.add(checks)
-    # the world changes, rehearsals do not
+    # what tools reach outside changes, rehearsals do not
     course.deterministic = same and draft.grants.is_pure and not draft.varies
     return same
 

@@ -67,7 +67,7 @@ async def test_the_same_values_on_all_inputs_are_the_same_behaviour() -> None:
     assert (found.is_same, found.alike, found.score) == (True, 12, 1.0)
     assert {job.hash_seed for job in sandbox.jobs} == {None}
     assert {bool(job.clock_offset_s) for job in sandbox.jobs} == {False, True}, (
-        "it was tried in another world too"
+        "it was tried under another clock too"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.requests.template import STAND_IN
-from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
+from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from tests.synthesis.authors import PLAIN, Script, module, suite_of
 from tests.synthesis.bench import OpenBench
 

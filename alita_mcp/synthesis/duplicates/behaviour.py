@@ -16,8 +16,8 @@ from alita_mcp.synthesis.writing.candidate_sampler import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema
 from alita_mcp.verification.agreement.matrix import outcome_word
 from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.examples.trials import outcome_in_words
-from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.findings import brief, encodable
 from alita_mcp.verification.mutation.dictionary_inputs import Scalar, dictionary_inputs
 from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
@@ -63,7 +63,7 @@ class Party:
     names: Mapping[str, str]
 
     def call(self, arguments: Arguments, *, again: bool = False) -> Job:
-        """The call with these arguments; `again` in a world with another hash seed and another clock."""
+        """The call with these arguments; `again` with another hash seed and another clock."""
         own = {self.names[name]: value for name, value in arguments.items()}
         limits = self.job.limits
         quick = {
@@ -103,9 +103,9 @@ class Comparison:
     meant: int = 0
     """How many differences are on inputs of a size that examples show."""
     confirmed: int = 0
-    """How many inputs gave equal results in another world too."""
+    """How many inputs gave equal results under another clock and hash seed too."""
     changeable: bool = False
-    """Whether equal results were chance: in another world they were not equal."""
+    """Whether equal results were chance: under another clock and hash seed they were not equal."""
 
     def note(self, seen: Seen, *, shown: bool) -> None:
         """One input more; `shown`: it is of a size that examples show, so that what is done with it is meant."""
@@ -236,7 +236,7 @@ class Beside:
         return self.found
 
     async def confirm(self) -> Comparison:
-        """Looks at some inputs again in another world, when both were the same so far: chance is not sameness.
+        """Repeats some inputs under another clock and hash seed, when both were the same so far.
 
         Raises:
             SandboxError: as `look_at`.

@@ -15,10 +15,10 @@ from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.agreement.agreement import Candidate, Matrix
 from alita_mcp.verification.comparison.compare import raised
 from alita_mcp.verification.environment import OnStage, environment_gate
+from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.suite import distinct_examples
 from alita_mcp.verification.examples.trials import job_of, run_jobs
-from alita_mcp.verification.examples.worlds import world_of
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
@@ -158,7 +158,7 @@ async def _ran(
     numbered = enumerate(zip(fresh, results, strict=True), len(known.results) + 1)
     trials = [Trial(number, *pair) for number, pair in numbered]
     ran = [trial for trial in trials if trial.result is not None]
-    judged = await judge_all(ran, contract, rehearsal.sandbox, world_of(candidate.draft))
+    judged = await judge_all(ran, contract, rehearsal.sandbox, clock_and_seed_of(candidate.draft))
     by_number = dict(zip([trial.number for trial in ran], judged, strict=True))
     checks = (*known.checks, *(by_number.get(trial.number) for trial in trials))
     results = [*known.results, *results]

@@ -12,9 +12,9 @@ from alita_mcp.values import Check, Draft, ToolContract
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.comparison.difference import shown_pair
 from alita_mcp.verification.determinism.variation import Mover, declaration, moved_by
+from alita_mcp.verification.examples.clock_and_seed import OTHER_REHEARSALS, clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.trials import job_of, outcome_in_words, run_jobs
-from alita_mcp.verification.examples.worlds import OTHER_WORLDS, world_of
 from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -82,9 +82,9 @@ async def variation_checks(
         SandboxError: the sandbox failed.
     """
     moved = False
-    for number in range(1, OTHER_WORLDS + 1) if draft.varies else ():
-        world = world_of(draft, number)
-        jobs = [job_of(draft, trial.example, environment, world=world) for trial in trials]
+    for number in range(1, OTHER_REHEARSALS + 1) if draft.varies else ():
+        pinned = clock_and_seed_of(draft, number)
+        jobs = [job_of(draft, trial.example, environment, pinned=pinned) for trial in trials]
         results = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
         there = [
             Trial(trial.number, trial.example, result)
@@ -92,14 +92,14 @@ async def variation_checks(
             if result is not None
         ]
         missed = [
-            check for check in await judge_all(there, contract, rehearsal.sandbox, world) if not check.passed
+            check for check in await judge_all(there, contract, rehearsal.sandbox, pinned) if not check.passed
         ]
         if missed:
             return [_chance_hit(draft, missed[0])]
         pairs = zip(trials, results, strict=True)
         moved = moved or any(_is_other(trial.result, result) for trial, result in pairs)
     if draft.varies and not moved:
-        message = f"no result varied in {OTHER_WORLDS} rehearsals with other clocks and seeds"
+        message = f"no result varied in {OTHER_REHEARSALS} rehearsals with other clocks and seeds"
         return [
             failed("determinism", message, "Leave out varies, or add an example that varies.", hard=False)
         ]

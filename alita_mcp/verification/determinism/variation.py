@@ -13,8 +13,8 @@ from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.comparison.compare import same_result
+from alita_mcp.verification.examples.clock_and_seed import pinned_clock_and_seed
 from alita_mcp.verification.examples.trials import job_of, run_jobs
-from alita_mcp.verification.examples.worlds import any_world
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -57,7 +57,7 @@ async def moved_by(
     Raises:
         SandboxError: the sandbox failed.
     """
-    one, other = any_world(draft.code), any_world(draft.code, 1)
+    one, other = pinned_clock_and_seed(draft.code), pinned_clock_and_seed(draft.code, 1)
     plain = job_of(draft, example, environment)
     base: dict[str, Any] = {
         "clock_offset_s": 0, "moment": one.moment, "random_seed": one.seed, "hash_seed": 1, "fresh": True,

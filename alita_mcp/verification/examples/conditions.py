@@ -9,14 +9,14 @@ from typing import Any
 from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.code.source import parse_expression
+from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed
 from alita_mcp.verification.examples.trials import outcome_in_words, run_jobs
-from alita_mcp.verification.examples.worlds import World
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
 {imports}
 def check(results, arguments{names}):
-{world}
+{clock}
     def holds(result):
         return bool({expression})
     outcomes = []
@@ -31,7 +31,7 @@ def check(results, arguments{names}):
 _NOW = (
     "    now = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=now)"
 )
-NO_WORLD = World()
+NOTHING_PINNED = ClockAndSeed()
 _REFUSED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 
 Outcome = bool | str
@@ -62,18 +62,20 @@ def read_condition(text: str, where: str) -> str:
 
 
 async def evaluate(
-    sandbox: Sandbox, conditions: Sequence[tuple[Example, Sequence[Any]]], world: World = NO_WORLD
+    sandbox: Sandbox,
+    conditions: Sequence[tuple[Example, Sequence[Any]]],
+    pinned: ClockAndSeed = NOTHING_PINNED,
 ) -> list[list[Outcome]]:
-    """For each example's check, its outcome for each of the given results, which came out of that world.
+    """For each example's check, its result for each of the given results of calls, under the same clock and seed.
 
     Raises:
         SandboxError: the sandbox failed.
     """
     jobs = [
         Job(
-            code=_program(read_condition(example.check or "", "example"), world),
+            code=_program(read_condition(example.check or "", "example"), pinned),
             function="check",
-            arguments={"results": list(results), "arguments": example.arguments, **_told(world)},
+            arguments={"results": list(results), "arguments": example.arguments, **_given(pinned)},
         )
         for example, results in conditions
     ]
@@ -88,24 +90,24 @@ async def evaluate(
     return outcomes
 
 
-def _program(expression: str, world: World) -> str:
+def _program(expression: str, pinned: ClockAndSeed) -> str:
     """A check as a program; `now` and `seed` are there where the tool varies by the clock or by chance."""
     imports = [
-        name for name, told in (("datetime", world.moment), ("random", world.seed)) if told is not None
+        name for name, given in (("datetime", pinned.moment), ("random", pinned.seed)) if given is not None
     ]
-    lines = "    pass" if world.moment is None else _NOW
-    names = "".join(f", {name}" for name in _told(world))
+    lines = "    pass" if pinned.moment is None else _NOW
+    names = "".join(f", {name}" for name in _given(pinned))
     return _PROGRAM.format(
         expression=expression,
         imports=f"import {', '.join(imports)}" if imports else "",
         names=names,
-        world=lines,
+        clock=lines,
     )
 
 
-def _told(world: World) -> dict[str, Any]:
-    told = {"now": world.moment, "seed": world.seed}
-    return {name: value for name, value in told.items() if value is not None}
+def _given(pinned: ClockAndSeed) -> dict[str, Any]:
+    given = {"now": pinned.moment, "seed": pinned.seed}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _is_answer(value: Any, length: int) -> bool:

@@ -8,15 +8,15 @@ from typing import Any
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Check, Example, Schema
 from alita_mcp.verification.comparison.compare import same_result
-from alita_mcp.verification.examples.conditions import NO_WORLD, evaluate
-from alita_mcp.verification.examples.worlds import World
+from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed
+from alita_mcp.verification.examples.conditions import NOTHING_PINNED, evaluate
 from alita_mcp.verification.findings import brief, failed
 
 CONSTANTS: tuple[Any, ...] = (None, 0, "", [], {}, True)
 
 
 async def constant_stub_checks(
-    examples: Sequence[Example], input_schema: Schema, sandbox: Sandbox, world: World = NO_WORLD
+    examples: Sequence[Example], input_schema: Schema, sandbox: Sandbox, pinned: ClockAndSeed = NOTHING_PINNED
 ) -> list[Check]:
     """Fails when a constant, or a function that always raises, satisfies every example.
 
@@ -25,7 +25,7 @@ async def constant_stub_checks(
     A tool without parameters may well be constant and is not held to this, and of one that varies each single result
     may be right: that it is not constant its rehearsals show. What a check admits is looked at all the same.
     """
-    if not input_schema["properties"] and not world.is_set:
+    if not input_schema["properties"] and not pinned.is_set:
         return []
     by_result = [example for example in examples if example.raises is None]
     if not by_result:
@@ -33,11 +33,11 @@ async def constant_stub_checks(
         return [failed("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
     candidates = _candidates([example for example in by_result if example.check is None])
-    outcomes = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], world)
+    outcomes = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
     for example, outcome in zip(conditions, outcomes, strict=True):
         if all(held is True for held in outcome[: len(CONSTANTS)]):
             return [vacuous(example)]
-    if len(by_result) < len(examples) or world.is_set:
+    if len(by_result) < len(examples) or pinned.is_set:
         return []  # no constant raises
     for index, candidate in enumerate(candidates, len(CONSTANTS)):
         if all(outcome[index] is True for outcome in outcomes):

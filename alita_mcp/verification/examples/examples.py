@@ -9,11 +9,11 @@ from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
 from alita_mcp.verification.comparison.difference import shown_pair
-from alita_mcp.verification.examples.conditions import NO_WORLD, Outcome, evaluate
+from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed, clock_and_seed_of
+from alita_mcp.verification.examples.conditions import NOTHING_PINNED, Outcome, evaluate
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.examples.trials import FIXES, job_of, outcome_in_words, run_jobs
-from alita_mcp.verification.examples.worlds import World, world_of
 from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -61,29 +61,29 @@ async def examples_gate(
     problems = suite_checks(draft, contract)
     numbered = distinct_examples(draft.examples)
     examples = [example for _, example in numbered]
-    world = world_of(draft)
-    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, world)
+    pinned = clock_and_seed_of(draft)
+    problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, pinned)
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
     results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
-    checks = await judge_all(trials, contract, sandbox, world)
+    checks = await judge_all(trials, contract, sandbox, pinned)
     count = sum(check.passed for check in checks)
     if count == len(trials):
-        constant = [] if world.is_set else await _first_result_stub(trials, contract, sandbox)
+        constant = [] if pinned.is_set else await _first_result_stub(trials, contract, sandbox)
         checks += constant or thin_suite_checks(draft, examples, contract)
         checks += _any_error_checks(trials)
     return ExamplesFound(checks, trials, count, len(numbered))
 
 
 async def judge_all(
-    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+    trials: Sequence[Trial], contract: ToolContract, sandbox: Sandbox, pinned: ClockAndSeed = NOTHING_PINNED
 ) -> list[Check]:
-    """One check per example that ran in that world, in the order of the examples."""
+    """One check per example that ran under that clock and seed, in the order of the examples."""
     judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
     open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
     asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
-    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked, world), strict=True):
+    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked, pinned), strict=True):
         judged[trial.number] = _by_condition(trial, outcomes[0])
     return [judged[number] for number in sorted(judged)]
 
@@ -140,7 +140,11 @@ def _by_condition(trial: Trial, outcome: Outcome) -> Check:
 
 
 async def still_met(
-    trial: Trial, result: RunResult, contract: ToolContract, sandbox: Sandbox, world: World = NO_WORLD
+    trial: Trial,
+    result: RunResult,
+    contract: ToolContract,
+    sandbox: Sandbox,
+    pinned: ClockAndSeed = NOTHING_PINNED,
 ) -> bool:
     """Whether another result meets the example too; what equals the first one needs no second look.
 
@@ -152,7 +156,7 @@ async def still_met(
         return check.passed
     if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
         return True
-    return await evaluate(sandbox, [(trial.example, [result.value])], world) == [[True]]
+    return await evaluate(sandbox, [(trial.example, [result.value])], pinned) == [[True]]
 
 
 async def _first_result_stub(

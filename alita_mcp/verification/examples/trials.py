@@ -11,7 +11,11 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.examples.worlds import SECOND_CLOCK_OFFSET_S, World, world_of
+from alita_mcp.verification.examples.clock_and_seed import (
+    SECOND_CLOCK_OFFSET_S,
+    ClockAndSeed,
+    clock_and_seed_of,
+)
 from alita_mcp.verification.findings import encodable
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -97,13 +101,13 @@ def job_of(
     environment: Environment | None,
     *,
     again: bool = False,
-    world: World | None = None,
+    pinned: ClockAndSeed | None = None,
 ) -> Job:
     """The job that a later call makes too; `again` under another clock, and with the hash seed that goes with it.
 
-    What the draft declares in `varies` is as `world` has it, or as in all its rehearsals.
+    What the draft declares in `varies` is as `pinned` has it, or as in all its rehearsals.
     """
-    world = world or world_of(draft)
+    pinned = pinned or clock_and_seed_of(draft)
     return Job(
         code=draft.code,
         function=draft.name,
@@ -111,11 +115,11 @@ def job_of(
         environment=environment,
         limits=draft.limits,
         hash_seed=hash_seed(draft.code, SECOND_CLOCK_OFFSET_S)
-        if again and world.moment is not None
+        if again and pinned.moment is not None
         else None,
-        clock_offset_s=SECOND_CLOCK_OFFSET_S if again and world.moment is None else 0,
-        moment=world.moment,
-        random_seed=world.seed,
+        clock_offset_s=SECOND_CLOCK_OFFSET_S if again and pinned.moment is None else 0,
+        moment=pinned.moment,
+        random_seed=pinned.seed,
         grants=draft.grants,
     )
 

@@ -13,9 +13,9 @@ from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE
 from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
 from alita_mcp.verification.code.source import parse_code
+from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import each_of
-from alita_mcp.verification.examples.worlds import world_of
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
 from alita_mcp.verification.mutation.other_inputs import ENOUGH, OtherInputs, Way, alike, outcome_of
@@ -41,7 +41,7 @@ async def first_noticing(
     for trial in trials:
         result = await run(code, trial)
         unloadable = result.status == "load_failed" or result.error_type == UNLOADABLE
-        if unloadable or not await still_met(trial, result, contract, sandbox, world_of(draft)):
+        if unloadable or not await still_met(trial, result, contract, sandbox, clock_and_seed_of(draft)):
             return trial.number
     return None
 
