@@ -24,9 +24,9 @@ from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.settings import Settings, read_settings
 from alita_mcp.synthesis.duplicates.behaviour import (
     MUTATED,
-    Beside,
+    ComparedTool,
     Comparison,
-    Party,
+    DifferentialRun,
     combined,
     drawn_inputs,
 )
@@ -189,12 +189,12 @@ async def score(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *, wh
 
 async def _compared(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *, whole: bool) -> Comparison:
     rehearsal = Rehearsal(sandbox)
-    one, other = _party(pair.a, pair.a), _party(pair.b, pair.a)
+    one, other = _compared_tool(pair.a, pair.a), _compared_tool(pair.b, pair.a)
     examples = as_examples(pair.a, known.get(pair.task, ()))
     constants = constants_in(pair.a.code, pair.b.code)
     schema = await _fitting(one, other, schemas_of(pair, examples), constants, rehearsal)
     shown = ShownRange(examples, schema)
-    beside = Beside(one, other, rehearsal, shown.covers)
+    run = DifferentialRun(one, other, rehearsal, shown.covers)
 
     async def inputs(seed: int, told: Sequence[Scalar]) -> list[dict[str, Any]]:
         key = json.dumps([pair.task, schema, seed])
@@ -202,24 +202,28 @@ async def _compared(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *
             drawn[key] = await drawn_inputs(schema, examples, seed)
         return combined(schema, examples, seed, told, drawn[key])
 
-    await beside.look_at(await inputs(SEED, constants), whole=whole)
-    if not examples and (whole or not beside.found.is_over):
-        answered = [seen.arguments for seen in beside.found.seen if seen.kind in ("alike", "different")]
-        await beside.look_at(mutated_inputs(schema, answered, SEED, MUTATED), whole=whole)
-    if beside.found.may_be_same:
+    await run.compare_on(await inputs(SEED, constants), whole=whole)
+    if not examples and (whole or not run.found.is_over):
+        answered = [seen.arguments for seen in run.found.seen if seen.kind in ("alike", "different")]
+        await run.compare_on(mutated_inputs(schema, answered, SEED, MUTATED), whole=whole)
+    if run.found.may_be_same:
         apart = constants_apart(pair.a.code, pair.b.code)
-        await beside.look_at(await inputs(SEED + 1, apart), whole=whole)
-    return await beside.confirm()
+        await run.compare_on(await inputs(SEED + 1, apart), whole=whole)
+    return await run.confirm()
 
 
 async def _fitting(
-    one: Party, other: Party, schemas: Sequence[Schema], constants: Sequence[Scalar], rehearsal: Rehearsal
+    one: ComparedTool,
+    other: ComparedTool,
+    schemas: Sequence[Schema],
+    constants: Sequence[Scalar],
+    rehearsal: Rehearsal,
 ) -> Schema:
     """The schema of whose inputs both programs refuse the fewest; the first that they hardly refuse is taken."""
     best, most = schemas[0], 0
     for schema in schemas if len(schemas) > 1 else ():
         inputs = dictionary_inputs(schema, constants, SEED, TRIED)
-        found = await Beside(one, other, rehearsal, lambda _: False).look_at(inputs, whole=True)
+        found = await DifferentialRun(one, other, rehearsal, lambda _: False).compare_on(inputs, whole=True)
         answered = found.alike + found.counts["different"]
         if answered > most * FAR_MORE:
             best, most = schema, answered
@@ -228,6 +232,6 @@ async def _fitting(
     return best
 
 
-def _party(program: Program, named: Program) -> Party:
+def _compared_tool(program: Program, named: Program) -> ComparedTool:
     job = Job(code=program.code, function=program.function, arguments={}, limits=LIMITS)
-    return Party(job, dict(zip(named.parameters, program.parameters, strict=False)))
+    return ComparedTool(job, dict(zip(named.parameters, program.parameters, strict=False)))

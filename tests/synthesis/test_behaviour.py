@@ -15,9 +15,9 @@ from alita_mcp.synthesis.duplicates.behaviour import (
     ALL_LOST,
     ENOUGH_LOST,
     SHOWN,
-    Beside,
+    ComparedTool,
     Comparison,
-    Party,
+    DifferentialRun,
     inputs_for,
     kind_of,
 )
@@ -32,15 +32,15 @@ LIMITS = Limits(wall_seconds=1.5, cpu_seconds=1.5)
 DOUBLE = "def tool(number: int) -> int:\n    return 2 * number\n"
 
 
-def party(code: str) -> Party:
-    return Party(Job(code=code, function="tool", arguments={}, limits=LIMITS), {"number": "number"})
+def compared(code: str) -> ComparedTool:
+    return ComparedTool(Job(code=code, function="tool", arguments={}, limits=LIMITS), {"number": "number"})
 
 
 def both(
     mine: Callable[[Job], RunResult], theirs: Callable[[Job], RunResult], *, shown: bool = True
-) -> tuple[Beside, ScriptedSandbox]:
+) -> tuple[DifferentialRun, ScriptedSandbox]:
     sandbox = ScriptedSandbox(lambda job: (mine if job.code == "mine" else theirs)(job))
-    return Beside(party("mine"), party("theirs"), Rehearsal(sandbox), lambda _: shown), sandbox
+    return DifferentialRun(compared("mine"), compared("theirs"), Rehearsal(sandbox), lambda _: shown), sandbox
 
 
 def value(job: Job) -> RunResult:
@@ -55,9 +55,11 @@ def late(_job: Job) -> RunResult:
     return RunResult(status="timeout", message="wall")
 
 
-async def looked(pair: Beside, inputs: list[dict[str, Any]] = NUMBERS, *, whole: bool = False) -> Comparison:
+async def looked(
+    pair: DifferentialRun, inputs: list[dict[str, Any]] = NUMBERS, *, whole: bool = False
+) -> Comparison:
     with anyio.fail_after(WAIT_S):
-        await pair.look_at(inputs, whole=whole)
+        await pair.compare_on(inputs, whole=whole)
         return await pair.confirm()
 
 
@@ -83,8 +85,8 @@ async def test_one_difference_ends_the_comparison() -> None:
 
 async def test_what_was_seen_is_not_run_again() -> None:
     pair, sandbox = both(value, value)
-    await pair.look_at(NUMBERS)
-    await pair.look_at([*NUMBERS, {"number": 40}])
+    await pair.compare_on(NUMBERS)
+    await pair.compare_on([*NUMBERS, {"number": 40}])
     assert len(sandbox.jobs) == 2 * 13
 
 
@@ -216,7 +218,7 @@ HOSTILE = {
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
 async def test_hostile_tools_are_never_the_same_as_a_good_one(code: str, walled: Rehearsal) -> None:
     remembers = code == HOSTILE["remembers"]
-    pair = Beside(party(code if remembers else DOUBLE), party(code), walled, lambda _: True)
+    pair = DifferentialRun(compared(code if remembers else DOUBLE), compared(code), walled, lambda _: True)
     found = await looked(pair)
     assert found.is_same is remembers, "no call remembers another one, so that one behaves"
 
@@ -225,7 +227,7 @@ async def test_hostile_tools_are_never_the_same_as_a_good_one(code: str, walled:
 async def test_a_tool_that_changes_by_itself_is_not_the_same_as_its_own_copy_by_chance(
     name: str, walled: Rehearsal
 ) -> None:
-    pair = Beside(party(HOSTILE[name]), party(HOSTILE[name]), walled, lambda _: True)
+    pair = DifferentialRun(compared(HOSTILE[name]), compared(HOSTILE[name]), walled, lambda _: True)
     found = await looked(pair)
     assert found.is_same is (name == "dates"), "both read the same clock, and dice differ"
 
@@ -274,7 +276,7 @@ async def test_two_of_which_one_refuses_much_are_the_same_only_perhaps(
     def picky(job: Job) -> RunResult:
         return refused(job) if job.arguments["number"] < refuses else value(job)
 
-    beside, _ = both(value, picky, shown=False)
-    found = await beside.look_at([{"number": number} for number in range(60)])
+    pair, _ = both(value, picky, shown=False)
+    found = await pair.compare_on([{"number": number} for number in range(60)])
 
     assert (found.is_same, found.may_be_same) == (is_same, may_be_same)

@@ -1,4 +1,4 @@
-"""Two tools on the same inputs: what each did, and whether that is the same behaviour."""
+"""Differential execution of two tools on the same inputs, and the comparison of what they did."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ AGAIN = 4
 
 
 @dataclass(frozen=True)
-class Party:
+class ComparedTool:
     """A tool to compare: its call without arguments, and its own names for the parameters."""
 
     job: Job
@@ -77,8 +77,8 @@ class Party:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What both did with one input."""
+class Observation:
+    """The results of both tools for one input."""
 
     arguments: Arguments
     kind: Kind
@@ -92,13 +92,13 @@ class Seen:
 
 @dataclass
 class Comparison:
-    """What was seen so far; `is_same` is the verdict."""
+    """The observations so far; `is_same` is the verdict."""
 
     expected: int = 0
     """How many inputs there were to look at."""
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[Observation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    difference: Seen | None = None
+    difference: Observation | None = None
     """The first input that shows that the two are not the same."""
     meant: int = 0
     """How many differences are on inputs of a size that examples show."""
@@ -107,7 +107,7 @@ class Comparison:
     changeable: bool = False
     """Whether equal results were chance: under another clock and hash seed they were not equal."""
 
-    def note(self, seen: Seen, *, shown: bool) -> None:
+    def note(self, seen: Observation, *, shown: bool) -> None:
         """One input more; `shown`: it is of a size that examples show, so that what is done with it is meant."""
         self.seen.append(seen)
         self.counts[seen.kind] += 1
@@ -201,18 +201,22 @@ def combined(
     return list({_text_of(each): each for each in (*shown, *mutated, *from_code, *drawn)}.values())
 
 
-class Beside:
-    """Two tools side by side; what is looked at adds up."""
+class DifferentialRun:
+    """Differential execution of two tools; observations accumulate over its calls."""
 
     def __init__(
-        self, one: Party, other: Party, rehearsal: Rehearsal, is_shown: Callable[[Arguments], bool]
+        self,
+        one: ComparedTool,
+        other: ComparedTool,
+        rehearsal: Rehearsal,
+        is_shown: Callable[[Arguments], bool],
     ) -> None:
         """`is_shown` says of an input whether it is of a size that examples show: an error counts there."""
         self._one, self._other, self._rehearsal, self._is_shown = one, other, rehearsal, is_shown
         self.found = Comparison()
 
-    async def look_at(self, inputs: Sequence[Arguments], *, whole: bool = False) -> Comparison:
-        """Runs both on these inputs, until a difference shows (`whole`: to the end) or time is up.
+    async def compare_on(self, inputs: Sequence[Arguments], *, whole: bool = False) -> Comparison:
+        """Runs both tools on these inputs, until a difference shows (`whole`: to the end) or time is up.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -226,7 +230,7 @@ class Beside:
             mine, theirs = await self._both(arguments, again=False)
             kind, word = kind_of(mine, theirs), outcome_word(mine)
             other_word = word if kind == "alike" else outcome_word(theirs)
-            seen = Seen(arguments, kind, word, other_word, in_words(mine), in_words(theirs))
+            seen = Observation(arguments, kind, word, other_word, in_words(mine), in_words(theirs))
             self.found.note(seen, shown=self._is_shown(arguments))
             if whole:
                 return self.found.lost < ALL_LOST
@@ -239,7 +243,7 @@ class Beside:
         """Repeats some inputs under another clock and hash seed, when both were the same so far.
 
         Raises:
-            SandboxError: as `look_at`.
+            SandboxError: as `compare_on`.
         """
         if not self.found.is_same:
             return self.found
@@ -259,8 +263,8 @@ class Beside:
     async def _both(self, arguments: Arguments, *, again: bool) -> tuple[RunResult, RunResult]:
         """Side by side, one input at a time: so each of the two keeps to one worker, and few are started."""
 
-        async def run(party: Party) -> RunResult:
-            return await self._rehearsal.run(party.call(arguments, again=again))
+        async def run(tool: ComparedTool) -> RunResult:
+            return await self._rehearsal.run(tool.call(arguments, again=again))
 
         return await side_by_side(partial(run, self._one), partial(run, self._other))
 

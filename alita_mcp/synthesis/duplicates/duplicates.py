@@ -12,7 +12,13 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower
 from alita_mcp.library.words.text import likeness, words_of
-from alita_mcp.synthesis.duplicates.behaviour import Beside, Comparison, Party, call_of, inputs_for
+from alita_mcp.synthesis.duplicates.behaviour import (
+    ComparedTool,
+    Comparison,
+    DifferentialRun,
+    call_of,
+    inputs_for,
+)
 from alita_mcp.synthesis.requests.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.requests.signatures import Names, parameter_maps, renamed, results_alike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
@@ -69,7 +75,7 @@ async def compared(proved: Proved, names: Sequence[str], library: Library, rehea
                 continue
             try:
                 known = await library.read(name)
-                found = await _beside(proved, known, library, rehearsal)
+                found = await _compare_pair(proved, known, library, rehearsal)
             except AlitaError:
                 continue
             if isinstance(found, Exists) and is_lower(known.manifest.trust, than=proved.trust):
@@ -80,7 +86,7 @@ async def compared(proved: Proved, names: Sequence[str], library: Library, rehea
     return Compared(None, tuple(similar))
 
 
-async def _beside(
+async def _compare_pair(
     proved: Proved, known: StoredVersion, library: Library, rehearsal: Rehearsal
 ) -> Exists | Lookalike | None:
     draft, (wanted, result) = proved.draft, proved.schemas
@@ -114,16 +120,18 @@ async def _compare(
     is_shown = ShownRange(examples, wanted).covers
     mine = await call_of(draft, proved.verdict.lock, rehearsal)
     other = await call_of(known.draft, lock_of(known, library, rehearsal), rehearsal)
-    pair = Beside(Party(mine, {name: name for name in way}), Party(other, way), rehearsal, is_shown)
-    found = await pair.look_at([example.arguments for example in examples])
+    pair = DifferentialRun(
+        ComparedTool(mine, {name: name for name in way}), ComparedTool(other, way), rehearsal, is_shown
+    )
+    found = await pair.compare_on([example.arguments for example in examples])
     if found.is_over:
         return found
     seed = _seed(draft, known)
     both = await anyio.to_thread.run_sync(constants_in, draft.code, known.code)
-    found = await pair.look_at(await inputs_for(wanted, examples, seed, both))
+    found = await pair.compare_on(await inputs_for(wanted, examples, seed, both))
     if found.may_be_same:  # where the programs differ, if anywhere, is where only one of them names something
         apart = await anyio.to_thread.run_sync(constants_apart, draft.code, known.code)
-        await pair.look_at(await inputs_for(wanted, examples, seed + 1, apart))
+        await pair.compare_on(await inputs_for(wanted, examples, seed + 1, apart))
     return await pair.confirm()
 
 

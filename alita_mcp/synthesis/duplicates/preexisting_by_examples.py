@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.library import Library
-from alita_mcp.synthesis.duplicates.behaviour import Party, call_of
+from alita_mcp.synthesis.duplicates.behaviour import ComparedTool, call_of
 from alita_mcp.synthesis.duplicates.duplicates import lock_of
 from alita_mcp.synthesis.requests.outcomes import Exists
 from alita_mcp.synthesis.requests.signatures import Names, renamed
@@ -50,12 +50,12 @@ async def find_serving(
 class Callee:
     """A published tool under the parameter names of a wish."""
 
-    party: Party
+    tool: ComparedTool
     rehearsal: Rehearsal
 
     async def fulfils(self, example: Example) -> bool:
         """Whether it gives what the example states, or raises it."""
-        result = await self.rehearsal.run(self.party.call(example.arguments))
+        result = await self.rehearsal.run(self.tool.call(example.arguments))
         if example.raises is not None:
             return raised(example.raises, result)
         return result.ok and same_result(example.expected, result.value, example.exact)
@@ -68,7 +68,7 @@ async def callee_for(known: StoredVersion, way: Names, library: Library, rehears
         SandboxError: its environment cannot be had here.
     """
     job = await call_of(known.draft, lock_of(known, library, rehearsal), rehearsal)
-    return Callee(Party(job, way), rehearsal)
+    return Callee(ComparedTool(job, way), rehearsal)
 
 
 async def _serves(
