@@ -1,6 +1,6 @@
-"""The stand-in for every granted host while a draft is verified: an HTTP request in, a fixed or echoed answer out.
+"""In-memory stand-in for every host that a draft asks for: fixed or echoed HTTP responses.
 
-It lives in memory: no socket is opened and nothing leaves the process. docs/rehearsal.md lists what it answers.
+No socket is opened and nothing leaves the process. docs/rehearsal.md lists the responses.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _JSON = "application/json"
 
 
 class Request(NamedTuple):
-    """One request as the stand-in reads it."""
+    """One HTTP request as the stand-in reads it."""
 
     method: str
     path: str
@@ -37,8 +37,8 @@ class Request(NamedTuple):
     body: bytes
 
 
-class Answer(NamedTuple):
-    """One answer."""
+class StandInResponse(NamedTuple):
+    """One HTTP response of the stand-in."""
 
     body: bytes
     kind: str = _PLAIN
@@ -46,38 +46,38 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def answer_to(request: Request) -> Answer:
-    """The fixed answer of a fixed path, else the request itself as JSON."""
+def response_to(request: Request) -> StandInResponse:
+    """The fixed response of a fixed path, else the request itself as JSON."""
     if request.path.startswith("/status/"):
         return _status(request.path.removeprefix("/status/"))
     fixed = _FIXED.get(request.path)
     return fixed(request) if fixed else _echo(request)
 
 
-def _status(word: str) -> Answer:
+def _status(word: str) -> StandInResponse:
     status = int(word) if word.isascii() and word.isdigit() and len(word) == 3 and word >= "200" else 400
-    return Answer(b"" if status in _BODILESS else _as_json({"status": status}), _JSON, status)
+    return StandInResponse(b"" if status in _BODILESS else _as_json({"status": status}), _JSON, status)
 
 
-def _redirect(request: Request) -> Answer:
+def _redirect(request: Request) -> StandInResponse:
     to = "".join(letter for letter in request.query.get("to", "/text") if letter.isprintable())
-    return Answer(b"", status=302, headers=(("Location", to),))
+    return StandInResponse(b"", status=302, headers=(("Location", to),))
 
 
-def _loop(_request: Request) -> Answer:
-    return Answer(b"", status=302, headers=(("Location", "/loop"),))
+def _loop(_request: Request) -> StandInResponse:
+    return StandInResponse(b"", status=302, headers=(("Location", "/loop"),))
 
 
-def _zipped(_request: Request) -> Answer:
+def _zipped(_request: Request) -> StandInResponse:
     packed = gzip.compress(FILES["sample.txt"].encode(), mtime=0)
-    return Answer(packed, headers=(("Content-Encoding", "gzip"),))
+    return StandInResponse(packed, headers=(("Content-Encoding", "gzip"),))
 
 
-def _echo(request: Request) -> Answer:
+def _echo(request: Request) -> StandInResponse:
     shown = {
         name: value for name, value in request.headers.items() if name in _SHOWN or name.startswith("x-")
     }
-    return Answer(
+    return StandInResponse(
         _as_json(
             {
                 "method": request.method,
@@ -91,30 +91,30 @@ def _echo(request: Request) -> Answer:
     )
 
 
-_FIXED: dict[str, Callable[[Request], Answer]] = {
-    "/text": lambda _request: Answer(FILES["sample.txt"].encode()),
-    "/csv": lambda _request: Answer(FILES["sample.csv"].encode(), "text/csv; charset=utf-8"),
-    "/json": lambda _request: Answer(FILES["sample.json"].encode(), _JSON),
-    "/html": lambda _request: Answer(FILES["sample.html"].encode(), "text/html; charset=utf-8"),
-    "/bytes": lambda _request: Answer(b"\x00\x01\x02\xff", "application/octet-stream"),
-    "/large": lambda _request: Answer(b"x" * LARGE),
-    "/empty": lambda _request: Answer(b"", status=204),
+_FIXED: dict[str, Callable[[Request], StandInResponse]] = {
+    "/text": lambda _request: StandInResponse(FILES["sample.txt"].encode()),
+    "/csv": lambda _request: StandInResponse(FILES["sample.csv"].encode(), "text/csv; charset=utf-8"),
+    "/json": lambda _request: StandInResponse(FILES["sample.json"].encode(), _JSON),
+    "/html": lambda _request: StandInResponse(FILES["sample.html"].encode(), "text/html; charset=utf-8"),
+    "/bytes": lambda _request: StandInResponse(b"\x00\x01\x02\xff", "application/octet-stream"),
+    "/large": lambda _request: StandInResponse(b"x" * LARGE),
+    "/empty": lambda _request: StandInResponse(b"", status=204),
     "/gzip": _zipped,
     "/redirect": _redirect,
     "/loop": _loop,
 }
 
 
-class RehearsalGate:
-    """Where the connections of a rehearsed call go: to the stand-in, for the hosts that the draft asks for."""
+class RehearsalEgress:
+    """Egress of a rehearsed call: connects to the stand-in, for the hosts that the draft asks for."""
 
     def __init__(self, patterns: Iterable[HostPattern], *, any_host: bool) -> None:
-        """`any_host`: the draft leaves its hosts to a person, so every name is answered."""
+        """`any_host`: the draft leaves its hosts to a person, so every host is admitted."""
         self._patterns = tuple(patterns)
         self._any_host = any_host
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to the stand-in; see the seam."""
+        """A connection to the stand-in; see the interface."""
         if not self._any_host and not any(pattern.covers(host, port) for pattern in self._patterns):
             raise GateClosed(403, f'grant "network": {host} is not granted')
         if port == 443:
@@ -123,41 +123,41 @@ class RehearsalGate:
 
 
 class OriginStream(ByteStream):
-    """The server's end of one connection: takes one request, then gives its answer."""
+    """The server's end of one connection: takes one request, then gives its response."""
 
     def __init__(self) -> None:
         self._received = b""
         self._ended = False
         self._changed = anyio.Event()
-        self._answer: bytes | None = None
+        self._response: bytes | None = None
 
     async def send(self, item: bytes) -> None:
-        """More of the request."""
+        """Takes more bytes of the request."""
         self._received += item
         self._wake()
 
     async def send_eof(self) -> None:
-        """The request is over, whole or not."""
+        """Marks the end of the request, complete or not."""
         self._ended = True
         self._wake()
 
     async def receive(self, max_bytes: int = 65_536) -> bytes:
-        """The next bytes of the answer, once the request is there.
+        """The next bytes of the response, once the request is there.
 
         Raises:
             EndOfStream: all of it was given.
         """
-        while self._answer is None:
-            self._answer = _answer_in_bytes(self._received, ended=self._ended)
-            if self._answer is None:
+        while self._response is None:
+            self._response = _response_bytes(self._received, ended=self._ended)
+            if self._response is None:
                 await self._changed.wait()
-        if not self._answer:
+        if not self._response:
             raise anyio.EndOfStream
-        piece, self._answer = self._answer[:max_bytes], self._answer[max_bytes:]
+        piece, self._response = self._response[:max_bytes], self._response[max_bytes:]
         return piece
 
     async def aclose(self) -> None:
-        """Lets go."""
+        """Closes the connection."""
         await self.send_eof()
 
     def _wake(self) -> None:
@@ -165,21 +165,21 @@ class OriginStream(ByteStream):
         self._changed = anyio.Event()
 
 
-def _answer_in_bytes(received: bytes, *, ended: bool) -> bytes | None:
-    """The answer to a request that is there; None while more of it has to come."""
+def _response_bytes(received: bytes, *, ended: bool) -> bytes | None:
+    """The response to a complete request; None while more of it has to come."""
     head, found, body = received.partition(b"\r\n\r\n")
     if len(received) > MAX_REQUEST:
-        return _written(Answer(b"too large\n", status=413), "GET")
+        return _written(StandInResponse(b"too large\n", status=413), "GET")
     if not found:
-        return _written(Answer(b"no HTTP request\n", status=400), "GET") if ended else None
+        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET") if ended else None
     try:
         request = _read(head, body)
     except ValueError:
-        return _written(Answer(b"no HTTP request\n", status=400), "GET")
+        return _written(StandInResponse(b"no HTTP request\n", status=400), "GET")
     length = request.headers.get("content-length", "0")
     if length.isdigit() and len(body) < int(length) and not ended:
         return None
-    return _written(answer_to(request), request.method)
+    return _written(response_to(request), request.method)
 
 
 def _read(head: bytes, body: bytes) -> Request:
@@ -192,12 +192,18 @@ def _read(head: bytes, body: bytes) -> Request:
     return Request(method, parts.path, dict(parse_qsl(parts.query, keep_blank_values=True)), headers, body)
 
 
-def _written(answer: Answer, method: str) -> bytes:
-    headers = [("Content-Type", answer.kind), *answer.headers, ("Content-Length", str(len(answer.body)))]
+def _written(response: StandInResponse, method: str) -> bytes:
+    headers = [
+        ("Content-Type", response.kind),
+        *response.headers,
+        ("Content-Length", str(len(response.body))),
+    ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    shown = b"" if method == "HEAD" else answer.body
+    shown = b"" if method == "HEAD" else response.body
     return (
-        f"HTTP/1.1 {answer.status} Rehearsal\r\n{head}Connection: close\r\n\r\n".encode("latin-1", "replace")
+        f"HTTP/1.1 {response.status} Rehearsal\r\n{head}Connection: close\r\n\r\n".encode(
+            "latin-1", "replace"
+        )
         + shown
     )
 

@@ -23,7 +23,7 @@ from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison.compare import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import RehearsalGate
+from alita_mcp.verification.rehearsal.origin import RehearsalEgress
 from alita_mcp.verification.rehearsal.samples import FILES, completed, secret_of
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
@@ -111,7 +111,7 @@ class RehearsalBroker(Broker):
     def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
         named = [host for host in grants.network if host != ANY]
         patterns = [read_pattern(host) for host in named]
-        self._gate = RehearsalGate(patterns, any_host=ANY in grants.network) if grants.network else None
+        self._gate = RehearsalEgress(patterns, any_host=ANY in grants.network) if grants.network else None
         self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, doors)
 
     @property
