@@ -31,7 +31,7 @@ from alita_mcp.synthesis.duplicates.behaviour import (
     drawn_inputs,
 )
 from alita_mcp.values import Limits, Schema
-from alita_mcp.verification.examples.outcomes import ShownRange
+from alita_mcp.verification.examples.judgement import ShownRange
 from alita_mcp.verification.mutation.dictionary_inputs import (
     Scalar,
     constants_apart,

@@ -10,7 +10,7 @@ from alita_mcp.sandbox.choose import silent
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Example, Lock
 from alita_mcp.verification.comparison.compare import raised, same_result
-from alita_mcp.verification.examples.trials import outcome_in_words, run_jobs
+from alita_mcp.verification.examples.trials import failure_in_words, run_jobs
 
 SHOWN_CHARACTERS = 400
 PROBE = "alita_bench_loads"
@@ -56,7 +56,7 @@ async def why_not_loaded(module: Module, sandbox: Sandbox) -> str:
     )
     if result.ok:
         return "" if result.value is True else f"{module.function} is no function"
-    return outcome_in_words(result)
+    return failure_in_words(result)
 
 
 async def differences(module: Module, examples: Sequence[Example], sandbox: Sandbox) -> list[str]:
@@ -87,7 +87,7 @@ async def _difference(example: Example, result: RunResult | None, sandbox: Sandb
     if result is None:
         got = "was not run: another call took too long"
     else:
-        got = f"gave {json.dumps(result.value)}" if result.ok else outcome_in_words(result)
+        got = f"gave {json.dumps(result.value)}" if result.ok else failure_in_words(result)
     return f"{json.dumps(example.as_json())}: {got}"[:SHOWN_CHARACTERS]
 
 

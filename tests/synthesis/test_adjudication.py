@@ -19,7 +19,7 @@ from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
 from alita_mcp.synthesis.writing.evidence import in_words
 from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, judge
 from alita_mcp.values import Agreement, Check, Draft, Example
-from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, outcome_word
+from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, result_word
 from alita_mcp.verification.agreement.record import Record
 
 RIGHT = RunResult(status="ok", value=1)
@@ -38,7 +38,7 @@ def row_of(tests: Sequence[Example], results: Sequence[RunResult | None]) -> Row
         if result is not None and result.status == "error":
             passed = test.raises == "ValueError"
         checks.append(Check(stage="examples", passed=passed) if result is not None else None)
-    return Row(tuple(checks), tuple(outcome_word(result) for result in results), tuple(results))
+    return Row(tuple(checks), tuple(result_word(result) for result in results), tuple(results))
 
 
 def field_of(

@@ -15,7 +15,7 @@ from alita_mcp.synthesis.failures.failures import MAX_TOLD, hidden_failure, show
 from alita_mcp.synthesis.requests.outcomes import Rejected
 from alita_mcp.synthesis.writing.judging import told_to_author
 from alita_mcp.values import Draft, Example
-from alita_mcp.verification.examples.trials import job_of, outcome_in_words
+from alita_mcp.verification.examples.trials import failure_in_words, job_of
 from alita_mcp.verification.findings import shown_arguments
 
 SECRET = "swordfish 4711 Überraschung"
@@ -312,7 +312,7 @@ async def test_code_that_leaks_its_arguments_in_a_real_run_tells_its_author_noth
     draft = Draft(name="leak", description="Leaks.", code=code, examples=(example,))
     result = await sandbox.run(job_of(draft, example, None))
     assert not result.ok
-    said = hidden_failure(f"example 1: it {outcome_in_words(result)}", example, code, result.trace)
+    said = hidden_failure(f"example 1: it {failure_in_words(result)}", example, code, result.trace)
     lowered = said.lower()
     encoded = (base64.b64encode(SECRET.encode()).decode().lower(), SECRET.encode().hex())
     assert not any(part in lowered for part in (*PARTS, *encoded)), said

@@ -16,7 +16,7 @@ from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example
 from alita_mcp.verification.agreement.agreement import accept
-from alita_mcp.verification.agreement.matrix import PassMatrix, outcome_word, pooled, prepare, run_matrix
+from alita_mcp.verification.agreement.matrix import PassMatrix, pooled, prepare, result_word, run_matrix
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 HEAD = (
@@ -175,7 +175,7 @@ async def test_drafts_that_draw_otherwise_behave_alike_where_both_are_right() ->
 
 def test_the_same_behaviour_is_the_same_word() -> None:
     def word(value: Any) -> str:
-        return outcome_word(RunResult(status="ok", value=value))
+        return result_word(RunResult(status="ok", value=value))
 
     assert word(0.1 + 0.2) == word(0.3)
     assert word(2.0) == word(2)
@@ -183,10 +183,10 @@ def test_the_same_behaviour_is_the_same_word() -> None:
     assert word(True) != word(1)
     assert word("1") != word(1)
     assert len(word("x" * 10_000)) < 300
-    assert outcome_word(
+    assert result_word(
         RunResult(status="error", error_type="json.JSONDecodeError", message="a")
-    ) == outcome_word(RunResult(status="error", error_type="JSONDecodeError", message="b"))
-    assert outcome_word(None) == "not run"
+    ) == result_word(RunResult(status="error", error_type="JSONDecodeError", message="b"))
+    assert result_word(None) == "not run"
 
 
 JSON = st.recursive(
@@ -198,7 +198,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_every_result_has_a_word(value: Any) -> None:
-    assert outcome_word(RunResult(status="ok", value=value)).startswith("value ")
+    assert result_word(RunResult(status="ok", value=value)).startswith("value ")
 
 
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), max_size=4))

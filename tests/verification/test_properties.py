@@ -19,7 +19,7 @@ from alita_mcp.values import Check, Draft, Example, Grants, Limits
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.comparison.compare import raised
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.outcomes import ShownRange
+from alita_mcp.verification.examples.judgement import ShownRange
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
 from alita_mcp.verification.properties.properties import INPUTS, PropertiesFound, properties_gate, seed_of

@@ -14,10 +14,10 @@ import anyio
 from alita_mcp.sandbox.interface import Environment, Job, RunResult
 from alita_mcp.synthesis.writing.candidate_sampler import side_by_side
 from alita_mcp.values import Draft, Example, Lock, Schema
-from alita_mcp.verification.agreement.matrix import outcome_word
+from alita_mcp.verification.agreement.matrix import result_word
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
-from alita_mcp.verification.examples.trials import outcome_in_words
+from alita_mcp.verification.examples.trials import failure_in_words
 from alita_mcp.verification.findings import brief, encodable
 from alita_mcp.verification.mutation.dictionary_inputs import Scalar, dictionary_inputs
 from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
@@ -228,8 +228,8 @@ class DifferentialRun:
 
         async def look(arguments: Arguments) -> bool:
             mine, theirs = await self._both(arguments, again=False)
-            kind, word = kind_of(mine, theirs), outcome_word(mine)
-            other_word = word if kind == "alike" else outcome_word(theirs)
+            kind, word = kind_of(mine, theirs), result_word(mine)
+            other_word = word if kind == "alike" else result_word(theirs)
             seen = Observation(arguments, kind, word, other_word, in_words(mine), in_words(theirs))
             self.found.note(seen, shown=self._is_shown(arguments))
             if whole:
@@ -302,7 +302,7 @@ async def _each(inputs: Iterable[Arguments], look: Callable[[Arguments], Awaitab
 
 def in_words(result: RunResult) -> str:
     """An outcome for a reader, cut short."""
-    return brief(result.value, SHOWN) if result.ok else brief_text(outcome_in_words(result))
+    return brief(result.value, SHOWN) if result.ok else brief_text(failure_in_words(result))
 
 
 def brief_text(text: str) -> str:

@@ -22,7 +22,7 @@ from alita_mcp.synthesis.duplicates.behaviour import (
 from alita_mcp.synthesis.requests.outcomes import Exists, Lookalike
 from alita_mcp.synthesis.requests.signatures import Names, parameter_maps, renamed, results_alike
 from alita_mcp.values import Draft, Example, Lock, Schema, StoredVersion, Trust
-from alita_mcp.verification.examples.outcomes import ShownRange
+from alita_mcp.verification.examples.judgement import ShownRange
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.mutation.dictionary_inputs import constants_apart, constants_in
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal

@@ -15,7 +15,7 @@ from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, ToolContract
 from alita_mcp.verification.agreement.matrix import Row
 from alita_mcp.verification.comparison.difference import difference
-from alita_mcp.verification.examples.outcomes import SLOW
+from alita_mcp.verification.examples.judgement import SLOW
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks
 from alita_mcp.verification.findings import brief
 from alita_mcp.verification.wording.imperatives import orders_in

@@ -27,7 +27,7 @@ from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Example
-from alita_mcp.verification.examples.trials import outcome_in_words
+from alita_mcp.verification.examples.trials import failure_in_words
 from alita_mcp.verification.findings import ContractError
 
 _MEND = "Send a script that runs to its end, or a function with tests."
@@ -89,7 +89,7 @@ class ScriptToTool:
             return Rejected(stage="static", reason=wrong.check.message, fix=wrong.check.fix)
         if result.ok or wants_input(result):
             return None
-        reason = f"the script {outcome_in_words(result)}"
+        reason = f"the script {failure_in_words(result)}"
         return Rejected(stage="examples", reason=reason, trace=result.trace[-10:], fix=_MEND)
 
     async def _specified(self, brief: Brief) -> ScriptSpecification | Exists | Rejected:

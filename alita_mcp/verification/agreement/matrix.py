@@ -176,7 +176,7 @@ def _words(
         return tuple("right" if check is not None and check.passed else "wrong" for check in checks)
     errors = _errors_of_calls(tests)
     return tuple(
-        outcome_word(result, errors[_text(test.arguments)])
+        result_word(result, errors[_text(test.arguments)])
         for test, result in zip(tests, results, strict=True)
     )
 
@@ -190,7 +190,7 @@ def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tu
     )
 
 
-def outcome_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
+def result_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
     """What came out as one word: the same word for the same behaviour, whatever the message of an error says.
 
     `errors` are those that tests expect of this call: an error is told by which of them it satisfies, if any.

@@ -14,7 +14,7 @@ from alita_mcp.verification.comparison.difference import shown_pair
 from alita_mcp.verification.determinism.variation import Mover, declaration, moved_by
 from alita_mcp.verification.examples.clock_and_seed import OTHER_REHEARSALS, clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
-from alita_mcp.verification.examples.trials import job_of, outcome_in_words, run_jobs
+from alita_mcp.verification.examples.trials import failure_in_words, job_of, run_jobs
 from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
@@ -55,7 +55,7 @@ def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult,
     if repeated.ok:
         expected, got = shown_pair(result.value, repeated.value)
     else:
-        expected, got = shown(result.value), outcome_in_words(repeated)
+        expected, got = shown(result.value), failure_in_words(repeated)
     return Check(
         stage="determinism",
         passed=False,

@@ -10,7 +10,7 @@ from alita_mcp.sandbox.interface import Job, Sandbox
 from alita_mcp.values import Example
 from alita_mcp.verification.code.source import parse_expression
 from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed
-from alita_mcp.verification.examples.trials import outcome_in_words, run_jobs
+from alita_mcp.verification.examples.trials import failure_in_words, run_jobs
 from alita_mcp.verification.findings import ContractError, refusal
 
 _PROGRAM = """\
@@ -34,7 +34,7 @@ _NOW = (
 NOTHING_PINNED = ClockAndSeed()
 _REFUSED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 
-Outcome = bool | str
+ConditionResult = bool | str
 """True or false, or the error that the expression raised."""
 
 
@@ -65,7 +65,7 @@ async def evaluate(
     sandbox: Sandbox,
     conditions: Sequence[tuple[Example, Sequence[Any]]],
     pinned: ClockAndSeed = NOTHING_PINNED,
-) -> list[list[Outcome]]:
+) -> list[list[ConditionResult]]:
     """For each example's check, its result for each of the given results of calls, under the same clock and seed.
 
     Raises:
@@ -79,15 +79,15 @@ async def evaluate(
         )
         for example, results in conditions
     ]
-    answers = await run_jobs(sandbox, jobs)
-    outcomes: list[list[Outcome]] = []
-    for (_, results), answer in zip(conditions, answers, strict=True):
-        if answer is not None and answer.ok and _is_answer(answer.value, len(results)):
-            outcomes.append(answer.value)
+    runs = await run_jobs(sandbox, jobs)
+    found: list[list[ConditionResult]] = []
+    for (_, results), run in zip(conditions, runs, strict=True):
+        if run is not None and run.ok and _is_list_of_results(run.value, len(results)):
+            found.append(run.value)
         else:
-            why = outcome_in_words(answer) if answer is not None and not answer.ok else "it was not evaluated"
-            outcomes.append([why] * len(results))
-    return outcomes
+            why = failure_in_words(run) if run is not None and not run.ok else "it was not evaluated"
+            found.append([why] * len(results))
+    return found
 
 
 def _program(expression: str, pinned: ClockAndSeed) -> str:
@@ -110,7 +110,9 @@ def _given(pinned: ClockAndSeed) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _is_answer(value: Any, length: int) -> bool:
+def _is_list_of_results(value: Any, length: int) -> bool:
     return (
-        isinstance(value, list) and len(value) == length and all(isinstance(each, Outcome) for each in value)
+        isinstance(value, list)
+        and len(value) == length
+        and all(isinstance(each, ConditionResult) for each in value)
     )

@@ -33,14 +33,14 @@ async def constant_stub_checks(
         return [failed("examples", message, "Add examples with results.")]
     conditions = [example for example in by_result if example.check is not None]
     candidates = _candidates([example for example in by_result if example.check is None])
-    outcomes = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
-    for example, outcome in zip(conditions, outcomes, strict=True):
-        if all(held is True for held in outcome[: len(CONSTANTS)]):
+    verdicts = await evaluate(sandbox, [(each, [*CONSTANTS, *candidates]) for each in conditions], pinned)
+    for example, held_by in zip(conditions, verdicts, strict=True):
+        if all(held is True for held in held_by[: len(CONSTANTS)]):
             return [vacuous(example)]
     if len(by_result) < len(examples) or pinned.is_set:
         return []  # no constant raises
     for index, candidate in enumerate(candidates, len(CONSTANTS)):
-        if all(outcome[index] is True for outcome in outcomes):
+        if all(held_by[index] is True for held_by in verdicts):
             return [constant_passes(candidate, len(examples))]
     return []
 

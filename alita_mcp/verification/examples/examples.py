@@ -10,10 +10,10 @@ from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
 from alita_mcp.verification.comparison.difference import shown_pair
 from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed, clock_and_seed_of
-from alita_mcp.verification.examples.conditions import NOTHING_PINNED, Outcome, evaluate
+from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
-from alita_mcp.verification.examples.trials import FIXES, job_of, outcome_in_words, run_jobs
+from alita_mcp.verification.examples.trials import FIXES, failure_in_words, job_of, run_jobs
 from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -83,8 +83,8 @@ async def judge_all(
     judged = {trial.number: check for trial in trials if (check := _judge(trial, contract)) is not None}
     open_ones = [trial for trial in trials if trial.result is not None and trial.number not in judged]
     asked = [(trial.example, [trial.result.value]) for trial in open_ones if trial.result is not None]
-    for trial, outcomes in zip(open_ones, await evaluate(sandbox, asked, pinned), strict=True):
-        judged[trial.number] = _by_condition(trial, outcomes[0])
+    for trial, held in zip(open_ones, await evaluate(sandbox, asked, pinned), strict=True):
+        judged[trial.number] = _by_condition(trial, held[0])
     return [judged[number] for number in sorted(judged)]
 
 
@@ -117,7 +117,7 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
 
 
 def _without_value(trial: Trial, result: RunResult) -> Check:
-    got = outcome_in_words(result)
+    got = failure_in_words(result)
     wanted_error = trial.example.raises
     if result.status == "error" and wanted_error is not None:
         if raised(wanted_error, result):
@@ -129,14 +129,14 @@ def _without_value(trial: Trial, result: RunResult) -> Check:
     return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
 
 
-def _by_condition(trial: Trial, outcome: Outcome) -> Check:
+def _by_condition(trial: Trial, held: ConditionResult) -> Check:
     got = shown(trial.result.value if trial.result else None)
-    if outcome is True:
+    if held is True:
         return _met(trial)
-    if outcome is False:
+    if held is False:
         return _missed(trial, "the check does not hold", got, _MEND)
-    fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in outcome), "")
-    return _missed(trial, f"the check raised {outcome}", got, fix or "Correct the check expression.")
+    fix = next((fix for name, fix in _UNTOLD.items() if f"name '{name}' is not defined" in held), "")
+    return _missed(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
 
 
 async def still_met(
@@ -167,8 +167,8 @@ async def _first_result_stub(
     only_checks = all(trial.example.check is not None for trial in trials)
     if first is None or not only_checks or not contract.input_schema["properties"]:
         return []
-    outcomes = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
-    if all(outcome == [True] for outcome in outcomes):
+    verdicts = await evaluate(sandbox, [(trial.example, [first.value]) for trial in trials])
+    if all(held == [True] for held in verdicts):
         return [constant_passes(shown(first.value), len(trials))]
     return []
 

@@ -1,4 +1,4 @@
-"""Calls of a draft in the sandbox: one job per example, a few at a time, and what each outcome means."""
+"""Calls of a draft's examples in the sandbox: one job per example, a few at a time."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def job_of(
     )
 
 
-def outcome_in_words(result: RunResult) -> str:
+def failure_in_words(result: RunResult) -> str:
     """How a run without a value ended, in a few words."""
     message = encodable(result.message[:300])
     if result.status == "error":

@@ -15,7 +15,7 @@ from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survi
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.trials import job_of
 from alita_mcp.verification.findings import brief, failed, passed
-from alita_mcp.verification.mutation.other_inputs import OtherInputs, Seen, Way
+from alita_mcp.verification.mutation.other_inputs import ObservedCalls, OtherInputs, Way
 from alita_mcp.verification.mutation.score import Measurement, first_noticing
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.run_text import texts_run
@@ -52,7 +52,7 @@ async def mutation_gate(
     trials: Sequence[Trial],
     environment: Environment | None,
     rehearsal: Rehearsal,
-    seen: Seen = (),
+    seen: ObservedCalls = (),
 ) -> MutationFound:
     """Runs the examples of a draft, all of which passed, on variants of its code.
 

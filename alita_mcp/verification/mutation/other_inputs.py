@@ -24,8 +24,8 @@ from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Arguments = dict[str, Any]
-Seen = Sequence[tuple[Arguments, RunResult]]
-Outcome = Any
+ObservedCalls = Sequence[tuple[Arguments, RunResult]]
+Behaviour = Any
 """A list that holds the value, or an object whose `raised` names the error's classes; None: it ended otherwise."""
 
 MUTATED, DICTIONARY, DRAWN = 60, 80, 60
@@ -36,7 +36,7 @@ ONE_BY_ONE = 15
 _SHARE_WITH_GRANTS = 4
 """With grants an input takes longer: the host is asked, and a folder is made for each call."""
 ENOUGH = 10
-"""A place in the code counts as tried when the outcome of so many inputs depends on it."""
+"""A place in the code counts as tried when the behaviour on so many inputs depends on it."""
 _SHARE_OF_TIME = 3
 """All inputs together take at most this part of a variant's time."""
 _LOOKED_AT = 3
@@ -61,18 +61,18 @@ class OtherInputs:
         draft: Draft,
         contract: ToolContract,
         trials: Sequence[Trial],
-        seen: Seen,
+        seen: ObservedCalls,
         way: Way,
         rehearsal: Rehearsal,
     ) -> None:
         self._draft, self._way, self._rehearsal = draft, way, rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
-        self._fresh = {_text_of(given): outcome_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        self._fresh = {_text_of(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
         self._inputs = _inputs_of(
             draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
         )
-        self._expected: list[Outcome] = []
-        self._alone_too: dict[int, Outcome] = {}
+        self._expected: list[Behaviour] = []
+        self._alone_too: dict[int, Behaviour] = {}
         self._texts: list[str] = []
         self._shown = {each.number: _text_of(each.example.arguments) for each in trials}
         self._many = False
@@ -133,7 +133,7 @@ class OtherInputs:
         return None if differing == [] else Difference()
 
     async def is_tried(self, trap: str, enough: int = ENOUGH) -> bool:
-        """Whether the outcomes of enough inputs depend on the place where the trap is.
+        """Whether the behaviour on enough inputs depends on the place where the trap is.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -157,8 +157,8 @@ class OtherInputs:
             self._many = await self._prepare_many()
         if not self._many:
             pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
-            kept = [(given, outcome) for given, outcome in pairs if outcome is not None]
-            self._inputs, self._expected = [given for given, _ in kept], [outcome for _, outcome in kept]
+            kept = [(given, behaviour) for given, behaviour in pairs if behaviour is not None]
+            self._inputs, self._expected = [given for given, _ in kept], [behaviour for _, behaviour in kept]
 
     async def _prepare_many(self) -> bool:
         """Whether calls in one process do what calls in processes of their own do; they draw other random numbers."""
@@ -172,31 +172,35 @@ class OtherInputs:
             result = await self._rehearsal.run(job)
             left = left or job.limits.wall_seconds / _SHARE_OF_TIME
             left -= result.wall_seconds
-            if _outcomes(result, len(part)) is not None and left > 0:
+            if _behaviours(result, len(part)) is not None and left > 0:
                 kept += part
         got = await self._on_many(self._draft.code, kept) if 2 * len(kept) >= len(self._inputs) else None
         if got is None:
             return False
-        fresh = [self._fresh.get(_text_of(given), outcome) for given, outcome in zip(kept, got, strict=True)]
+        fresh = [
+            self._fresh.get(_text_of(given), behaviour) for given, behaviour in zip(kept, got, strict=True)
+        ]
         self._inputs, self._expected = kept, got
         return all(map(alike, fresh, got))
 
     def _job(self, code: str, inputs: Sequence[Arguments]) -> Job:
         return on_many(self._way(code, Example(arguments={}, expected=None)), inputs)
 
-    async def _on_many(self, code: str, inputs: Sequence[Arguments]) -> list[Outcome] | None:
-        return _outcomes(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
+    async def _on_many(self, code: str, inputs: Sequence[Arguments]) -> list[Behaviour] | None:
+        return _behaviours(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
 
-    async def _alone(self, code: str, given: Arguments) -> Outcome:
-        return outcome_of(await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None))))
+    async def _alone(self, code: str, given: Arguments) -> Behaviour:
+        return behaviour_of(
+            await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None)))
+        )
 
-    async def _itself_alone(self, place: int) -> Outcome:
+    async def _itself_alone(self, place: int) -> Behaviour:
         """What the code itself does with an input in a process of its own, which is asked once."""
         if place not in self._alone_too:
             self._alone_too[place] = await self._alone(self._draft.code, self._inputs[place])
         return self._alone_too[place]
 
-    async def _known_or_alone(self, given: Arguments) -> Outcome:
+    async def _known_or_alone(self, given: Arguments) -> Behaviour:
         known = self._fresh.get(_text_of(given))
         if known is not None:
             return known
@@ -211,13 +215,13 @@ class OtherInputs:
                 return [place]
         return []
 
-    def _places_differing(self, got: Sequence[Outcome]) -> list[int]:
+    def _places_differing(self, got: Sequence[Behaviour]) -> list[int]:
         pairs = zip(self._expected, got, strict=True)
         return [place for place, pair in enumerate(pairs) if not alike(*pair)]
 
 
-def outcome_of(result: RunResult) -> Outcome:
-    """The outcome of a call of its own."""
+def behaviour_of(result: RunResult) -> Behaviour:
+    """The behaviour that the result of one call shows."""
     if result.ok:
         return [result.value]
     if result.status == "error" and result.error_type != UNLOADABLE:
@@ -225,8 +229,8 @@ def outcome_of(result: RunResult) -> Outcome:
     return None
 
 
-def alike(one: Outcome, other: Outcome) -> bool:
-    """Whether two outcomes are the same value, or errors of which one is a kind of the other."""
+def alike(one: Behaviour, other: Behaviour) -> bool:
+    """Whether two behaviours are the same value, or errors of which one is a kind of the other."""
     if isinstance(one, dict) and isinstance(other, dict):
         return _is_kind(one["raised"], other["raised"]) or _is_kind(other["raised"], one["raised"])
     return one is not None and other is not None and same_result(one, other)
@@ -237,7 +241,7 @@ def _is_kind(names: Sequence[str], others: Sequence[str]) -> bool:
     return set(names) <= set(others)
 
 
-def _outcomes(result: RunResult, count: int) -> list[Outcome] | None:
+def _behaviours(result: RunResult, count: int) -> list[Behaviour] | None:
     if not result.ok or not isinstance(result.value, list) or len(result.value) != count:
         return None
     return [

@@ -18,7 +18,7 @@ from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import each_of
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
-from alita_mcp.verification.mutation.other_inputs import ENOUGH, OtherInputs, Way, alike, outcome_of
+from alita_mcp.verification.mutation.other_inputs import ENOUGH, OtherInputs, Way, alike, behaviour_of
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
@@ -99,7 +99,7 @@ class Measurement:
         try:
             for trial in () if await self._others.show_enough() else self._in_turn():
                 result = await self._run(code, trial)
-                if trial.result is None or not alike(outcome_of(trial.result), outcome_of(result)):
+                if trial.result is None or not alike(behaviour_of(trial.result), behaviour_of(result)):
                     self._noticed[trial.number] += 1
                     return False
             return await self._others.differing(code) == []

@@ -14,8 +14,8 @@ from alita_mcp.errors import AlitaError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, Limits, ToolContract
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.outcomes import SLOW, Finding, Judgement, ShownRange
-from alita_mcp.verification.examples.trials import AT_ONCE, job_of, outcome_in_words
+from alita_mcp.verification.examples.judgement import SLOW, Finding, Judgement, ShownRange
+from alita_mcp.verification.examples.trials import AT_ONCE, failure_in_words, job_of
 from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -219,7 +219,7 @@ def _check(failure: _Failure) -> Check:
         message=f"with {brief(failure.arguments)}: {finding.message}",
         fix=finding.fix,
         case=shown_arguments(failure.arguments),
-        got=shown(result.value) if result.ok else outcome_in_words(result),
+        got=shown(result.value) if result.ok else failure_in_words(result),
         trace=result.trace[-10:],
         seconds=result.wall_seconds,
     )

@@ -1,4 +1,4 @@
-"""What a generated input did to a tool: nothing of note, a fault, or an error that nobody announced."""
+"""Judgement of results for generated inputs: a fault, an undeclared error, or nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Draft, Example, Schema, ToolContract
 from alita_mcp.verification.comparison.compare import bare_kinds_of
-from alita_mcp.verification.examples.trials import FIXES, outcome_in_words
+from alita_mcp.verification.examples.trials import FIXES, failure_in_words
 from alita_mcp.verification.json_schema import delivered, validate_result
 
 SLOW = frozenset({"timeout", "memory"})
@@ -40,7 +40,7 @@ class Judgement:
             return self._misfit(result.value)
         if result.status == "error":
             return self._error(result)
-        what = outcome_in_words(result)
+        what = failure_in_words(result)
         return Finding((result.status, ""), what, FIXES[result.status], hard=True)
 
     def _misfit(self, value: Any) -> Finding | None:
@@ -58,7 +58,7 @@ class Judgement:
         kinds = bare_kinds_of(result)
         if kinds & self._declared or (not self._pure and kinds & _OF_THE_WORLD):
             return None
-        what = f"{outcome_in_words(result)}, which neither the docstring nor an example announces"
+        what = f"{failure_in_words(result)}, which neither the docstring nor an example announces"
         fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."
         return Finding(("error", name), what, fix, hard=False)
 
