@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from alita_mcp.verification.wording.imperatives import orders_in
+from alita_mcp.verification.wording.imperatives import imperatives_in
 
 _BEFORE = r"(?:previous|prior|earlier|above|preceding|other|all|any|your|the|system|these|those)"
 _SAID = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders?|messages?|polic(?:y|ies)|restrictions?|context)"
@@ -56,7 +56,9 @@ def speaks_to_the_agent(text: str) -> bool:
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower()
     plain = " ".join(plain.split())
     nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
-    return any(pattern.search(plain) for pattern in _ORDERS) or next(orders_in(nameless), None) is not None
+    return (
+        any(pattern.search(plain) for pattern in _ORDERS) or next(imperatives_in(nameless), None) is not None
+    )
 
 
 def overrides_instructions(text: str) -> bool:
@@ -69,4 +71,4 @@ def overrides_instructions(text: str) -> bool:
 
 def gives_orders(text: str) -> bool:
     """The same for a stranger's text, which has no reason to name a tool of ours either."""
-    return speaks_to_the_agent(text) or next(orders_in(text[:READ_CHARACTERS]), None) is not None
+    return speaks_to_the_agent(text) or next(imperatives_in(text[:READ_CHARACTERS]), None) is not None

@@ -18,7 +18,7 @@ from alita_mcp.verification.comparison.difference import difference
 from alita_mcp.verification.examples.judgement import SLOW
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks
 from alita_mcp.verification.findings import brief
-from alita_mcp.verification.wording.imperatives import orders_in
+from alita_mcp.verification.wording.imperatives import imperatives_in
 
 MAX_TEST = 4_000
 """Longest test that is used, in characters of its JSON."""
@@ -215,7 +215,7 @@ def names_in(contract: ToolContract) -> set[str]:
 
 def gives_orders(text: str, names: Collection[str]) -> bool:
     """Whether a text tells its reader what to do; `names` are the tool's own."""
-    return next(orders_in(text, names), None) is not None
+    return next(imperatives_in(text, names), None) is not None
 
 
 def texts_in(value: Any) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""The linter for words that a model will read."""
+"""Linter for texts that a model will read."""

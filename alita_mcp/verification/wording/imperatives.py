@@ -1,8 +1,8 @@
 # ruff: noqa: E501 - tables of patterns read best a line each
-"""Orders to a model, recognised in texts that should describe: a text in, the words that give it away out.
+"""Detector of imperatives to a model in texts that should only describe a tool.
 
 English is read with patterns, because honest descriptions are mostly English; of some twenty other languages a
-sentence counts that puts certain notions together, such as *always*, *call* and *tool*.
+sentence counts that combines keywords of certain groups, such as *always*, *call* and *tool*.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Collection, Iterator
 
 from alita_mcp.values import META_TOOLS
-from alita_mcp.verification.wording.notions import NOTIONS, TOGETHER
+from alita_mcp.verification.wording.keyword_groups import KEYWORD_GROUPS, SUSPICIOUS_COMBINATIONS
 
 _SENTENCE = re.compile(
     r"[^.!?;\n\u3002\uff01\uff1f\u0964\u061f]+(?:\.(?=\w)[^.!?;\n\u3002\uff01\uff1f\u0964\u061f]+)*"
@@ -131,7 +131,7 @@ _TOOL_NAME = re.compile(
 _META_NAME = re.compile(rf"\b(?:{'|'.join(META_TOOLS)})\b")
 
 
-def orders_in(text: str, own_names: Collection[str] = ()) -> Iterator[str]:
+def imperatives_in(text: str, own_names: Collection[str] = ()) -> Iterator[str]:
     """The words of a text that tell a model what to do; `own_names` are those of the tool and its parameters."""
     for plain in dict.fromkeys((_plain(text), _plain(text).translate(_LOOKALIKES))):
         for sentence in _SENTENCE.findall(plain):
@@ -142,7 +142,7 @@ def orders_in(text: str, own_names: Collection[str] = ()) -> Iterator[str]:
                 yield sentence.strip()
             names = [*_TOOL_NAME.findall(sentence), *_OTHER_NAME.findall(sentence)]
             yield from (name for name in names if name not in own_names)
-            if _brings_together(sentence):
+            if _combines_groups(sentence):
                 yield sentence.strip()
 
 
@@ -152,12 +152,12 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", _MARKS.sub("", wide))
 
 
-def _brings_together(sentence: str) -> bool:
+def _combines_groups(sentence: str) -> bool:
     known: dict[str, bool] = {}
 
-    def holds(notion: str) -> bool:
-        if notion not in known:
-            known[notion] = NOTIONS[notion].search(sentence) is not None
-        return known[notion]
+    def holds(group: str) -> bool:
+        if group not in known:
+            known[group] = KEYWORD_GROUPS[group].search(sentence) is not None
+        return known[group]
 
-    return any(all(map(holds, notions)) for notions in TOGETHER)
+    return any(all(map(holds, groups)) for groups in SUSPICIOUS_COMBINATIONS)

@@ -1,4 +1,4 @@
-"""The linter for words that a model will read: descriptions, parameter descriptions, example requests.
+"""Linter for texts that a model will read: descriptions, parameter descriptions, example requests.
 
 A description is shown to every connected model, so it must describe and nothing else: no hidden characters,
 no instructions, no address that the tool has no grant for (tool poisoning).
@@ -14,12 +14,12 @@ from itertools import islice
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Check, Draft, Grants, Stage, ToolContract
 from alita_mcp.verification.findings import failed
-from alita_mcp.verification.wording.imperatives import orders_in
+from alita_mcp.verification.wording.imperatives import imperatives_in
 
 MAX_DESCRIPTION = 1_000
 MAX_REQUESTS = 20
 MAX_REQUEST = 200
-MAX_ORDERS = 3
+MAX_IMPERATIVES = 3
 MAX_SHOWN = 120
 
 _ADDRESS = re.compile(
@@ -77,8 +77,8 @@ def text_checks(
         if not _granted(address.group(1).lower().rstrip("."), grants):
             message = f"{where} holds an address that the tool has no grant for: {address.group()!r}"
             checks.append(failed(stage, message, "Describe the tool without the address."))
-    for order in islice(orders_in(text, own_names), MAX_ORDERS):
-        message = f"{where} gives orders to the model: {order[:MAX_SHOWN]!r}"
+    for imperative in islice(imperatives_in(text, own_names), MAX_IMPERATIVES):
+        message = f"{where} gives orders to the model: {imperative[:MAX_SHOWN]!r}"
         fix = "Describe what the tool does; leave out what others should do, other tools, and private files."
         checks.append(failed(stage, message, fix))
     return checks

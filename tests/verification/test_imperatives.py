@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alita_mcp.values import META_TOOLS, Grants
-from alita_mcp.verification.wording.imperatives import orders_in
+from alita_mcp.verification.wording.imperatives import imperatives_in
 from alita_mcp.verification.wording.linter import HIDDEN, text_checks
 
 DATA = Path(__file__).parents[1] / "data"
@@ -30,7 +30,7 @@ PARAPHRASES = rows(DATA / "orders_in_descriptions.jsonl")
 
 def stopped(half: str) -> float:
     chosen = [row for row in PARAPHRASES if row["half"] == half]
-    return sum(any(orders_in(row["text"])) for row in chosen) / len(chosen)
+    return sum(any(imperatives_in(row["text"])) for row in chosen) / len(chosen)
 
 
 def test_the_paraphrases_are_many_and_of_many_languages() -> None:
@@ -57,12 +57,12 @@ def test_paraphrases_of_orders_are_stopped(half: str, least: float) -> None:
     ],
 )
 def test_orders_are_seen_through_their_disguise(text: str) -> None:
-    assert any(orders_in(text))
+    assert any(imperatives_in(text))
 
 
 def test_own_names_are_no_orders() -> None:
-    assert not any(orders_in("Adds numbers; use max_length to cut them.", {"max_length"}))
-    assert any(orders_in("Adds numbers; use max_length to cut them."))
+    assert not any(imperatives_in("Adds numbers; use max_length to cut them.", {"max_length"}))
+    assert any(imperatives_in("Adds numbers; use max_length to cut them."))
 
 
 def test_names_are_read_too() -> None:
@@ -97,7 +97,7 @@ def test_joiners_selectors_and_tags_are_refused_where_no_writing_needs_them(text
 @settings(max_examples=100)
 @given(st.text(max_size=300))
 def test_any_text_is_read(text: str) -> None:
-    assert all(order == order.strip() or order for order in orders_in(text))
+    assert all(order == order.strip() or order for order in imperatives_in(text))
 
 
 def false_alarms(catalogues: list[Path]) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def alarms(tool: dict[str, Any]) -> bool:
     parameters = tool.get("params", [])
     own = {tool["name"], *(each["name"] for each in parameters)}
     texts = [tool["description"], *(each.get("description") or "" for each in parameters)]
-    return any(any(orders_in(text, own)) for text in texts)
+    return any(any(imperatives_in(text, own)) for text in texts)
 
 
 def test_of_the_real_descriptions_kept_here_under_one_in_a_hundred_raises_an_alarm() -> None:

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - a table of words of many languages
-"""The notions of which orders to a model are made, in some twenty languages: words in, patterns out.
+"""Keyword groups of imperatives to a model in some twenty languages, compiled to patterns.
 
 A word ends where it is written unless `*` follows it. Accents and capitals are gone from what is searched.
 """
@@ -159,7 +159,7 @@ _WORDS = {
         必要が べき 해야 يجب चाहिए بايد harus wajib phai maste ska skal
     """,
 }  # fmt: skip
-TOGETHER: tuple[tuple[str, ...], ...] = (
+SUSPICIOUS_COMBINATIONS: tuple[tuple[str, ...], ...] = (
     ("drop", "rules"),
     ("call", "tool", "when"),
     ("call", "talk", "when"),
@@ -178,7 +178,7 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("model", "must", "give"),
     ("model", "must", "call"),
 )
-"""Notions that no honest description brings into one sentence."""
+"""Groups whose words no honest description brings into one sentence."""
 
 _SPACELESS = re.compile("[\u0900-\u097f\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -190,8 +190,8 @@ def _pattern(word: str) -> str:
     return rf"\b{body}\b"
 
 
-NOTIONS = {
-    notion: re.compile("|".join(map(_pattern, dict.fromkeys(words.split()))))
-    for notion, words in _WORDS.items()
+KEYWORD_GROUPS = {
+    group: re.compile("|".join(map(_pattern, dict.fromkeys(words.split()))))
+    for group, words in _WORDS.items()
 }
-"""Of each notion, whether a text has a word of it."""
+"""The pattern of each group; it matches a text that has a word of the group."""
