@@ -32,13 +32,14 @@ from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
-from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, OnStage, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
@@ -113,7 +114,7 @@ class App:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
         return self._calls.runnable.why_not(manifest)
 
-    def told_of_preparation(self, on_stage: OnStage) -> AbstractAsyncContextManager[None]:
+    def told_of_preparation(self, on_stage: ReportStage) -> AbstractAsyncContextManager[None]:
         """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
         return told_of_preparation(self.sandbox, on_stage)
 
@@ -128,7 +129,7 @@ class App:
             self._learning.searched(asker, query, found)
         return found
 
-    async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: OnStage) -> Outcome:
+    async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
         """Starts a synthesis; its outcome, or `working` when it takes longer than `answer_within_s`.
 
         Cancelling this call cancels the job.
@@ -137,7 +138,7 @@ class App:
             return request
         return await self.answer(self.begin(request), on_stage)
 
-    async def resume(self, job_id: str, on_stage: OnStage) -> Outcome:
+    async def resume(self, job_id: str, on_stage: ReportStage) -> Outcome:
         """The outcome of a job started earlier, or `working` again.
 
         Raises:
@@ -167,7 +168,7 @@ class App:
             key = f"{owners[0]} {key}" if all(owners) else ""
         toolsmith = self.toolsmith.asking(asker(person, self.jobs)) if person else self.toolsmith
 
-        async def work(enter: OnStage) -> Outcome:
+        async def work(enter: ReportStage) -> Outcome:
             return await toolsmith.make(request, enter, room)
 
         return self.jobs.start(work, key, lent, self._holds, person)
@@ -184,7 +185,7 @@ class App:
     async def answer(
         self,
         job: Job[T],
-        on_stage: OnStage,
+        on_stage: ReportStage,
         *,
         until: Wait | None = None,
         within_s: float | None = None,

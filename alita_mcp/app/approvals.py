@@ -8,13 +8,14 @@ from alita_mcp.app.learning import Asker
 from alita_mcp.errors import AlitaError, ModelError, UsageError
 from alita_mcp.library.grants.approving import approved_last, question_about
 from alita_mcp.models.lending import Decision, Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import StoredVersion
 
 if TYPE_CHECKING:
     from alita_mcp.library.library import Library
     from alita_mcp.settings import Settings
-    from alita_mcp.synthesis.jobs.jobs import Jobs, OnStage, SynthesisJob
+    from alita_mcp.synthesis.jobs.jobs import Jobs, SynthesisJob
     from alita_mcp.synthesis.toolsmith import Toolsmith
 
 MAX_REMEMBERED = 1_000
@@ -60,7 +61,7 @@ class Approvals:
         if known is not None and not (granted and known.finished):
             return None if known.failure else known
 
-        async def work(enter: OnStage) -> Outcome:
+        async def work(enter: ReportStage) -> Outcome:
             await enter("approval")
             said = "" if granted else await self._decided(stored, desk, question, seen, asker)
             return await self._standing(waiting, stored, said)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue
 
+from alita_mcp.progress import ReportStage
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
 WIDTH = 76
-OnStage = Callable[[str], Awaitable[None]]
 
 _INVISIBLE = {
     code: f"\\u{code:04x}"
@@ -53,7 +54,7 @@ class Output:
         print(printable(line), file=sys.stderr, flush=True)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[OnStage]:
+    def progress(self, title: str) -> Iterator[ReportStage]:
         """Shows long work: a spinner on a terminal, one plain line a stage otherwise."""
         if not sys.stderr.isatty():
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
     Found,
@@ -14,7 +15,6 @@ from alita_mcp.research.values import (
     SearchHit,
 )
 
-OnStage = Callable[[str], Awaitable[None]]
 MayFollow = Callable[[str], bool]
 """Whether a redirect to a URL is followed."""
 
@@ -79,7 +79,7 @@ class WebAgent(Protocol):
         question: str,
         limits: ResearchLimits | None = None,
         *,
-        on_stage: OnStage | None = None,
+        on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:

@@ -17,7 +17,8 @@ from alita_mcp.errors import AlitaError
 from alita_mcp.library.background import background
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding.interface import Embedder
-from alita_mcp.research.interface import MayFollow, OnStage, WebAgent
+from alita_mcp.progress import ReportStage
+from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
 from alita_mcp.research.web_agent import SearchingAgent
 from alita_mcp.settings import Settings
@@ -52,7 +53,7 @@ class LazyWebAgent:
         question: str,
         limits: ResearchLimits | None = None,
         *,
-        on_stage: OnStage | None = None,
+        on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:

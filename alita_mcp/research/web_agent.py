@@ -14,7 +14,8 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.embedding.interface import Embedder
-from alita_mcp.research.interface import Fetcher, MayFollow, OnStage, Search
+from alita_mcp.progress import ReportStage
+from alita_mcp.research.interface import Fetcher, MayFollow, Search
 from alita_mcp.research.passages import best_passages
 from alita_mcp.research.values import (
     Document,
@@ -64,7 +65,7 @@ class SearchingAgent:
         question: str,
         limits: ResearchLimits | None = None,
         *,
-        on_stage: OnStage | None = None,
+        on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:
@@ -114,7 +115,7 @@ class SearchingAgent:
 class _Reading:
     """What one piece of research has read so far, held to its caps."""
 
-    def __init__(self, fetcher: Fetcher, caps: ResearchLimits, on_stage: OnStage) -> None:
+    def __init__(self, fetcher: Fetcher, caps: ResearchLimits, on_stage: ReportStage) -> None:
         self.documents: list[Document] = []
         self.unread: list[str] = []
         self.stopped = ""

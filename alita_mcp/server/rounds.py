@@ -16,6 +16,7 @@ import mcp_types as types
 from pydantic import ValidationError
 
 from alita_mcp.errors import UsageError
+from alita_mcp.progress import ReportStage
 from alita_mcp.server import elicitation, sampling
 from alita_mcp.server.sampling import is_modern
 from alita_mcp.synthesis.jobs.jobs import first_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs.jobs import Job, OnStage, Tool, Wait
+    from alita_mcp.synthesis.jobs.jobs import Job, Tool, Wait
 
 T = TypeVar("T")
 MAX_ROUNDS = 10
@@ -103,7 +104,7 @@ def read_state(sealed: str, tool: Tool = "synthesize_tool") -> State:
 
 
 async def answered_in_call(
-    call: ToolCall, job: Job[T], on_stage: OnStage, rounds: int = 0, spent_s: float = 0
+    call: ToolCall, job: Job[T], on_stage: ReportStage, rounds: int = 0, spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
     """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
     patience: Patience = call.ctx.lifespan_context.patience

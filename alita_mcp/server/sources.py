@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import mcp_types as types
 
+from alita_mcp.progress import ReportStage
 from alita_mcp.server.context import Context, ToolAnswer
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.client.announce import Announcer
     from alita_mcp.server.tasks import Tasks
-    from alita_mcp.synthesis.jobs.jobs import OnStage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class ToolCall:
     app: App
     tasks: Tasks
     announcer: Announcer
-    on_stage: OnStage
+    on_stage: ReportStage
     """Tells the caller one short line about long work."""
 
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from alita_mcp.library.library import Library
 from alita_mcp.library.runs.recorded_run import RecordedRun
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.lessons import Lessons
@@ -18,7 +19,6 @@ from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
-OnStage = Callable[[str], Awaitable[None]]
 AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
 """A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
@@ -35,7 +35,7 @@ class Submission(Protocol):
     async def submit(
         self,
         draft: Draft,
-        on_stage: OnStage,
+        on_stage: ReportStage,
         *,
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
@@ -81,7 +81,7 @@ class Workshop:
     ask_person: AskPerson | None = None
     """Asks the person for whom a tool is made; None where nobody is to be asked."""
 
-    async def confirmed(self, specification: Specification, on_stage: OnStage) -> Specification:
+    async def confirmed(self, specification: Specification, on_stage: ReportStage) -> Specification:
         """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""
         if self.ask_person is None or not specification.assumed:
             return specification

@@ -13,8 +13,8 @@ from alita_mcp.library.grants.permits import how_to_grant, in_words
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import OnStage
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
 from alita_mcp.synthesis.specification.assumptions import assumed_of
 from alita_mcp.values import AcceptedVersion, Manifest, VerificationReport
@@ -31,7 +31,7 @@ class Publisher:
         self._settings = settings
         self._admit = admit
 
-    async def publish(self, accepted: AcceptedVersion, follows: int, on_stage: OnStage) -> Outcome:
+    async def publish(self, accepted: AcceptedVersion, follows: int, on_stage: ReportStage) -> Outcome:
         """The next version of the tool of this name, which has `follows` so far; or why it is none."""
         problems = self._admit(manifest_of(accepted, follows + 1))
         if problems:

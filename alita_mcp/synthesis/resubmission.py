@@ -10,8 +10,8 @@ from alita_mcp.errors import AlitaError, NameTaken
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, what_would_raise
 from alita_mcp.library.versions.files import written_example
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
-from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, superseded_by
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, rejection
 from alita_mcp.values import AcceptedVersion, Check, Draft, Grants, StoredVersion, VerificationReport
@@ -40,7 +40,7 @@ async def same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVe
 
 
 async def raise_trust(
-    draft: Draft, known: StoredVersion, library: Library, sandbox: Sandbox, on_stage: OnStage
+    draft: Draft, known: StoredVersion, library: Library, sandbox: Sandbox, on_stage: ReportStage
 ) -> Outcome:
     """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice, Amend, AskPerson, Workshop
@@ -52,8 +53,6 @@ from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
-
-OnStage = Callable[[str], Awaitable[None]]
 
 
 class Toolsmith:
@@ -95,7 +94,7 @@ class Toolsmith:
         return other
 
     async def make(
-        self, request: SynthesisRequest, on_stage: OnStage, lent: ModelRoom | None = None
+        self, request: SynthesisRequest, on_stage: ReportStage, lent: ModelRoom | None = None
     ) -> Outcome:
         """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer.
 
@@ -114,7 +113,7 @@ class Toolsmith:
             ending.note(outcome := await self._make(request, models, on_stage))
         return outcome
 
-    async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
+    async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
         if request.from_run:
             return await FromRuns(self._workshop, self._make).make(request, models, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
@@ -136,7 +135,7 @@ class Toolsmith:
             return None
         return result.stdout if result.ok else None
 
-    async def _write(self, wish: SynthesisRequest, models: Models, on_stage: OnStage) -> Outcome:
+    async def _write(self, wish: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
         """Lets models write the tool."""
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
         record = await self._workshop.records.record_for(models)
@@ -155,7 +154,7 @@ class Toolsmith:
         return unnamed or (standing if isinstance(standing, Exists | Rejected) else None)
 
     async def _make_from_code(
-        self, request: SynthesisRequest, models: Models | None, on_stage: OnStage
+        self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage
     ) -> Outcome:
         draft = draft_of(request, has_testers=models is not None)
         if isinstance(draft, Rejected):
@@ -173,7 +172,7 @@ class Toolsmith:
     async def submit(
         self,
         draft: Draft,
-        on_stage: OnStage,
+        on_stage: ReportStage,
         *,
         update: bool,
         breaks: Sequence[dict[str, Any]] = (),
@@ -200,7 +199,7 @@ class Toolsmith:
         return broken_told(outcome, carried.broken)
 
     async def _carried(
-        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: OnStage
+        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: ReportStage
     ) -> Carried | Rejected:
         try:
             replaced = await self._library.read(draft.name)
@@ -209,7 +208,7 @@ class Toolsmith:
         rehearsal = Rehearsal(self._sandbox, self._library.read)
         return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
 
-    async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: OnStage) -> Outcome:
+    async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: ReportStage) -> Outcome:
         """More examples for the tool that is there; once it is verified, what it asks for can be granted."""
         outcome = await raise_trust(draft, known, self._library, self._sandbox, on_stage)
         if not isinstance(outcome, Exists) or outcome.trust == outcome.trust_before:
@@ -251,7 +250,7 @@ class Toolsmith:
         )
 
     async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: OnStage, amend: Amend | None, made_by: str
+        self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
     ) -> Outcome:
         if follows and (same := await self._same_draft(draft, follows)):
             return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from alita_mcp.errors import PackagesRejected
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.values import Check, Draft, Lock
 from alita_mcp.verification.findings import failed, passed
 
-OnStage = Callable[[str], Awaitable[None]]
-
 
 async def environment_gate(
-    draft: Draft, sandbox: Sandbox, on_stage: OnStage
+    draft: Draft, sandbox: Sandbox, on_stage: ReportStage
 ) -> tuple[list[Check], Lock | None, Environment | None]:
     """The lock and the environment of a draft with packages, or the check that says why there is none.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from alita_mcp import __version__
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import (
@@ -35,8 +36,6 @@ from alita_mcp.verification.properties.input_source import input_source
 from alita_mcp.verification.properties.properties import INPUTS, properties_gate, seed_of
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal
 from alita_mcp.verification.static.static import static_gate
-
-OnStage = Callable[[str], Awaitable[None]]
 
 
 class Verdict(Value):
@@ -73,7 +72,7 @@ class _Course:
 
 
 async def verify(
-    draft: Draft, sandbox: Sandbox, on_stage: OnStage, read_tool: ReadTool | None = None
+    draft: Draft, sandbox: Sandbox, on_stage: ReportStage, read_tool: ReadTool | None = None
 ) -> Verdict:
     """Runs the gates in order; the first hard failure ends the run.
 
@@ -100,7 +99,7 @@ async def verify(
     )
 
 
-async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal: Rehearsal) -> None:
+async def _run_gates(course: _Course, draft: Draft, on_stage: ReportStage, rehearsal: Rehearsal) -> None:
     async with _stage(course, "static", on_stage):
         checks, contract = await static_gate(draft, rehearsal.sandbox)
         course.contract = contract
@@ -128,14 +127,14 @@ async def _run_gates(course: _Course, draft: Draft, on_stage: OnStage, rehearsal
     course.add(found.checks)
 
 
-async def _build(course: _Course, draft: Draft, on_stage: OnStage, sandbox: Sandbox) -> bool:
+async def _build(course: _Course, draft: Draft, on_stage: ReportStage, sandbox: Sandbox) -> bool:
     async with _stage(course, "environment", on_stage):
         checks, course.lock, course.environment = await environment_gate(draft, sandbox, on_stage)
     return course.add(checks)
 
 
 async def _run_examples(
-    course: _Course, draft: Draft, contract: ToolContract, on_stage: OnStage, rehearsal: Rehearsal
+    course: _Course, draft: Draft, contract: ToolContract, on_stage: ReportStage, rehearsal: Rehearsal
 ) -> bool:
     sandbox = rehearsal.sandbox
     async with _stage(course, "examples", on_stage):
@@ -156,7 +155,7 @@ async def _run_examples(
 
 
 @asynccontextmanager
-async def _stage(course: _Course, name: Stage, on_stage: OnStage) -> AsyncIterator[None]:
+async def _stage(course: _Course, name: Stage, on_stage: ReportStage) -> AsyncIterator[None]:
     """Says that a stage begins and keeps how long it took."""
     await on_stage(name)
     started = time.monotonic()

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import anyio
 
 from alita_mcp.errors import UsageError
-from alita_mcp.research.interface import MayFollow, OnStage
+from alita_mcp.progress import ReportStage
+from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.values import (
     Document,
     FailedBackend,
@@ -106,7 +107,7 @@ class ScriptedWebAgent:
         question: str,
         limits: ResearchLimits | None = None,
         *,
-        on_stage: OnStage | None = None,
+        on_stage: ReportStage | None = None,
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:

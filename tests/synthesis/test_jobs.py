@@ -10,13 +10,13 @@ import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
 from alita_mcp.models.lending import Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.jobs import jobs as jobs_module
 from alita_mcp.synthesis.jobs.jobs import (
     MAX_LEFT,
     MAX_PARKED,
     MAX_QUEUED,
     Jobs,
-    OnStage,
     SynthesisJob,
     open_jobs,
 )
@@ -30,7 +30,7 @@ async def nobody(_stage: str) -> None:
 
 
 async def test_a_quick_job_answers_its_outcome() -> None:
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         return DONE
 
     async with open_jobs() as jobs:
@@ -40,7 +40,7 @@ async def test_a_quick_job_answers_its_outcome() -> None:
 async def test_a_long_job_answers_working_and_later_its_outcome() -> None:
     go = anyio.Event()
 
-    async def work(enter: OnStage) -> Outcome:
+    async def work(enter: ReportStage) -> Outcome:
         await enter("examples")
         await go.wait()
         return DONE
@@ -62,7 +62,7 @@ async def test_whoever_waits_hears_the_stages() -> None:
     async def listen(stage: str) -> None:
         heard.append(stage)
 
-    async def work(enter: OnStage) -> Outcome:
+    async def work(enter: ReportStage) -> Outcome:
         for stage in ("static", "examples", "determinism"):
             await enter(stage)
         return NeedsApproval(tool="fetch", version=1, grants=("network",), how="ask")
@@ -76,7 +76,7 @@ async def test_cancelling_the_call_cancels_the_job_and_waits_for_its_clean_up() 
     cleaned = anyio.Event()
     started = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         try:
             started.set()
             await anyio.sleep_forever()
@@ -98,7 +98,7 @@ async def test_cancelling_the_call_cancels_the_job_and_waits_for_its_clean_up() 
 
 @pytest.mark.parametrize("failure", [SandboxError("the engine went away"), ZeroDivisionError("ours")])
 async def test_a_failure_reaches_everyone_who_asks(failure: Exception) -> None:
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         raise failure
 
     async with open_jobs() as jobs:
@@ -119,7 +119,7 @@ async def test_so_many_run_at_once_and_the_rest_wait_their_turn() -> None:
     most: list[int] = []
     go = anyio.Event()
 
-    async def work(enter: OnStage) -> Outcome:
+    async def work(enter: ReportStage) -> Outcome:
         running.append(1)
         most.append(len(running))
         await enter("examples")
@@ -141,7 +141,7 @@ async def test_a_queued_job_can_be_cancelled_and_never_starts() -> None:
     started: list[int] = []
     go = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         started.append(1)
         await go.wait()
         return DONE
@@ -159,7 +159,7 @@ async def test_a_queued_job_can_be_cancelled_and_never_starts() -> None:
 
 
 async def test_there_is_a_bound_on_waiting_jobs() -> None:
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         await anyio.sleep_forever()
         return DONE
 
@@ -174,7 +174,7 @@ async def test_asking_again_with_the_same_request_finds_the_running_job() -> Non
     started: list[int] = []
     go = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         started.append(1)
         await go.wait()
         return DONE
@@ -196,7 +196,7 @@ async def test_an_outcome_that_nobody_heard_is_told_once_and_then_the_work_is_do
     started: list[int] = []
     go = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         started.append(1)
         await go.wait()
         return DONE
@@ -217,7 +217,7 @@ async def test_a_caller_that_leaves_does_not_stop_a_job_that_another_waits_for()
     go = anyio.Event()
     heard: list[Outcome] = []
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         await go.wait()
         return DONE
 
@@ -237,7 +237,7 @@ async def test_a_caller_that_leaves_does_not_stop_a_job_that_another_waits_for()
 async def test_closing_ends_what_still_runs() -> None:
     ended = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         try:
             await anyio.sleep_forever()
         finally:
@@ -251,11 +251,11 @@ async def test_closing_ends_what_still_runs() -> None:
 
 
 async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -> None:
-    async def parked(_enter: OnStage) -> Outcome:
+    async def parked(_enter: ReportStage) -> Outcome:
         await anyio.sleep_forever()
         raise AssertionError
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         return DONE
 
     with anyio.fail_after(60):
@@ -270,7 +270,7 @@ async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -
 async def test_a_wait_can_end_early_and_leaves_the_job_to_go_on() -> None:
     go = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         await go.wait()
         return DONE
 
@@ -297,7 +297,7 @@ async def give_up(jobs: Jobs, job: SynthesisJob) -> None:
 async def test_a_caller_whose_time_is_over_leaves_the_job_and_finds_it_again() -> None:
     go = anyio.Event()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         await go.wait()
         return DONE
 
@@ -313,7 +313,7 @@ async def test_a_caller_whose_time_is_over_leaves_the_job_and_finds_it_again() -
 async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
     running: set[int] = set()
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         nonlocal begun
         begun += 1
         running.add(token := begun)
@@ -339,7 +339,7 @@ async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
 async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs_module, "MISSED_AFTER_S", 0.0)
 
-    async def work(_enter: OnStage) -> Outcome:
+    async def work(_enter: ReportStage) -> Outcome:
         return DONE
 
     with anyio.fail_after(60):
@@ -358,14 +358,14 @@ async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_
 
     async with open_jobs(1) as jobs:
 
-        async def asks(_enter: OnStage) -> Outcome:
+        async def asks(_enter: ReportStage) -> Outcome:
             async with jobs.without_turn(person):
                 order.append("asked")
                 await said.wait()
             order.append("went on")
             return DONE
 
-        async def works(_enter: OnStage) -> Outcome:
+        async def works(_enter: ReportStage) -> Outcome:
             order.append("ran")
             await go.wait()
             order.append("ended")
@@ -388,12 +388,12 @@ async def test_a_job_that_is_cancelled_while_it_waits_for_a_person_leaves_the_tu
 
     async with open_jobs(1) as jobs:
 
-        async def asks(desk: Desk, _enter: OnStage) -> Outcome:
+        async def asks(desk: Desk, _enter: ReportStage) -> Outcome:
             async with jobs.without_turn(desk):
                 await anyio.sleep_forever()
             raise AssertionError
 
-        async def works(_enter: OnStage) -> Outcome:
+        async def works(_enter: ReportStage) -> Outcome:
             return DONE
 
         with anyio.fail_after(60):

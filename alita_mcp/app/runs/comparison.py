@@ -15,10 +15,10 @@ from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.background import background
 from alita_mcp.library.runs.files import text_of
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.choose import open_sandbox
 from alita_mcp.sandbox.interface import Progress, Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Value
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.comparison.difference import difference
@@ -58,7 +58,7 @@ class SecondSandbox:
         self._looked = False
         self._opening = anyio.Lock()
 
-    async def beside(self, first: Sandbox, on_stage: OnStage) -> Sandbox | None:
+    async def beside(self, first: Sandbox, on_stage: ReportStage) -> Sandbox | None:
         """A sandbox of another kind than the first; None where there is none here."""
         if first.kind == SECOND_KIND:
             return None

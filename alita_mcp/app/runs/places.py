@@ -5,9 +5,9 @@ from __future__ import annotations
 import anyio
 
 from alita_mcp.interpreter.session import Place
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Environment, Sandbox
-from alita_mcp.synthesis.jobs.jobs import OnStage
 
 MAX_ENVIRONMENTS = 100
 """For so many sets of packages it is known where they lie."""
@@ -25,7 +25,9 @@ class CodePlaces:
         """The sandbox of this process; raises as `LazySandbox.chosen`."""
         return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
 
-    async def of(self, packages: tuple[str, ...], on_stage: OnStage, sandbox: Sandbox | None = None) -> Place:
+    async def of(
+        self, packages: tuple[str, ...], on_stage: ReportStage, sandbox: Sandbox | None = None
+    ) -> Place:
         """The place for code with these packages, in another sandbox if one is given; raises as `Sandbox.resolve`."""
         sandbox = sandbox or await self.sandbox()
         return Place(sandbox, await self._environment(packages, sandbox, on_stage) if packages else None)
@@ -36,7 +38,7 @@ class CodePlaces:
             del self._environments[key]
 
     async def _environment(
-        self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: OnStage
+        self, packages: tuple[str, ...], sandbox: Sandbox, on_stage: ReportStage
     ) -> Environment:
         async def progress(line: str) -> None:
             await on_stage(f"environment: {line}")

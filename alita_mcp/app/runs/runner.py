@@ -33,10 +33,10 @@ from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.models.lending import Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Value
 
 _MIRROR = "workspace/"
@@ -78,7 +78,7 @@ class _Asked:
 
     request: CodeRequest
     asker: Asker
-    on_stage: OnStage
+    on_stage: ReportStage
     shown: Shown
 
 
@@ -103,7 +103,7 @@ class CodeRunner:
         self,
         request: CodeRequest,
         asker: Asker,
-        on_stage: OnStage,
+        on_stage: ReportStage,
         person: Desk | None = None,
         shown: Shown = lambda manifest: manifest,
     ) -> CodeAnswer | CodeWaits:

@@ -23,10 +23,10 @@ from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.reading.readers import Readers
 from alita_mcp.research.values import Document, Researched
-from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
@@ -55,7 +55,7 @@ class RunAbilities:
     """Fills `agent.abilities.Abilities` for one run."""
 
     def __init__(
-        self, flows: Flows, workspace: Workspace, asker: Asker, on_stage: OnStage, shown: Shown
+        self, flows: Flows, workspace: Workspace, asker: Asker, on_stage: ReportStage, shown: Shown
     ) -> None:
         self._flows = flows
         self._workspace = workspace

@@ -11,8 +11,8 @@ from alita_mcp.errors import ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.running import LIMITS
 from alita_mcp.models.lending import Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.synthesis.jobs.jobs import OnStage
 from alita_mcp.values import Grants
 
 FILES = Grants(workspace="read")
@@ -26,7 +26,7 @@ class TaskRights:
         self._folder = folder
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: OnStage
+        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: ReportStage
     ) -> CodeWaits | None:
         """None: it may run.
 

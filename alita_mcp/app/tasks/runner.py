@@ -29,8 +29,9 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.lending import Desk, FilledForm, FormField
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.structured.json_calls import with_tools
+from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import Job, Jobs, OnStage
+from alita_mcp.synthesis.jobs.jobs import Job, Jobs
 from alita_mcp.values import Manifest
 
 ACCOUNT = ("task", "ALITA_TASK")
@@ -102,7 +103,7 @@ class TaskRunner:
         run = new_run()
         asks = ask or (_asking(person) if person is not None else None)
 
-        async def work(enter: OnStage) -> Solution:
+        async def work(enter: ReportStage) -> Solution:
             async def on_event(event: TaskEvent) -> None:
                 await enter(event.text)
 

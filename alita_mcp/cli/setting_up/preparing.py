@@ -6,8 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.commands import Family, in_event_loop
-from alita_mcp.cli.output import OnStage, Output
+from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError
+from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def prepare(_options: argparse.Namespace, output: Output) -> int:
 
 
 async def prepared(
-    settings: Settings, on_stage: OnStage, files: CompiledFiles | None = None
+    settings: Settings, on_stage: ReportStage, files: CompiledFiles | None = None
 ) -> dict[str, Any]:
     """The sandbox that the settings lead to, ready for use by any process, and what was done for it.
 

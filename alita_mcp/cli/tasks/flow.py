@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from alita_mcp.cli.opened import opened_app
+from alita_mcp.progress import ReportStage
 
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson, OnEvent
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from alita_mcp.models.recording.recorded import Exchanges
     from alita_mcp.settings import Settings
 
-OnStage = Callable[[str], Awaitable[None]]
 RUNS = "tasks"
 """Folder of the home that holds the runs."""
 
@@ -47,7 +47,7 @@ class TaskFlow(Protocol):
 
 @asynccontextmanager
 async def opened_flow(
-    settings: Settings, exchanges: Exchanges | None, on_stage: OnStage
+    settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
 ) -> AsyncIterator[TaskFlow]:
     """The flow of tasks over the whole application; what it prepares is told to `on_stage`."""
     async with opened_app(settings, exchanges=exchanges) as app, app.told_of_preparation(on_stage):

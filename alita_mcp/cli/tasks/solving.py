@@ -12,18 +12,19 @@ from pydantic import ValidationError
 
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks.asking import TerminalPerson, somebody_is_there
-from alita_mcp.cli.tasks.flow import OnStage, TaskFlow, kept_runs, opened_flow
+from alita_mcp.cli.tasks.flow import TaskFlow, kept_runs, opened_flow
 from alita_mcp.cli.tasks.interrupts import until_interrupted
 from alita_mcp.cli.tasks.views import View, opened_view
 from alita_mcp.cli.tasks.words import end_lines, estimate_line, over_budget
 from alita_mcp.errors import AlitaError, Cancelled, UsageError
+from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
     from alita_mcp.models.recording.recorded import Exchanges
 
-Opened = Callable[["Settings", "Exchanges | None", OnStage], AbstractAsyncContextManager[TaskFlow]]
+Opened = Callable[["Settings", "Exchanges | None", ReportStage], AbstractAsyncContextManager[TaskFlow]]
 
 
 async def solve(options: argparse.Namespace, output: Output, opened: Opened = opened_flow) -> int:

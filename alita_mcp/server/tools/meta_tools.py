@@ -16,6 +16,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.search.ranking import band
 from alita_mcp.library.search.signature import signature_of
+from alita_mcp.progress import ReportStage
 from alita_mcp.server.agents.definitions import AGENT_TOOLS
 from alita_mcp.server.answers.answers import answer, printable
 from alita_mcp.server.answers.results import run_and_deliver
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import Context, ToolAnswer
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs.jobs import OnStage
     from alita_mcp.synthesis.requests.outcomes import Outcome
 
 STAGE_SECONDS = 1.0
@@ -239,7 +239,7 @@ def _without_blanks(rejected: dict[str, Any]) -> dict[str, Any]:
     return {field: value for field, value in rejected.items() if field in kept or value not in (None, [])}
 
 
-def progress_of(ctx: Context) -> OnStage:
+def progress_of(ctx: Context) -> ReportStage:
     """Sends each stage's name to the caller as progress; a caller that does not read does not stop the work."""
     stages = itertools.count(1)
 

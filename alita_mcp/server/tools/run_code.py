@@ -12,6 +12,7 @@ from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
+from alita_mcp.progress import ReportStage
 from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, answer, as_json, printable
 from alita_mcp.server.answers.run_files import links, told_files
 from alita_mcp.server.answers.texts import outcome_text
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.context import ToolAnswer
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
-    from alita_mcp.synthesis.jobs.jobs import Job, OnStage
+    from alita_mcp.synthesis.jobs.jobs import Job
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
@@ -61,7 +62,7 @@ def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWai
     request, asker = _read(asked), asker_of(call.ctx)
     person = None if request.grants.is_pure else person_desk(call)
 
-    async def work(enter: OnStage) -> CodeAnswer | CodeWaits:
+    async def work(enter: ReportStage) -> CodeAnswer | CodeWaits:
         return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)

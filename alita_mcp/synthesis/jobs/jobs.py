@@ -18,9 +18,9 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
 from alita_mcp.models.lending import Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.requests.outcomes import Outcome, Working
 
-OnStage = Callable[[str], Awaitable[None]]
 T = TypeVar("T")
 Wait = Callable[[], Awaitable[object]]
 GoesOn = Callable[[], Awaitable[bool]]
@@ -72,7 +72,7 @@ class Job(Generic[T]):
     failure: BaseException | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    listeners: list[OnStage] = field(default_factory=list)
+    listeners: list[ReportStage] = field(default_factory=list)
     waiting: int = 0
     """How many callers wait for the outcome."""
     heard: bool = False
@@ -114,7 +114,7 @@ class Jobs:
 
     def start(
         self,
-        work: Callable[[OnStage], Awaitable[T]],
+        work: Callable[[ReportStage], Awaitable[T]],
         key: str = "",
         desk: Desk | None = None,
         holds: Callable[[T], bool] = lambda _outcome: True,
@@ -140,7 +140,7 @@ class Jobs:
         jobs = self._jobs.values() if key else ()
         return next((job for job in jobs if job.key == key and _counts(job, holds)), None)
 
-    def start_run(self, work: Callable[[OnStage], Awaitable[T]], person: Desk | None = None) -> Job[T]:
+    def start_run(self, work: Callable[[ReportStage], Awaitable[T]], person: Desk | None = None) -> Job[T]:
         """Starts a run of code in the background; what it asks waits for the person on that desk.
 
         Raises:
@@ -153,7 +153,7 @@ class Jobs:
         return self._begin(Job[T](tool="run_code", person=person), work, None)
 
     def start_task(
-        self, work: Callable[[OnStage], Awaitable[T]], run: str, person: Desk | None = None
+        self, work: Callable[[ReportStage], Awaitable[T]], run: str, person: Desk | None = None
     ) -> Job[T]:
         """Starts a task in the background, under the id of its run; what it asks waits for the person on that desk.
 
@@ -169,7 +169,7 @@ class Jobs:
         return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
 
     def _begin(
-        self, job: Job[T], work: Callable[[OnStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
     ) -> Job[T]:
         self._jobs[job.id] = job
         self._tasks.start_soon(self._run, job, work, turns)
@@ -222,7 +222,7 @@ class Jobs:
         self,
         job: Job[T],
         within_s: float,
-        on_stage: OnStage,
+        on_stage: ReportStage,
         until: Wait | None = None,
         goes_on: GoesOn | None = None,
     ) -> T | Working:
@@ -278,7 +278,7 @@ class Jobs:
     async def _run(
         self,
         job: Job[T],
-        work: Callable[[OnStage], Awaitable[T]],
+        work: Callable[[ReportStage], Awaitable[T]],
         turns: anyio.CapacityLimiter | None,
     ) -> None:
         try:

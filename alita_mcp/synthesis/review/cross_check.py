@@ -16,7 +16,8 @@ import anyio.to_thread
 
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
 from alita_mcp.models.roles import Models
-from alita_mcp.synthesis.context import OnStage, Workshop
+from alita_mcp.progress import ReportStage
+from alita_mcp.synthesis.context import Workshop
 from alita_mcp.synthesis.requests.drafting import NO_TESTS
 from alita_mcp.synthesis.requests.modes import Mode
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
@@ -56,7 +57,7 @@ class CrossCheck:
     """One draft of a caller's on its way through the gates, with models to ask."""
 
     def __init__(
-        self, workshop: Workshop, request: SynthesisRequest, models: Models, mode: Mode, on_stage: OnStage
+        self, workshop: Workshop, request: SynthesisRequest, models: Models, mode: Mode, on_stage: ReportStage
     ) -> None:
         self._workshop = workshop
         self._request = request

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from alita_mcp.errors import InvalidArguments, SandboxError
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.synthesis.context import OnStage
 from alita_mcp.synthesis.review.questions import gives_orders, names_in, texts_in
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Draft, Example, Limits, Schema, VerificationReport
@@ -37,7 +37,7 @@ _Arguments = dict[str, Any]
 
 
 async def proposed(
-    draft: Draft, report: VerificationReport | None, rehearsal: Rehearsal, on_stage: OnStage
+    draft: Draft, report: VerificationReport | None, rehearsal: Rehearsal, on_stage: ReportStage
 ) -> tuple[dict[str, Any], ...]:
     """At most `MAX_PROPOSED` examples that the draft has not; none where its results are made up or vary."""
     if not draft.grants.is_pure or draft.varies:

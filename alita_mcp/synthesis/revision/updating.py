@@ -14,7 +14,7 @@ from typing import Any
 
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.library.versions.files import written_example
-from alita_mcp.synthesis.context import OnStage
+from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.jobs.recorded import carried_marks
 from alita_mcp.synthesis.requests.outcomes import Broken, Rejected, rejection
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
@@ -44,7 +44,7 @@ async def carried_over(
     replaced: StoredVersion,
     breaks: Sequence[Arguments],
     rehearsal: Rehearsal,
-    on_stage: OnStage,
+    on_stage: ReportStage,
 ) -> Carried | Rejected:
     """The draft held to the replaced version's examples, or the first of them that no longer holds and is not named.
 

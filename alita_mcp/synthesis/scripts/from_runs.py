@@ -17,7 +17,8 @@ from alita_mcp.library.versions.files import mark_of
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.models.roles import Models
-from alita_mcp.synthesis.context import OnStage, Workshop
+from alita_mcp.progress import ReportStage
+from alita_mcp.synthesis.context import Workshop
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.requests.outcomes import (
@@ -46,7 +47,7 @@ LAST_NUMBER = 20
 """So many tools may be called the same but for a number behind it."""
 CONFIRM = "Or confirm the proposed ones."
 _THERE = "it was made of these runs, and all its examples are confirmed; send update=true for a new version"
-Make = Callable[[SynthesisRequest, Models | None, OnStage], Awaitable[Outcome]]
+Make = Callable[[SynthesisRequest, Models | None, ReportStage], Awaitable[Outcome]]
 """A request with code on its way through the gates; with models, one with a plain script."""
 
 
@@ -59,7 +60,7 @@ class FromRuns:
         self._make = make
         self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
 
-    async def make(self, request: SynthesisRequest, models: Models | None, on_stage: OnStage) -> Outcome:
+    async def make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
         """The outcome; a request for the tool that was made of these runs before brings that more examples.
 
         Raises:
@@ -115,7 +116,9 @@ class FromRuns:
         recorded = known.report.recorded if known else None
         return known if recorded and recorded.runs == recorded_of(request.from_run).runs else None
 
-    async def _confirmed(self, request: SynthesisRequest, known: StoredVersion, on_stage: OnStage) -> Outcome:
+    async def _confirmed(
+        self, request: SynthesisRequest, known: StoredVersion, on_stage: ReportStage
+    ) -> Outcome:
         """More examples for the tool that is there; without any, what it still lacks."""
         before, recorded = known.draft, known.report.recorded
         marks = recorded.examples if recorded else ()
@@ -141,7 +144,7 @@ class FromRuns:
         request: SynthesisRequest,
         runs: Sequence[RecordedRun],
         found: GeneralFunction,
-        on_stage: OnStage,
+        on_stage: ReportStage,
     ) -> Outcome:
         """The function through the gates, with the runs as examples where the caller does not say otherwise."""
         calls = [call for call in found.calls if len(json.dumps(call.as_json())) <= MAX_CALL]
@@ -167,7 +170,7 @@ class FromRuns:
         runs: list[RecordedRun],
         found: NotGeneral,
         models: Models | None,
-        on_stage: OnStage,
+        on_stage: ReportStage,
     ) -> Outcome:
         """The script for a model to write the function of, or for the caller."""
         refused = await anyio.to_thread.run_sync(different_programs, runs)
@@ -188,7 +191,11 @@ class FromRuns:
         return asked.model_copy(update={"template": {**asked.template, "tests": tests}, "why": found.why})
 
     async def _told(
-        self, outcome: Outcome, made: SynthesisRequest | None, request: SynthesisRequest, on_stage: OnStage
+        self,
+        outcome: Outcome,
+        made: SynthesisRequest | None,
+        request: SynthesisRequest,
+        on_stage: ReportStage,
     ) -> Outcome:
         """The outcome as one of runs, and with what a caller could confirm."""
         if isinstance(outcome, Rejected):
@@ -205,7 +212,7 @@ class FromRuns:
         outcome: Outcome,
         draft: Draft | Rejected | None,
         request: SynthesisRequest,
-        on_stage: OnStage,
+        on_stage: ReportStage,
     ) -> Outcome:
         """The outcome with examples to confirm: of a draft that these prove too little of, or of a provisional tool."""
         report: VerificationReport | None = None

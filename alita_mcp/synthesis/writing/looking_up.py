@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import anyio
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.reading.fencing import seen
 from alita_mcp.research.values import Passage, Researched, ResearchLimits
-from alita_mcp.synthesis.context import OnStage
 from alita_mcp.synthesis.package_check import PackageCheck, problem_of
 from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.synthesis.writing.prompts import MAX_NOTES, Brief
@@ -43,7 +43,7 @@ class Answered(Value):
 class LookingUp:
     """Looks up what a planner does not know."""
 
-    def __init__(self, web: WebAgent | None, packages: PackageCheck, on_stage: OnStage) -> None:
+    def __init__(self, web: WebAgent | None, packages: PackageCheck, on_stage: ReportStage) -> None:
         self._web = web
         self._packages = packages
         self._on_stage = on_stage

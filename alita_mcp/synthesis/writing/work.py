@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from alita_mcp.models.roles import Models
-from alita_mcp.synthesis.context import OnStage, Workshop
+from alita_mcp.progress import ReportStage
+from alita_mcp.synthesis.context import Workshop
 from alita_mcp.synthesis.requests.modes import Plan
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.verification.agreement.record import Record
@@ -19,6 +20,6 @@ class Work:
     wish: SynthesisRequest
     plan: Plan
     models: Models
-    on_stage: OnStage
+    on_stage: ReportStage
     record: Record | None = None
     """What is known of the models; None: nothing was measured."""

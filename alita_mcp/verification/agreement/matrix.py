@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from alita_mcp.errors import SandboxRefused
+from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Environment, RunResult
 from alita_mcp.values import Check, Draft, Example, ToolContract
 from alita_mcp.verification.agreement.agreement import Candidate, Matrix
 from alita_mcp.verification.comparison.compare import raised
-from alita_mcp.verification.environment import OnStage, environment_gate
+from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.suite import distinct_examples
@@ -80,7 +81,7 @@ class PassMatrix:
         return Matrix(candidates=tuple(candidates), suites=tuple(dict.fromkeys(self.suites)))
 
 
-async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: OnStage) -> Prepared:
+async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
     """Reads a draft and builds what it needs; nothing of it runs yet.
 
     Raises:

@@ -16,9 +16,10 @@ from alita_mcp.agent.values import Estimate, EventKind, Solution, TaskEvent, Tas
 from alita_mcp.cli.commands import Family, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks import commands
-from alita_mcp.cli.tasks.flow import OnStage, TaskFlow, kept_runs
+from alita_mcp.cli.tasks.flow import TaskFlow, kept_runs
 from alita_mcp.cli.tasks.solving import solve
 from alita_mcp.models.recording.recorded import Exchanges
+from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
 
 RUN = "5" * 32
@@ -65,7 +66,7 @@ class ScriptedFlow:
 
     @asynccontextmanager
     async def opened(
-        self, _settings: Settings, exchanges: Exchanges | None, on_stage: OnStage
+        self, _settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
     ) -> AsyncIterator[TaskFlow]:
         """As `opened_flow`."""
         self.exchanges = exchanges

@@ -17,6 +17,7 @@ from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolNotFound, UsageError
 from alita_mcp.models.lending import Desk
+from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
     FailedBackend,
@@ -31,7 +32,7 @@ from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.jobs.jobs import Job, OnStage
+from alita_mcp.synthesis.jobs.jobs import Job
 from alita_mcp.values import Value
 
 AT = "2026-11-23T18:00:00+00:00"
@@ -166,7 +167,7 @@ class ScriptedTasks:
             raise UsageError("A file does not fit.", hint="Send another.")
         run = secrets.token_hex(16)
 
-        async def work(enter: OnStage) -> Solution:
+        async def work(enter: ReportStage) -> Solution:
             return await self._solved(run, request, enter, ask)
 
         job = self.app.jobs.start_task(work, run, person)
@@ -175,7 +176,7 @@ class ScriptedTasks:
         return job
 
     async def _solved(
-        self, run: str, request: TaskRequest, enter: OnStage, ask: AskPerson | None
+        self, run: str, request: TaskRequest, enter: ReportStage, ask: AskPerson | None
     ) -> Solution:
         numbers = iter(range(1, 1_000))
         for path in request.files:
