@@ -1,52 +1,42 @@
-"""Which hosts the server itself may fetch from: names at public addresses, reached at the address that was checked.
+"""HTTP transport that reaches public addresses only, and hosts that a person named with their port.
 
-A name is resolved once for each connection, and the connection goes to an address that passed: a name that changes
-its mind in between reaches nothing else. Hosts that a person named with their port are reached as they are.
+The addresses are checked by `sandbox.network.public_addresses`; hosts that a person named are reached as they are.
 """
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import httpcore
 import httpx
-from anyio import getaddrinfo
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.network.public_addresses import address_problem
+from alita_mcp.research.texts import PORTS
+from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""A host and a port in, its addresses out; raises OSError for a name that has none."""
 MOST_ADDRESSES = 3
 """How many of a host's addresses are tried."""
 CONNECT_WITHIN_S = 10.0
-PORTS = {"http": 80, "https": 443}
 
 
-async def resolved(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the system resolves it."""
-    return [str(entry[4][0]) for entry in await getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-
-
-async def public_addresses(host: str, port: int, resolve: Resolve = resolved) -> Sequence[str]:
-    """The addresses of `host`, all of them public.
+async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]:
+    """The addresses of `host`, all of them public, at least one.
 
     Raises:
         UsageError: the name does not resolve, or also to a private, loopback, link-local or metadata address.
     """
     try:
-        addresses = await resolve(host, port)
-    except (OSError, UnicodeError) as unknown:
+        if addresses := await public_addresses(host, port, resolve):
+            return addresses
+        where = "no address"
+    except OSError as unknown:
         raise UsageError(f"The host {host!r} does not resolve.", hint="Check the URL.") from unknown
-    refused = [address for address in addresses if address_problem(address)]
-    if refused or not addresses:
-        where = ", ".join(refused) or "no address"
-        raise UsageError(
-            f"{host!r} is at {where}, which is not a public address.",
-            hint="Only the public web is read, and what ALITA_WEB_ALLOW names by host and port.",
-        )
-    return addresses
+    except NotPublic as private:
+        where = ", ".join(private.problems)
+    raise UsageError(
+        f"{host!r} is at {where}, which is not a public address.",
+        hint="Only the public web is read, and what ALITA_WEB_ALLOW names by host and port.",
+    )
 
 
 def allowed_places(said: str) -> frozenset[str]:
@@ -104,7 +94,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
             return await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
         failure: Exception = httpcore.ConnectError(f"{host!r} has no address")
         within = min(timeout or CONNECT_WITHIN_S, CONNECT_WITHIN_S)
-        for address in (await public_addresses(host, port, self._resolve))[:MOST_ADDRESSES]:
+        for address in (await web_addresses(host, port, self._resolve))[:MOST_ADDRESSES]:
             try:
                 return await self._network.connect_tcp(address, port, within, local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as refused:
@@ -119,7 +109,7 @@ class PublicOnly(httpx.AsyncHTTPTransport):
         self,
         also: Iterable[str] = (),
         *,
-        resolve: Resolve = resolved,
+        resolve: Resolve = addresses_of,
         network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         context = httpx.create_ssl_context()

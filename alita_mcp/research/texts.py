@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import html
-import ipaddress
 import re
-import socket
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
-from alita_mcp.sandbox.network.public_addresses import address_problem
+from alita_mcp.sandbox.network.public_addresses import is_private_host
 
 MAX_URL, MAX_QUERY = 2_000, 400
 _MAX_MARKUP = 5_000
-_PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443}
 _UNSEEN = re.compile(
     r"[\x00-\x20\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff"
     r"\U000e0000-\U000e007f]+"
@@ -52,26 +50,13 @@ def web_url(url: Any, allowed: frozenset[str] = frozenset()) -> str:
     try:
         url.encode("utf-8")
         parts = urlsplit(url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port or _PORTS.get(parts.scheme, 0)
+        host, port = (parts.hostname or "").rstrip("."), parts.port or PORTS.get(parts.scheme, 0)
     except ValueError:
         return ""
-    if not host or not port or parts.username is not None or parts.scheme not in _PORTS:
+    if not host or not port or parts.username is not None or parts.scheme not in PORTS:
         return ""
     written = f"[{host}]" if ":" in host else host
-    return url if f"{written}:{port}" in allowed or not _is_private(host) else ""
-
-
-def _is_private(host: str) -> bool:
-    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
-        return True
-    try:
-        address = str(ipaddress.ip_address(host))
-    except ValueError:
-        try:
-            address = socket.inet_ntoa(socket.inet_aton(host))  # 2130706433, 0x7f.1 and 127.1 are loopback
-        except (OSError, UnicodeError):
-            return False
-    return bool(address_problem(address))
+    return url if f"{written}:{port}" in allowed or not is_private_host(host) else ""
 
 
 def day(text: Any) -> str:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker_events import BrokerEvent
 from alita_mcp.sandbox.interface import GateClosed
-from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts, NoHosts, addresses_of
+from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts, NoHosts
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
-from alita_mcp.sandbox.network.public_addresses import address_problem
+from alita_mcp.sandbox.network.public_addresses import address_problem, addresses_of
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, resolved, running_site
 

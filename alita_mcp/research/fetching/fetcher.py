@@ -14,7 +14,7 @@ from pydantic import Field
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.research.addresses import PublicOnly, Resolve, allowed_places, place_of, resolved
+from alita_mcp.research.addresses import PublicOnly, allowed_places, place_of
 from alita_mcp.research.fetching import robots
 from alita_mcp.research.fetching.bodies import ENCODINGS, read_body
 from alita_mcp.research.fetching.cache import KeptPage, PageCache, page_key
@@ -23,6 +23,7 @@ from alita_mcp.research.fetching.urls import redirected, shown, web_url
 from alita_mcp.research.interface import MayFollow
 from alita_mcp.research.reading.readers import Readers, open_readers
 from alita_mcp.research.values import Document
+from alita_mcp.sandbox.network.public_addresses import Resolve, addresses_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
@@ -201,7 +202,7 @@ def _now() -> str:
 
 @asynccontextmanager
 async def open_fetcher(
-    settings: Settings, *, limits: FetchLimits | None = None, resolve: Resolve = resolved
+    settings: Settings, *, limits: FetchLimits | None = None, resolve: Resolve = addresses_of
 ) -> AsyncIterator[WebFetcher]:
     """A fetcher with the cache of the home; ALITA_WEB_ALLOW names what may be read although it is not public.
 

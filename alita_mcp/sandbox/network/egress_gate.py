@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -15,15 +14,13 @@ from alita_mcp.sandbox.interface import GateClosed
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.plain_connection import connect
-from alita_mcp.sandbox.network.public_addresses import address_problem
+from alita_mcp.sandbox.network.public_addresses import NotPublic, Resolve, addresses_of, public_addresses
 from alita_mcp.values import Limits
 
 CONNECT_SECONDS = 20.0
 BURST, PER_SECOND = 32, 20.0
 """So many connections of one call at once, then so many in a second."""
 MAX_DELAY = 10.0
-Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Host and port in, addresses out; OSError when there are none."""
 
 
 class AllowList:
@@ -109,15 +106,14 @@ class GrantedHosts:
             raise GateClosed(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
         raise GateClosed(502, f"{host}:{port} cannot be reached")
 
-    async def _checked_addresses(self, host: str, port: int) -> list[str]:
+    async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
         try:
-            addresses = await self._resolve(host, port)
-        except (OSError, UnicodeError) as unknown:
+            return await public_addresses(host, port, self._resolve, self._reachable)
+        except OSError as unknown:
             raise GateClosed(502, f"{host} does not resolve") from unknown
-        for address in addresses:
-            if address not in self._reachable and (problem := address_problem(address)):
-                raise GateClosed(403, f"{host} is at {address}, {problem}")
-        return addresses
+        except NotPublic as private:
+            address, problem = next(iter(private.problems.items()))
+            raise GateClosed(403, f"{host} is at {address}, {problem}") from private
 
     def _note(
         self, host: str, port: int, status: str, started: float, moved: MeteredStream | None = None
@@ -145,9 +141,3 @@ class NoHosts:
 def not_granted(host: str, port: int) -> str:
     """What a tool's author reads about a host that was not granted."""
     return f'grant "network": {host}{"" if port in {80, 443} else f":{port}"} is not granted'
-
-
-async def addresses_of(host: str, port: int) -> list[str]:
-    """The addresses that the machine's own resolver gives."""
-    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -1,8 +1,19 @@
-"""Which addresses tools and the page reader may connect to: an address as text in, the reason against it out."""
+"""Guard against connections to private addresses (SSRF), for tools and for the page reader.
+
+A name is resolved once for each connection, every address that it has is checked, and the connection goes to one of
+these: a name that changes its mind in between reaches nothing else.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+from anyio import getaddrinfo
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Resolves a host and a port to addresses; raises OSError for a name that has none."""
 
 _METADATA = frozenset({"168.63.129.16"})
 """Addresses that look public and belong to the machine's provider: its own services, credentials among them."""
@@ -40,8 +51,55 @@ _UNICAST = ipaddress.ip_network("2000::/3")
 """All of IPv6 that is given out to networks."""
 
 
+class NotPublic(Exception):
+    """A host has addresses that are not public; `problems` are the reasons, by address."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+async def addresses_of(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host, from the machine's own resolver; each once."""
+    found = await getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+async def public_addresses(
+    host: str, port: int, resolve: Resolve = addresses_of, reachable: Collection[str] = ()
+) -> Sequence[str]:
+    """The addresses of a host, all of them public or among `reachable`; empty where it has none.
+
+    Raises:
+        OSError: the name does not resolve.
+        NotPublic: one of its addresses, or more, is private, loopback, link-local, metadata or reserved.
+    """
+    try:
+        addresses = await resolve(host, port)
+    except UnicodeError as unknown:
+        raise OSError(str(unknown)) from unknown
+    found = {address: address_problem(address) for address in addresses if address not in reachable}
+    if problems := {address: problem for address, problem in found.items() if problem}:
+        raise NotPublic(problems)
+    return addresses
+
+
+def is_private_host(host: str) -> bool:
+    """Whether a host as written, not resolved, is a local name or an address that is not public."""
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+        return True
+    try:
+        address = str(ipaddress.ip_address(host))
+    except ValueError:
+        try:
+            address = socket.inet_ntoa(socket.inet_aton(host))  # 2130706433, 0x7f.1 and 127.1 are loopback
+        except (OSError, UnicodeError):
+            return False
+    return bool(address_problem(address))
+
+
 def address_problem(address: str) -> str:
-    """Why nobody may connect to this address; empty for a public one."""
+    """Why connections to this address are refused; empty for a public one."""
     try:
         plain = ipaddress.ip_address(address)
     except ValueError:
