@@ -1,1 +1,1 @@
-"""The gates that turn a draft into a report."""
+"""Verification gates, which turn a draft into a report."""

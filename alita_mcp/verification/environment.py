@@ -1,4 +1,4 @@
-"""The environment gate: declared packages resolved to hash-locked wheels and built once."""
+"""Environment gate: resolves declared packages to hash-locked wheels and builds them once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_mcp.verification.findings import failed, passed
 async def environment_gate(
     draft: Draft, sandbox: Sandbox, on_stage: ReportStage
 ) -> tuple[list[Check], Lock | None, Environment | None]:
-    """The lock and the environment of a draft with packages, or the check that says why there is none.
+    """The lock and the environment of a draft with packages, or the check that says why it has none.
 
     Raises:
         SandboxRefused: this sandbox runs no packages.

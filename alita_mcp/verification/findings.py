@@ -1,4 +1,4 @@
-"""How the gates say what they found: a contract that does not hold, a check that passed or failed."""
+"""Findings of the gates: contract errors, and checks that passed or failed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN_CHARACTERS = 2_000
 
 
 class ContractError(AlitaError):
-    """The code does not keep the tool contract; `check` says where, what and how to mend it."""
+    """A broken tool contract; `check` says where, what and how to mend it."""
 
     def __init__(self, check: Check) -> None:
         super().__init__(check.message, hint=check.fix)
@@ -26,18 +26,18 @@ def refusal(message: str, fix: str, *, line: int | None = None, stage: Stage = "
 
 
 def failed(stage: Stage, message: str, fix: str, *, line: int | None = None, hard: bool = True) -> Check:
-    """A check that did not pass; with a line number when the code shows one."""
+    """A failed check, with a line number when the code shows one."""
     where = f"line {line}: " if line else ""
     return Check(stage=stage, passed=False, hard=hard, message=where + message, fix=fix)
 
 
 def passed(stage: Stage, message: str = "") -> Check:
-    """A check that passed."""
+    """A passed check."""
     return Check(stage=stage, passed=True, message=message)
 
 
 def shown(value: Any) -> Any:
-    """A JSON value as a check carries it: as it is when small, else the beginning of its JSON text."""
+    """A JSON value as a check carries it: whole when small, else the beginning of its JSON text."""
     text = json.dumps(value)
     if len(text) > SHOWN_CHARACTERS:
         return f"{text[:SHOWN_CHARACTERS]}… ({len(text)} characters)"
@@ -50,13 +50,13 @@ def shown_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def brief(value: Any, limit: int = 120) -> str:
-    """A JSON value inside a sentence."""
+    """A JSON value cut to fit into a sentence."""
     text = encodable(json.dumps(value, ensure_ascii=False, default=repr))
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def is_unicode(value: Any) -> bool:
-    """Whether all texts in a JSON value are valid Unicode; JSON can smuggle in halves of surrogate pairs."""
+    """Whether all texts in a JSON value are valid Unicode, without halves of surrogate pairs."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -65,5 +65,5 @@ def is_unicode(value: Any) -> bool:
 
 
 def encodable(text: str) -> str:
-    """The text with halves of surrogate pairs spelled out, so that it can be sent."""
+    """The text with halves of surrogate pairs escaped, so that it can be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What a failing example may be a sign of: a result that varies, or a host that was not asked for."""
+"""Hints for failing examples: a result that varies, or a host that was not requested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def with_hints(
     environment: Environment | None,
     rehearsal: Rehearsal,
 ) -> list[Check]:
-    """The checks of the examples gate; the first failure says what to add to the request, where that is known.
+    """The checks of the examples gate; the first failure says what to add to the request, if known.
 
     Raises:
         SandboxError: the sandbox failed.

@@ -1,4 +1,4 @@
-"""Arguments and results against a tool's schemas: one message that names the problems and where they are."""
+"""Validator of arguments and results against a tool's JSON schemas."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def validate_arguments(schema: Schema, arguments: dict[str, Any]) -> None:
 
 
 def validate_result(schema: Schema, result: Any) -> str | None:
-    """What is wrong with a result as delivered (wrapped where the contract wraps); None when it fits.
+    """The misfit of a result as delivered (wrapped where the contract wraps); None when it fits.
 
     2.0 is an integer here, as JSON Schema has it and every client's validator agrees.
     """
@@ -53,7 +53,7 @@ def validate_result(schema: Schema, result: Any) -> str | None:
 
 
 def delivered(value: Any, *, wraps_result: bool) -> Any:
-    """A raw result as clients get it."""
+    """A result in the form that clients receive."""
     return {"result": value} if wraps_result else value
 
 

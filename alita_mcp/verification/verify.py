@@ -1,4 +1,4 @@
-"""All gates in order: a draft in, a verdict with its whole report out."""
+"""Verification pipeline: runs all gates in order and returns a verdict with its report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from alita_mcp.verification.static.static import static_gate
 
 
 class Verdict(Value):
-    """What the gates made of a draft; it is accepted when the report's trust is not `rejected`."""
+    """Verdict of the gates on a draft; it is accepted when the report's trust is not `rejected`."""
 
     report: VerificationReport
     contract: ToolContract | None

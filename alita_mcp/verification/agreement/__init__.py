@@ -1,1 +1,1 @@
-"""Agreement: which of several independently written candidates is right, from the pass matrix."""
+"""Agreement of independently written candidates, judged by their pass matrix."""

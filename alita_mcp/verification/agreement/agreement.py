@@ -1,4 +1,4 @@
-"""Which of several independently written candidates to trust: a pass matrix in, a decision out. Nothing runs here.
+"""Acceptance rule: picks the candidate to trust from a pass matrix, without running any code.
 
 Candidates that behave alike on every call of the pooled tests form a cluster (CodeT, arXiv 2207.10397). How
 probable it is that a cluster is right depends on the models that wrote it and the tests too (`posterior`).
@@ -21,7 +21,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One program that was run once against every test of every suite."""
+    """A program's text and its results for every test of every suite."""
 
     text: str
     """Its source; compared without comments, docstrings and layout."""
@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Candidates against the tests of suites that were written blind to them."""
+    """Pass matrix of candidates against test suites whose authors did not see the candidates."""
 
     candidates: tuple[Candidate, ...]
     suites: tuple[frozenset[int], ...]
@@ -55,7 +55,7 @@ BLIND = 3
 
 
 class Decision(Value):
-    """What the matrix says."""
+    """Decision of the acceptance rule."""
 
     trust: Trust
     chosen: int | None
@@ -91,7 +91,7 @@ class _Cluster:
 
 
 def accept(matrix: Matrix, record: Record | None = None, constants: Constants = CONSTANTS) -> Decision:
-    """The candidate to publish and how far to trust it; a pure function of the matrix and of what is known of models.
+    """The candidate to publish and its trust; a pure function of the matrix and the models' records.
 
     A cluster that passes nearly all tests of several suites goes before larger ones that pass fewer.
     """
@@ -125,7 +125,7 @@ def accept(matrix: Matrix, record: Record | None = None, constants: Constants = 
 
 
 def most_typical(candidates: Sequence[Candidate], members: Sequence[int]) -> tuple[int, int]:
-    """The member whose text is met most often, and how often; between equals the one of middling length.
+    """The cluster member whose normalised text occurs most often, and how often; ties by middling length.
 
     Members behave alike on the tests only. On inputs that no test has, the text that several wrote is right more
     often than the first one (91 % against 85 % at 20 candidates), and very short or long ones are right less often.

@@ -1,4 +1,4 @@
-"""The pass matrix: several drafts against the tests of several suites, each pair run once in the sandbox."""
+"""Pass matrix: each draft run once in the sandbox against each test of every suite."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Row:
-    """What one draft did with every test: a check for each that ran, and what came out as one word."""
+    """Results of one draft for every test: a check for each that ran, and a word for each behaviour."""
 
     checks: tuple[Check | None, ...]
     outputs: tuple[str, ...]
@@ -55,13 +55,13 @@ class Row:
 
     @property
     def passes(self) -> tuple[bool, ...]:
-        """Which tests it passes."""
+        """Which tests the draft passes."""
         return tuple(check is not None and check.passed for check in self.checks)
 
 
 @dataclass(frozen=True)
 class PassMatrix:
-    """The tests of all suites, each once, and what every draft did with them; no row for one that cannot run."""
+    """The tests of all suites, each once, and a row of results for every draft that can run."""
 
     candidates: tuple[Prepared, ...]
     tests: tuple[Example, ...]
@@ -69,7 +69,7 @@ class PassMatrix:
     rows: tuple[Row | None, ...]
 
     def as_matrix(self, texts: Sequence[str], barred: Collection[int] = ()) -> Matrix:
-        """The matrix as agreement reads it; barred drafts count as candidates that nothing can be said for.
+        """The matrix in the form of the acceptance rule; barred drafts count as candidates without evidence.
 
         A suite that was written twice, as models do that are held to one answer, is one opinion.
         """
@@ -82,7 +82,7 @@ class PassMatrix:
 
 
 async def prepare(draft: Draft, rehearsal: Rehearsal, on_stage: ReportStage) -> Prepared:
-    """Reads a draft and builds what it needs; nothing of it runs yet.
+    """Reads a draft and builds its environment, without running the draft.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
@@ -114,7 +114,7 @@ async def run_matrix(
 async def extend_matrix(
     matrix: PassMatrix, more: Sequence[Prepared], suites: Sequence[Sequence[Example]], rehearsal: Rehearsal
 ) -> PassMatrix:
-    """The matrix with more drafts and more suites; no pair that was run before is run again.
+    """Adds drafts and suites to a matrix; no pair that was run before is run again.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -134,7 +134,7 @@ async def extend_matrix(
 async def run_row(
     candidate: Prepared, tests: Sequence[Example], rehearsal: Rehearsal, known: Row | None = None
 ) -> tuple[Prepared, Row | None]:
-    """What one draft does with each test; no row when it cannot run, and why. A time-out ends the row.
+    """Runs one draft on each test; a time-out ends the row, and without a row the check says why.
 
     `known` is what it did with the first of these tests: they are not run again.
 
@@ -192,7 +192,7 @@ def pooled(suites: Sequence[Sequence[Example]]) -> tuple[tuple[Example, ...], tu
 
 
 def result_word(result: RunResult | None, errors: Collection[str] = ()) -> str:
-    """What came out as one word: the same word for the same behaviour, whatever the message of an error says.
+    """A word for a result; equal behaviour has equal words, whatever an error's message says.
 
     `errors` are those that tests expect of this call: an error is told by which of them it satisfies, if any.
     """

@@ -1,4 +1,4 @@
-"""How probable it is that a cluster of candidates is right: sizes, likeness and passed tests in, probabilities out.
+"""Bayesian posterior that a cluster of candidates is right, from its size, likeness and passed tests.
 
 One latent-class model over the whole matrix. One cluster is right, or none is. Candidates are right with a
 probability that varies from task to task (beta-binomial); wrong ones fall into clusters as in a Chinese restaurant
@@ -23,7 +23,7 @@ _FAR = 700.0
 
 
 class Constants(NamedTuple):
-    """What holds for every model. The first three were fitted, by task (docs/benchmarks.md); the others are round."""
+    """Constants of the posterior. The first three were fitted, by task (docs/benchmarks.md); the others are round."""
 
     variety: float = 10.0
     """Wrong candidates: the larger, the more rarely two make the same mistake (1 in `variety` + 1)."""
@@ -55,7 +55,7 @@ BELOW_PROVISIONAL = 0.4999
 
 
 class Beliefs(NamedTuple):
-    """What is to be expected of those who wrote candidates and suites."""
+    """Expected rates of the models that wrote the candidates and the suites."""
 
     candidate: float
     """Share of the candidates that is right."""
@@ -66,7 +66,7 @@ class Beliefs(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A cluster: candidates that behave alike on every test."""
+    """Cluster of candidates that behave alike on every test."""
 
     size: int
     alike: int
@@ -76,13 +76,13 @@ class Group(NamedTuple):
 
     @property
     def contradicted(self) -> float:
-        """Share of the tests that fail, each suite's counted."""
+        """Share of failing tests; a test counts once in each suite that has it."""
         passed, total = sum(passes for passes, _ in self.suites), sum(count for _, count in self.suites)
         return 1 - passed / total if total else 0.0
 
 
 def beliefs_of(record: Record | None, constants: Constants = CONSTANTS) -> Beliefs:
-    """Means of what is presumed and counted.
+    """Posterior means of the presumed and counted rates.
 
     Of the tasks in which a model's module and suites agreed and were wrong, as many as the coincidence of separate
     mistakes explains are no shared misreading.

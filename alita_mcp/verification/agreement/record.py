@@ -1,4 +1,4 @@
-"""What is known of models that write tools: counts from calibration and practice, read by the rule of acceptance."""
+"""Records of models that write tools: counts from calibration and practice, read by the acceptance rule."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from alita_mcp.values import Value
 
 
 class Tally(Value):
-    """How often something went right and how often wrong."""
+    """Counts of successes and failures."""
 
     right: float = Field(default=0.0, ge=0)
     wrong: float = Field(default=0.0, ge=0)
 
     @property
     def total(self) -> float:
-        """How often it was seen at all."""
+        """Number of observations."""
         return self.right + self.wrong
 
     def __add__(self, other: Tally) -> Tally:
@@ -23,7 +23,7 @@ class Tally(Value):
 
 
 class ModelRecord(Value):
-    """What is known of one model, by its name."""
+    """Record of one model, by its name."""
 
     model: str
     tasks: int = 0
@@ -43,7 +43,7 @@ class ModelRecord(Value):
 
 
 class Record(Value):
-    """What is known of those who wrote the candidates and the suites of one matrix."""
+    """Records of the models that wrote the candidates and the suites of one matrix."""
 
     candidates: Tally = Tally()
     tests: Tally = Tally()
@@ -51,7 +51,7 @@ class Record(Value):
 
 
 def record_of(coder: ModelRecord | None, tester: ModelRecord | None) -> Record | None:
-    """The record for a matrix of these two; None where one of them was never calibrated.
+    """The record of a coder and a tester; None where one of them was never calibrated.
 
     Practice counts for tests as calibration does. A version found wrong later counts as a shared misreading; one that
     nobody complained of counts half, for that may only mean that nobody looked.

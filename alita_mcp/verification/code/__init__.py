@@ -1,1 +1,1 @@
-"""A tool's code read as a syntax tree, never imported: its function, types, docstring and schemas."""
+"""Static reading of a tool's code as a syntax tree: its function, types, docstring and schemas."""

@@ -1,4 +1,4 @@
-"""What a tool's code says about itself, read from its syntax tree and never by importing it (DESIGN §4)."""
+"""Contract of a tool, read from the syntax tree of its code, which is never imported."""
 
 from __future__ import annotations
 

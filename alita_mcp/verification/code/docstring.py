@@ -1,4 +1,4 @@
-"""A google-style docstring in, its summary, parameter descriptions and raised errors out."""
+"""Parser of Google-style docstrings: summary, parameter descriptions and raised errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARGUMENTS = {"args", "arguments", "parameters", "params"}
 
 @dataclass(frozen=True)
 class Docstring:
-    """What a docstring says."""
+    """The parts of a docstring."""
 
     summary: str = ""
     parameters: dict[str, str] = field(default_factory=dict)

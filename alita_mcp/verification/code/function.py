@@ -1,4 +1,4 @@
-"""The one public function of a tool's module: found, and checked for a shape that callers can rely on."""
+"""Finder of a tool's one public function, and checks of its shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT_DECORATORS = {"functools.cache", "functools.lru_cache"}
 
 
 def check_name(name: str) -> None:
-    """Refuses a name that no tool may have."""
+    """Refuses a name that is not allowed for tools."""
     if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
         raise refusal(
             f"{name[:60]!r} is not a tool name",
@@ -79,7 +79,7 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
 
 
 def check_shape(function: Function, names: Names) -> None:
-    """Refuses parameters that cannot be sent by name, results that come in pieces, and decorators."""
+    """Refuses parameters that cannot be passed by name, generators, and decorators that may change the call."""
     arguments = function.args
     line = function.lineno
     if arguments.vararg or arguments.kwarg:

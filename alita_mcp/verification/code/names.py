@@ -1,4 +1,4 @@
-"""What the names of a module stand for: imports, classes and aliases at its top level, read from the tree."""
+"""Resolver of a module's top-level names: imports, classes and aliases, read from the tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SAME_AS_TYPING = ("typing_extensions.",)
 
 @dataclass(frozen=True)
 class Names:
-    """Top-level names of a module.
+    """Top-level names of a module: imports, classes and aliases.
 
     `imported` maps a local name to the dotted name it stands for; `classes` and `aliases` to what the module
     itself defines.
@@ -36,11 +36,11 @@ class Names:
         return name.removeprefix("builtins.")
 
     def local_class(self, expression: ast.expr) -> ast.ClassDef | None:
-        """The module's own class that an expression names."""
+        """The module's own class that an expression refers to."""
         return self.classes.get(expression.id) if isinstance(expression, ast.Name) else None
 
     def alias(self, expression: ast.expr) -> ast.expr | None:
-        """What a name was assigned at the top level, as in `Vector = list[float]`."""
+        """The expression that a name was assigned at the top level, as in `Vector = list[float]`."""
         return self.aliases.get(expression.id) if isinstance(expression, ast.Name) else None
 
 

@@ -1,4 +1,4 @@
-"""Fields of a TypedDict or dataclass that a tool's module defines, read from the tree."""
+"""Reader of the fields of a TypedDict or dataclass, from the syntax tree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RecordField:
 
 @dataclass(frozen=True)
 class Record:
-    """A class that stands for a JSON object with fixed keys."""
+    """A class that describes a JSON object with fixed keys."""
 
     kind: Literal["TypedDict", "dataclass"]
     fields: tuple[RecordField, ...]

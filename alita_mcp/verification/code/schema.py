@@ -1,4 +1,4 @@
-"""Annotations in, JSON Schema out: the small subset that every client accepts.
+"""Translator of annotations to JSON Schema, in the small subset that every client accepts.
 
 One scalar `type` per node, arrays with `items`, string enums, objects with fixed or free keys, all inlined.
 A result that may be null has a node without `type` whose description says so, because clients accept neither
@@ -39,7 +39,7 @@ _DICTS = {"dict", "typing.Dict"}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a type stands: for messages, and to stop recursion."""
+    """Position of a type, for error messages and for the detection of recursion."""
 
     what: str
     line: int
@@ -47,11 +47,11 @@ class Place:
     within: tuple[str, ...] = ()
 
     def below(self, suffix: str) -> Place:
-        """One level of nodes further down."""
+        """The place one level deeper."""
         return replace(self, what=self.what + suffix, depth=self.depth + 1)
 
     def inside(self, name: str) -> Place:
-        """The same place, remembering that the name is being resolved."""
+        """The same place, marked as inside the named class or alias."""
         return replace(self, within=(*self.within, name))
 
     def too_deep(self) -> ContractError:
@@ -59,7 +59,7 @@ class Place:
         return self.refuse(f"nested more than {MAX_DEPTH} levels deep", FLATTEN)
 
     def refuse(self, message: str, fix: str) -> ContractError:
-        """The error for a type that cannot stand here."""
+        """The error for a type that is not allowed in this place."""
         return refusal(f"{self.what}: {message}", fix, line=self.line, stage="schema")
 
 
@@ -74,7 +74,7 @@ class TypeNode:
 
 
 class SchemaReader:
-    """Reads the annotations of one module for one direction; `used` are the classes it met."""
+    """Reads a module's annotations for arguments or for results; `used` are the classes it met."""
 
     def __init__(self, names: Names, direction: Direction) -> None:
         self.used: set[str] = set()
@@ -83,7 +83,7 @@ class SchemaReader:
         self._readings = 0
 
     def read(self, annotation: ast.expr, place: Place) -> TypeNode:
-        """The type that an annotation names.
+        """The type of an annotation.
 
         Raises:
             ContractError: the type has no place in the subset; the fix says what to write instead.
@@ -102,7 +102,7 @@ class SchemaReader:
         return self._name(annotation, place)
 
     def node(self, annotation: ast.expr, place: Place) -> Schema:
-        """The schema of a type inside another one, where null needs a word of its own."""
+        """The schema of a nested type, in which null has to be a type of its own."""
         return self._checked(self.read(annotation, place), place)
 
     def _checked(self, found: TypeNode, place: Place) -> Schema:
@@ -112,7 +112,7 @@ class SchemaReader:
         return self.spelled(found)
 
     def spelled(self, found: TypeNode) -> Schema:
-        """The schema of a type, null spelled out in words where it is allowed."""
+        """The schema of a type, with null as a type where it is allowed."""
         if not found.nullable:
             return {**found.schema, "description": found.note} if found.note else found.schema
         words = f"{_in_words(found.schema)} or null" if found.schema else "null"
@@ -255,7 +255,7 @@ def check_property_name(name: str, place: Place) -> None:
 
 
 def levels_of(schema: Schema) -> int:
-    """How many levels of nodes a schema has below its own."""
+    """Depth of the nodes below a schema."""
     inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
     return max((1 + levels_of(node) for node in inner if isinstance(node, dict)), default=0)
 

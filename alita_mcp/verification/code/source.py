@@ -1,4 +1,4 @@
-"""Text of a tool in, its syntax tree out; whatever the text is, the only way to fail is a ContractError."""
+"""Parser of a tool's text to a syntax tree; every failure is a ContractError."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_DEPTH = 200
 
 
 def parse_code(code: str) -> ast.Module:
-    """The syntax tree of a tool's code, read in a way that every later reader agrees with.
+    """The syntax tree of a tool's code, after checks of its encoding, length and depth.
 
     Raises:
         ContractError: the code is too large, is not plain UTF-8 text, hides characters or does not parse.
@@ -48,7 +48,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def excerpt(node: ast.AST, limit: int = 60) -> str:
-    """The beginning of a node's source, on one line, for messages."""
+    """The beginning of a node's source on one line, for messages."""
     try:
         text = " ".join(ast.unparse(node).split())
     except (ValueError, RecursionError):  # a number with more digits than Python prints

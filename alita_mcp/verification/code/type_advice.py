@@ -1,4 +1,4 @@
-"""What to write instead of a type that JSON or the clients cannot carry."""
+"""Advice for types that JSON or the clients cannot carry."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ADVICE = {
 
 
 def advice_for(name: str, bases: Sequence[str] = ()) -> str:
-    """What to write instead of the type of that dotted name, or of a class with those bases."""
+    """The advice for a type of that dotted name, or for a class with those bases."""
     for candidate in (name, *bases):
         known = _ADVICE.get(candidate.rsplit(".", 1)[-1])
         if known:

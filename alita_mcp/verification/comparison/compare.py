@@ -1,4 +1,4 @@
-"""Are two JSON results the same, and is an error the one asked for? What every gate and every benchmark compares by."""
+"""Equality of JSON results and matching of errors, as every gate and benchmark compares them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _same_number(expected: float, got: float, exact: bool) -> bool:
 
 
 def raised(wanted: str, result: RunResult) -> bool:
-    """Whether a call raised an error of the class of that name, or of a kind of it, as `pytest.raises` has it.
+    """Whether a call raised an error of that class or of a subclass, as `pytest.raises` matches.
 
     A bare name of a builtin means the builtin, any other one each class of that name. A module of the standard library
     narrows it down to itself, its package and builtins, `tool` to what the tool calls so, any other module to what is
@@ -62,19 +62,19 @@ def raised(wanted: str, result: RunResult) -> bool:
 
 
 def kinds_of(result: RunResult) -> Sequence[str]:
-    """Names of the error's class and all that it derives from, with modules; of a builtin where none was seen."""
+    """Qualified names of the error's class and its bases; derived from the name for a builtin without bases."""
     known = _builtin(result.error_type)
     named = [f"builtins.{kind.__name__}" for kind in known.__mro__[:-1]] if known else [result.error_type]
     return result.error_kinds or named
 
 
 def bare_kinds_of(result: RunResult) -> set[str]:
-    """The same names without modules, as docstrings have them."""
+    """Names of the error's class and its bases without modules, as docstrings have them."""
     return {name.rpartition(".")[2] for name in kinds_of(result)}
 
 
 def exclude_each_other(one: str, other: str) -> bool:
-    """Whether an error that satisfies the one name cannot satisfy the other; told of builtins only."""
+    """Whether an error that matches one name cannot match the other; known for builtins only."""
     known, others = _builtin(one), _builtin(other)
     if known is None or others is None:
         return False

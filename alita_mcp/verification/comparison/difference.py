@@ -1,4 +1,4 @@
-"""Two JSON values in short: each as the part of its JSON text around their first difference, and where that is."""
+"""First difference between two JSON values, with the JSON text around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Path = list[str | int]
 
 
 class Difference(NamedTuple):
-    """Where two values first differ, and what each holds there."""
+    """The place where two values first differ, and the part of each around it."""
 
     where: str
     """As in `result[3].name, character 917`, which is counted where a text is cut; empty where all differs."""
@@ -50,7 +50,7 @@ def difference(expected: Any, got: Any, width: int, before: int = CONTEXT) -> Di
 
 
 def shown_pair(expected: Any, got: Any) -> tuple[Any, Any]:
-    """Two values as a check carries them: as they are when small, else around their first difference."""
+    """Two values as a check carries them: whole when small, else the part around their first difference."""
     sizes = len(json.dumps(expected)), len(json.dumps(got))
     if max(sizes) <= SHOWN_CHARACTERS:
         return shown(expected), shown(got)

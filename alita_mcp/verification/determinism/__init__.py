@@ -1,1 +1,1 @@
-"""The determinism gate: does the same call give the same result again?"""
+"""Determinism gate: repeats calls and compares their results."""

@@ -1,4 +1,4 @@
-"""The determinism gate: the same calls in fresh processes, with another hash seed and another clock.
+"""Determinism gate: repeats calls in fresh processes, with another hash seed and another clock.
 
 What a draft declares in `varies` stays as it was; then its examples are held to other clocks and seeds.
 """
@@ -28,7 +28,7 @@ async def determinism_gate(
     environment: Environment | None,
     rehearsal: Rehearsal | None = None,
 ) -> list[Check]:
-    """Repeats each example that gave a result; another result is a hard failure, unless it varies as declared.
+    """Repeats each example that gave a result; a different result is a hard failure, unless declared in `varies`.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -76,7 +76,7 @@ async def variation_checks(
     environment: Environment | None,
     rehearsal: Rehearsal,
 ) -> list[Check]:
-    """Holds the examples of a draft that varies to other clocks and seeds; nothing for any other draft.
+    """Checks the examples of a draft that varies under other clocks and seeds; empty for any other draft.
 
     Raises:
         SandboxError: the sandbox failed.

@@ -1,4 +1,4 @@
-"""What moves the result of a call that is not always the same: the clock, random numbers, the order of sets, or chance.
+"""Causes of varying results: the clock, random numbers, the order of sets, or chance.
 
 The call is run with all of these set, and then with each of them changed alone.
 """
@@ -27,7 +27,7 @@ _GENERATORS = {"random.Random", "numpy.random.default_rng", "numpy.random.Random
 
 
 def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
-    """A failure where a tool that varies by chance would draw the same in each later call.
+    """A failure for a random generator made at import, which draws the same numbers in each later call.
 
     A module is imported once and each call begins from there, with the generators as the import left them.
     """
@@ -41,7 +41,7 @@ def generator_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check
 
 
 def may_vary(imports: tuple[str, ...]) -> bool:
-    """Whether a tool imports anything that a clock or random numbers come from."""
+    """Whether a tool imports a module that gives time or random numbers."""
     return not _MAY_VARY.isdisjoint(imports)
 
 
@@ -52,7 +52,7 @@ async def moved_by(
     environment: Environment | None,
     rehearsal: Rehearsal | None = None,
 ) -> set[Mover]:
-    """What alone changes the result of an example's call; `chance` where it changes while all is set.
+    """The causes that alone change an example's result; `chance` where it changes while all are pinned.
 
     Raises:
         SandboxError: the sandbox failed.
@@ -75,7 +75,7 @@ async def moved_by(
 
 
 def declaration(draft: Draft, moved: set[Mover]) -> str:
-    """What to add to the request so that the result may vary as it does; empty where nothing can be declared."""
+    """Advice to declare what a result varies by; empty where nothing can be declared."""
     named: set[Varying] = {
         "random" if each in ("random", "chance") else "clock" for each in moved - {"hash seed"}
     }

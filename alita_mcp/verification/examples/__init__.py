@@ -1,1 +1,1 @@
-"""The examples gate: the examples of a draft, run in the sandbox and compared on the host."""
+"""Examples gate: runs a draft's examples in the sandbox and compares the results on the host."""

@@ -31,7 +31,7 @@ class ClockAndSeed(Value):
 
 
 def clock_and_seed_of(draft: Draft, number: int = 0) -> ClockAndSeed:
-    """What is pinned in a draft's rehearsals; each `number` has another moment and another seed."""
+    """The pinned clock and seed of a draft's rehearsals; each `number` has another moment and another seed."""
     whole = pinned_clock_and_seed(draft.code, number)
     return ClockAndSeed(
         moment=whole.moment if "clock" in draft.varies else None,

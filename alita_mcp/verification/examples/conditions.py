@@ -1,4 +1,4 @@
-"""`check` expressions: read on the host, evaluated in a sandbox of their own, where the tool's code is not."""
+"""Evaluator of `check` expressions, in a sandbox without the tool's code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ConditionResult = bool | str
 
 
 def read_condition(text: str, where: str) -> str:
-    """The expression of a check on one line; it must look at the result.
+    """Parses a check to one line and refuses one that does not use the result.
 
     Raises:
         ContractError: it does not parse, or does not use `result`.
@@ -66,7 +66,7 @@ async def evaluate(
     conditions: Sequence[tuple[Example, Sequence[Any]]],
     pinned: ClockAndSeed = NOTHING_PINNED,
 ) -> list[list[ConditionResult]]:
-    """For each example's check, its result for each of the given results of calls, under the same clock and seed.
+    """Evaluates each example's check on each of the given results, under the same clock and seed.
 
     Raises:
         SandboxError: the sandbox failed.

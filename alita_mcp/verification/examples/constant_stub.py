@@ -1,4 +1,4 @@
-"""Would a function that always returns the same pass these examples? Then they prove nothing."""
+"""Detector of suites that a function with a constant result would pass."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _candidates(values: Sequence[Example]) -> list[Any]:
 
 
 def constant_passes(constant: Any, count: int) -> Check:
-    """The refusal of a suite that one constant satisfies."""
+    """The failure of a suite that one constant satisfies."""
     which = "the only example" if count == 1 else f"all {count} examples"
     return failed(
         "examples",
@@ -64,7 +64,7 @@ def constant_passes(constant: Any, count: int) -> Check:
 
 
 def vacuous(example: Example) -> Check:
-    """The refusal of a check that everything satisfies."""
+    """The failure of a check that every result satisfies."""
     return failed(
         "examples",
         f"the check `{example.check}` holds for None, 0, an empty text and an empty list alike",

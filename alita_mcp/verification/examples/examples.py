@@ -1,4 +1,4 @@
-"""The examples gate: every example through the run path, compared on the host where its author's words stay."""
+"""Examples gate: calls the draft as later calls do and compares on the host, where the expectations stay."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ANY_ERROR = {"Exception", "BaseException"}
 
 @dataclass(frozen=True)
 class Trial:
-    """One example and what the tool did with it; no result when an earlier time-out ended the gate."""
+    """One example and its result; None when an earlier time-out ended the gate."""
 
     number: int
     example: Example
@@ -38,7 +38,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class ExamplesFound:
-    """What the gate found: its checks, and the trials for the gates behind it."""
+    """Findings of the gate: its checks, and the trials for later gates."""
 
     checks: list[Check]
     trials: list[Trial]
@@ -146,7 +146,7 @@ async def still_met(
     sandbox: Sandbox,
     pinned: ClockAndSeed = NOTHING_PINNED,
 ) -> bool:
-    """Whether another result meets the example too; what equals the first one needs no second look.
+    """Whether another result meets the example too; one equal to the first is not evaluated again.
 
     Raises:
         SandboxError: the sandbox failed while a check expression was evaluated.

@@ -17,7 +17,7 @@ _OF_THE_WORLD = {"OSError", "RuntimeError"}
 
 
 class Finding(NamedTuple):
-    """One kind of failure; two inputs with the same key failed in the same way."""
+    """One kind of failure; inputs with the same key failed in the same way."""
 
     key: tuple[str, str]
     message: str
@@ -26,7 +26,7 @@ class Finding(NamedTuple):
 
 
 class Judgement:
-    """Judges results of one draft."""
+    """Judge of one draft's results for generated inputs."""
 
     def __init__(self, draft: Draft, contract: ToolContract) -> None:
         self._contract = contract
@@ -35,7 +35,7 @@ class Judgement:
         self._declared = {name.rpartition(".")[2] for name in (*contract.raises, *raised)}
 
     def finding(self, result: RunResult) -> Finding | None:
-        """What is wrong with a result; None when nothing is."""
+        """The fault of a result; None when there is none."""
         if result.ok:
             return self._misfit(result.value)
         if result.status == "error":
@@ -64,7 +64,7 @@ class Judgement:
 
 
 class ShownRange:
-    """What the examples span: within it the author says what happens, outside of it nobody did."""
+    """Range of the examples' arguments, within which the author specified the behaviour."""
 
     def __init__(self, examples: Collection[Example], schema: Schema) -> None:
         self._names = schema["properties"].keys()
@@ -76,7 +76,7 @@ class ShownRange:
                 self._high[path] = max(self._high.get(path, size), size)
 
     def covers(self, arguments: dict[str, Any]) -> bool:
-        """Whether each number, and the length of each text, list and object, is within what was shown."""
+        """Whether each number, and the length of each text, list and object, is within the range."""
         return all(
             path in self._low and self._low[path] <= size <= self._high[path]
             for path, size in _sizes("", arguments)

@@ -1,4 +1,4 @@
-"""A draft's examples as words, before anything runs: do they fit the contract and one another?"""
+"""Static checks of a draft's examples: against the contract, and against one another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN_FOR_VERIFIED = 3
 
 
 def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
-    """What is wrong with the examples as they stand; an empty list when nothing is."""
+    """Faults of the examples before anything runs; empty when there are none."""
     if not draft.examples:
         fix = "Give at least three: arguments and the expected result, one of them an edge or error case."
         return [failed("examples", "there are no examples, so nothing would be proved", fix)]
@@ -44,13 +44,13 @@ def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:
 
 
 def own_examples(draft: Draft, examples: Sequence[Example]) -> list[Example]:
-    """Those that somebody vouches for: what runs of code merely showed is left out."""
+    """Examples that an author vouches for, without those that runs of the code produced."""
     marks = draft.recorded.examples if draft.recorded else ()
     return [example for example in examples if not marks or mark_of(example) not in marks]
 
 
 def thin_suite_checks(draft: Draft, examples: Sequence[Example], contract: ToolContract) -> list[Check]:
-    """Why passing these examples would not be enough for `verified`; soft checks.
+    """Soft checks: reasons why passing these examples is not enough for `verified`.
 
     What a run merely showed does not count: wrong code shows wrong results.
     """
@@ -87,7 +87,7 @@ def is_edge(example: Example, input_schema: Schema) -> bool:
 
 
 def wanted(example: Example) -> Any:
-    """What an example asks for, as a check shows it."""
+    """The expectation of an example as a check shows it."""
     if example.raises is not None:
         return f"raises {example.raises}"
     return f"check: {example.check}" if example.check is not None else shown(example.expected)
@@ -147,7 +147,7 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
 
 
 def contradict(one: Example, other: Example) -> bool:
-    """Whether two examples with the same arguments cannot both hold."""
+    """Whether two examples with the same arguments exclude each other."""
     if (one.raises is None) != (other.raises is None):
         return True
     if one.raises is not None and other.raises is not None:

@@ -38,7 +38,7 @@ FIXES: Mapping[RunStatus, str] = {
 async def run_jobs(
     sandbox: Sandbox, jobs: Sequence[Job], rehearsal: Rehearsal | None = None
 ) -> list[RunResult | None]:
-    """The results in the order of the jobs; a time-out ends the rest, whose results are None.
+    """Runs jobs, a few at a time; results in their order, and None for those that a time-out ended.
 
     Jobs with grants are rehearsed: nothing that they ask for is real.
 
@@ -70,7 +70,7 @@ async def run_jobs(
 
 
 async def each_of(items: Iterable[T], look: Callable[[T], Awaitable[None]], max_seconds: float) -> None:
-    """Looks at all, a few at a time and in their order, until time is up.
+    """Applies `look` to all items, a few at a time and in their order, until time is up.
 
     Raises:
         AlitaError: the first that a look raised, not a group.
@@ -103,7 +103,7 @@ def job_of(
     again: bool = False,
     pinned: ClockAndSeed | None = None,
 ) -> Job:
-    """The job that a later call makes too; `again` under another clock, and with the hash seed that goes with it.
+    """The job that a later call makes too; `again` uses another clock and the hash seed that belongs to it.
 
     What the draft declares in `varies` is as `pinned` has it, or as in all its rehearsals.
     """

@@ -1,1 +1,1 @@
-"""The mutation gate: would the examples notice a small mistake in the code?"""
+"""Mutation gate: tests whether the examples notice small mistakes in the code."""

@@ -1,4 +1,4 @@
-"""Inputs made of what the compared programs themselves speak of: their texts and numbers, put together anew.
+"""Generator of inputs from a dictionary of the texts and numbers in the compared programs.
 
 Two programs part ways where one of them looks for something (`"-"`, `"AEIOU"`, 1000), and texts drawn at random hardly
 ever hold that. A dictionary of literals is what fuzzers use for this (as in AFL's `-x`).
@@ -34,7 +34,7 @@ _PIECES = (1, 1, 2, 3, 3, 4, 5, 6, 8, 10)
 
 
 def constants_in(*codes: str) -> list[Scalar]:
-    """The texts and numbers that stand in the programs, docstrings aside; each once."""
+    """The texts and numbers in the programs, without docstrings; each once."""
     found: dict[tuple[type, Scalar], None] = {}
     for code in codes:
         try:
@@ -46,7 +46,7 @@ def constants_in(*codes: str) -> list[Scalar]:
 
 
 def constants_apart(one: str, other: str) -> list[Scalar]:
-    """Those that stand in one of two programs only; all of them where both have the same."""
+    """Constants that only one of two programs has; all constants where both have the same."""
     here, there = constants_in(one), constants_in(other)
     only = [value for value in (*here, *there) if (value in here) != (value in there)]
     return only or constants_in(one, other)
@@ -67,7 +67,7 @@ def _is_looked_for(value: Any) -> TypeGuard[Scalar]:
 
 
 def dictionary_inputs(schema: Schema, constants: Sequence[Scalar], seed: int, count: int) -> list[Arguments]:
-    """At most `count` inputs of the schema; the same ones each time."""
+    """At most `count` inputs of the schema, made from the constants; deterministic by seed."""
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     parts = schema.get("properties", {})
     needed = set(schema.get("required", ()))
@@ -189,7 +189,7 @@ def _nested(draw: random.Random, marks: Sequence[str]) -> str:
 
 
 def shaped(value: Any, draw: random.Random) -> Any:
-    """A text or list as it is, or in an order that programs look for: mirrored, repeated, sorted, all the same."""
+    """A text or list as it is, or in a shape that programs look for: mirrored, repeated, sorted, uniform."""
     if not value or _happens(draw, 0.6):
         return value
     ordered = sorted(

@@ -1,4 +1,4 @@
-"""Parts of a tool's code that change nothing on any known input, taken out: a tool may not vouch for itself.
+"""Removal of code parts that change no result on any known input.
 
 A tool that compares itself with a table of its own results fails on every input once anything in it is changed, so the
 weakest examples would notice every mutant. On inputs with the right result such a comparison does nothing, and without
@@ -25,7 +25,7 @@ Same = Callable[[str], Awaitable[bool]]
 
 
 async def without_idle_parts(tree: ast.Module, function: str, same: Same) -> bool:
-    """Takes out of a tree what `same` never misses; whether there was anything.
+    """Removes the parts of a tree without which `same` still holds; returns whether there were any.
 
     Raises:
         AlitaError: what `same` raises.

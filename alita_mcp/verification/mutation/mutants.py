@@ -1,4 +1,4 @@
-"""A tool's code in, its mutants out: variants with one small mistake each, those that cannot matter left out."""
+"""Generator of mutants: variants of a tool's code with one small mistake each, without irrelevant ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Mutant(Value):
 
 @dataclass(frozen=True)
 class Change:
-    """One mistake and where it goes: a field of a node, or a place in a field that is a list."""
+    """One mistake and its position: a field of a node, or an index in a field that is a list."""
 
     parent: ast.AST
     field: str
@@ -53,7 +53,7 @@ class Change:
     """Line of the table of constants that it is in; 0: in none."""
 
     def written(self, tree: ast.Module, instead: ast.AST | None = None) -> str:
-        """The whole code with the mistake, or something else, in it; empty when it cannot be written.
+        """The whole code with the mistake or another node in place; empty when it cannot be unparsed.
 
         The tree is as before afterwards.
         """
@@ -66,7 +66,7 @@ class Change:
             self.put(self.node)
 
     def put(self, node: ast.AST) -> None:
-        """Changes the tree."""
+        """Replaces the node in the tree."""
         if self.place is None:
             setattr(self.parent, self.field, node)
         else:
@@ -74,7 +74,7 @@ class Change:
 
 
 def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
-    """At most `limit` mutants of a tool's code, the same ones each time, in an order that is fair at every length.
+    """At most `limit` mutants of a tool's code, always the same ones; any number of them is spread fairly.
 
     Raises:
         ContractError: the code does not parse.
@@ -83,7 +83,7 @@ def mutants_of(code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Muta
 
 
 def mutants_in(tree: ast.Module, code: str, function: str, limit: int = MAX_MUTANTS) -> tuple[Mutant, ...]:
-    """The mutants of a tree that was made of that code; lines are the code's."""
+    """The mutants of a parsed tree; line numbers are those of the code."""
     reach = Reach(tree, function)
     plain = ast.unparse(tree)
     seen = {plain, reach.meaning(plain)}
@@ -161,7 +161,7 @@ def _mistakes(node: ast.AST, reach: Reach) -> Iterator[ast.AST]:
 
 
 def sites(node: ast.AST, reach: Reach) -> Iterator[tuple[Any, str, int | None, ast.AST]]:
-    """Each node that runs, with where it hangs; parts that no example can notice are passed over."""
+    """Each reachable node with its parent, field and index; parts that no example can notice are skipped."""
     for field, value in ast.iter_fields(node):
         if field in {"annotation", "returns", "decorator_list", "type_params", "bases"}:
             continue

@@ -1,4 +1,4 @@
-"""Inputs near known ones: each changes one thing in one argument, where tools that sound alike part ways.
+"""Generator of inputs by mutation of known ones: small changes to their arguments.
 
 After EvalPlus (Liu et al. 2023), whose inputs are made by changes that keep the type.
 """
@@ -21,7 +21,7 @@ _TRIES = 8
 
 
 def mutated_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count: int) -> list[Arguments]:
-    """At most `count` inputs that are not among the known ones; the same ones each time."""
+    """At most `count` inputs that are not among the known ones; deterministic by seed."""
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     small = [each for each in known if each and len(json.dumps(each)) <= MAX_CHARACTERS]
     found: dict[str, Arguments] = {}

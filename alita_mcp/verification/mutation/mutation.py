@@ -1,4 +1,4 @@
-"""The mutation gate: would the examples notice a small mistake in the code? Those that they miss are named."""
+"""Mutation gate: tests whether the examples notice small mistakes in the code, and names the missed ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOOKS_AT_ITSELF = frozenset({
 
 @dataclass(frozen=True)
 class MutationFound:
-    """What the gate found; no score where none could be measured."""
+    """Findings of the gate; no score where none could be measured."""
 
     checks: list[Check]
     score: MutationScore | None = None
@@ -82,7 +82,7 @@ async def mutation_gate(
 
 
 def looks_at_itself(code: str) -> bool:
-    """Whether the code could find out that it was changed."""
+    """Whether the code could inspect itself and detect a mutation."""
     for node in _nodes(module_of(code)):
         names: set[str] = set()
         match node:

@@ -1,4 +1,4 @@
-"""What a draft does on inputs that no example shows, and whether a variant of its code ever does anything else."""
+"""Behaviour of a draft and its variants on inputs that no example shows."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ Way = Callable[[str, Example], Job]
 
 @dataclass(frozen=True)
 class Difference:
-    """A variant does something else than the code; with which arguments, where that is known."""
+    """A difference between a variant and the code, with the arguments that show it where they are known."""
 
     arguments: Arguments | None = None
 
 
 class OtherInputs:
-    """The same inputs for all variants of one draft: near its examples, around its constants, drawn from its schema."""
+    """Inputs for all variants of one draft: mutated examples, its constants, and draws from its schema."""
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class OtherInputs:
 
     @property
     def count(self) -> int:
-        """How many inputs there are; 0 as long as none was needed."""
+        """Number of inputs; 0 until they are first needed."""
         return len(self._expected)
 
     async def left_by(self, code: str, trials: Sequence[Trial]) -> tuple[list[Trial], list[int] | None]:
-        """The examples that may notice a variant after all, and what `differing` says of it.
+        """The examples that may still notice a variant, and the result of `differing`.
 
         Where there are enough inputs, examples on which the variant does what the code does are left out.
         """
@@ -96,7 +96,7 @@ class OtherInputs:
         return [each for each in trials if self._shown.get(each.number) not in same], differing
 
     async def show_enough(self) -> bool:
-        """Whether the inputs are enough to say that nothing shows a mistake.
+        """Whether there are enough inputs to conclude that nothing shows a mistake.
 
         Not where each takes a call of its own: those are too few.
 
@@ -107,7 +107,7 @@ class OtherInputs:
         return self._many
 
     async def differing(self, code: str) -> list[int] | None:
-        """The places of the inputs on which a variant does something else; None: its process ended.
+        """Indices of the inputs on which a variant behaves differently; None: its process ended.
 
         Those of examples are among them; at most one where each takes a call of its own.
 
@@ -121,7 +121,7 @@ class OtherInputs:
         return None if got is None else self._places_differing(got)
 
     async def difference(self, code: str, differing: Sequence[int] | None) -> Difference | None:
-        """What shows a variant that does something else on these inputs; None where there are none.
+        """The difference that these inputs show; None where there are none.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -133,7 +133,7 @@ class OtherInputs:
         return None if differing == [] else Difference()
 
     async def is_tried(self, trap: str, enough: int = ENOUGH) -> bool:
-        """Whether the behaviour on enough inputs depends on the place where the trap is.
+        """Whether the behaviour on enough inputs depends on the position of the trap.
 
         Raises:
             SandboxError: the sandbox failed or refused.
@@ -230,7 +230,7 @@ def behaviour_of(result: RunResult) -> Behaviour:
 
 
 def alike(one: Behaviour, other: Behaviour) -> bool:
-    """Whether two behaviours are the same value, or errors of which one is a kind of the other."""
+    """Whether two behaviours are the same value, or errors of which one derives from the other."""
     if isinstance(one, dict) and isinstance(other, dict):
         return _is_kind(one["raised"], other["raised"]) or _is_kind(other["raised"], one["raised"])
     return one is not None and other is not None and same_result(one, other)

@@ -1,4 +1,4 @@
-"""Which parts of a tool's code a call can notice at all: the rest is not worth a mutant."""
+"""Reachability of code parts: which of them a call can notice, and so deserve a mutant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPOKEN = frozenset({"print", "debug", "info", "warning", "error", "critical", "
 
 
 class Reach:
-    """What is known about one tree: nodes that no result depends on, and what functions return."""
+    """Reachability of one tree: nodes that no result depends on, and the return types of functions."""
 
     def __init__(self, tree: ast.Module, function: str) -> None:
         self._compiles = _nested_finally(tree) <= _MAX_NESTED_FINALLY
@@ -32,23 +32,23 @@ class Reach:
         self._tables = {id(part): table.lineno for table in _tables(tree) for part in ast.walk(table)}
 
     def is_idle(self, node: ast.AST) -> bool:
-        """Whether nothing that happens in it can be seen in a result or in the class of an error."""
+        """Whether no result and no error class depends on the node."""
         return id(node) in self._idle
 
     def returns(self, node: ast.Return) -> ast.expr | None:
-        """The return annotation of the function that it ends."""
+        """The return annotation of the function that a return statement ends."""
         return self._returns.get(id(node))
 
     def is_reassigned(self, node: ast.Assign) -> bool:
-        """Whether the name would still have a value without this assignment; else all notice that it is gone."""
+        """Whether the name still has a value without this assignment."""
         return all(isinstance(name, ast.Name) and self._assigned[name.id] > 1 for name in node.targets)
 
     def table_of(self, node: ast.AST) -> int:
-        """The line of the table of constants that the node is part of; 0: of none."""
+        """The line of the table of constants that holds the node; 0: none."""
         return self._tables.get(id(node), 0)
 
     def meaning(self, code: str) -> str:
-        """Equal for two texts that the compiler makes the same program of."""
+        """A key that is equal for texts that compile to the same program."""
         if not self._compiles:
             return code
         try:

@@ -1,4 +1,4 @@
-"""One syntax node in, the nodes that a small mistake would have written in its place out."""
+"""Mutation operators: the replacements of a syntax node that a small mistake would produce."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ Mistakes = Iterator[ast.AST]
 
 
 def mistakes_at(node: ast.AST) -> Mistakes:
-    """What could stand where the node stands; the node itself is left as it is."""
+    """Replacements for a node; the node itself is not changed."""
     for rule in _RULES.get(type(node), ()):
         yield from rule(node)
 
 
 def empty_result(annotation: ast.expr | None) -> ast.expr:
-    """What a function of that return annotation gives when it forgot its result."""
+    """The expression of an empty result for a return annotation."""
     generic = annotation.value if isinstance(annotation, ast.Subscript) else annotation
     word = generic.id if isinstance(generic, ast.Name) else ""
     return _EMPTY.get(word, ast.Constant(None))

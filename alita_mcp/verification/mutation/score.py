@@ -1,4 +1,4 @@
-"""Mutants against examples: which are noticed, which never could be, and which the examples miss."""
+"""Mutation score: which mutants the examples notice, miss, or cannot notice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRIED_FIRST = 3
 async def first_noticing(
     code: str, run: Run, trials: Sequence[Trial], draft: Draft, contract: ToolContract, sandbox: Sandbox
 ) -> int | None:
-    """The number of the first example that a variant of the draft does not meet; None when it meets all.
+    """The number of the first example that a variant fails; None when it meets all.
 
     Raises:
         SandboxError: the sandbox failed or refused.
@@ -47,7 +47,7 @@ async def first_noticing(
 
 
 class Measurement:
-    """The mutation score of one draft, whose examples all pass."""
+    """Measurement of the mutation score of one draft, whose examples all pass."""
 
     def __init__(
         self,

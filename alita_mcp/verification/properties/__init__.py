@@ -1,1 +1,1 @@
-"""The properties gate: generated inputs, and what a tool must keep for each of them."""
+"""Properties gate: checks general properties of a tool on generated inputs."""

@@ -1,4 +1,4 @@
-"""Draws arguments for a tool from its input schema with hypothesis, and finds the smallest that fail.
+"""Program that draws arguments from an input schema with Hypothesis and shrinks failing ones.
 
 A program of its own, run as a plain file: hypothesis keeps global state, seeds the process's random numbers, reads
 the source of what is imported and writes to the working directory. It speaks JSON lines. First comes what to draw
@@ -32,7 +32,7 @@ MAX_SIZE = 2**53
 
 
 class Shown:
-    """What the examples have at each place of the schema."""
+    """Values that the examples have at each path of the schema."""
 
     def __init__(self, examples: list[dict[str, Any]], parameters: int) -> None:
         self.most_items = max(MAX_ITEMS // max(parameters // 3, 1), 2)
@@ -47,7 +47,7 @@ class Shown:
         return list({json.dumps(value): value for value in found}.values())
 
     def length(self, path: str) -> int:
-        """Of the longest list."""
+        """Length of the longest list at a path."""
         return self._lengths.get(path, 0)
 
     def _collect(self, path: str, value: Any) -> None:
@@ -64,7 +64,7 @@ class Shown:
 
 
 def arguments(schema: dict[str, Any], examples: list[dict[str, Any]]) -> SearchStrategy[dict[str, Any]]:
-    """Arguments that fit the schema: new ones, and those of an example with one of them new."""
+    """Strategy for arguments of a schema: new ones, and those of an example with one changed."""
     fresh = _value(schema, "", Shown(examples, len(schema["properties"])))
     known = [example for example in examples if example]
     if not known or len(schema["properties"]) < 2:
@@ -145,19 +145,19 @@ def _text(known: list[str]) -> SearchStrategy[str]:
 
 
 class Conversation:
-    """JSON lines with the process that started this one."""
+    """JSON lines exchanged with the parent process."""
 
     def __init__(self) -> None:
         self._out = os.fdopen(os.dup(1), "w", encoding="utf-8")
         os.dup2(2, 1)  # whatever else writes to stdout does not end up between the lines
 
     def say(self, value: Any) -> None:
-        """One line out."""
+        """Writes one JSON line."""
         self._out.write(json.dumps(value) + "\n")
         self._out.flush()
 
     def hear(self) -> Any:
-        """The next line; ends the process when there is none."""
+        """Reads the next JSON line; ends the process when there is none."""
         line = sys.stdin.readline()
         return json.loads(line) if line else os._exit(0)
 
@@ -169,7 +169,7 @@ class _Fails(Exception):
 def draw(
     drawn_from: SearchStrategy[Any], order: dict[str, Any], each: Callable[[Any], None], *phases: Phase
 ) -> None:
-    """Hands the inputs of that seed over, the same ones each time until one fails."""
+    """Passes the inputs of a seed to `each`, the same ones each time until one fails."""
 
     @seed(order["seed"])
     @settings(
@@ -185,7 +185,7 @@ def draw(
 
 
 def main() -> None:
-    """The whole conversation."""
+    """Runs the whole exchange: draws, then shrinks on request."""
     talk = Conversation()
     order = talk.hear()
     drawn_from = arguments(order["schema"], order["examples"])

@@ -1,4 +1,4 @@
-"""Arguments generated from a tool's input schema, and the smallest that fail: the host's side of `input_program`."""
+"""Host side of `input_program`: generated arguments, and the smallest failing ones."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _MAX_EXAMPLE_CHARACTERS = 4_000
 
 
 class NoInputs(Exception):
-    """The program ended or took too long; the message says which."""
+    """Raised when the program ended or took too long; the message says which."""
 
 
 class InputSource:
-    """One conversation with the program; what it draws depends on schema, examples, count and seed alone."""
+    """Client of one input program; its draws depend on schema, examples, count and seed alone."""
 
     def __init__(self, process: Process, order: dict[str, Any]) -> None:
         if process.stdin is None or process.stdout is None:
@@ -44,7 +44,7 @@ class InputSource:
         self.process = process
 
     async def draw(self) -> list[Arguments]:
-        """All inputs, each once, in the order of drawing; those that came in time where they are slow to draw.
+        """All inputs, each once, in the order of drawing; fewer where drawing is too slow.
 
         Raises:
             NoInputs: there are none in time.
@@ -60,7 +60,7 @@ class InputSource:
         return list(drawn.values())
 
     async def shrink(self, fails: Fails, best: Arguments) -> Arguments:
-        """The smallest failing input that is found, from a failing one; the same input must fail each time."""
+        """The smallest failing input found from a failing one; an input must fail each time."""
         if not self._listens:
             return best
         try:
@@ -91,7 +91,7 @@ class InputSource:
 async def input_source(
     schema: Schema, examples: Sequence[Example], seed: int, count: int
 ) -> AsyncIterator[InputSource]:
-    """The program, started at once so that it is ready when it is asked; it is gone afterwards."""
+    """Starts the program at once and ends it on exit."""
     shown = [
         example.arguments
         for example in examples

@@ -1,4 +1,4 @@
-"""The properties gate: what a tool must keep for every input that its schema admits, tried on generated ones."""
+"""Properties gate: runs a tool on generated inputs and checks what must hold for each of them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Arguments = dict[str, Any]
 
 
 def seed_of(draft: Draft) -> int:
-    """The same draft is tried on the same inputs, in every sandbox and again later."""
+    """Seed of a draft's generated inputs; the same in every sandbox and at every time."""
     digest = hashlib.sha256(draft.code.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big")
 
 
 @dataclass(frozen=True)
 class PropertiesFound:
-    """What the gate found, and on how many inputs."""
+    """Findings of the gate, and the number of inputs."""
 
     checks: list[Check]
     tried: int = 0
@@ -68,7 +68,7 @@ async def properties_gate(
     environment: Environment | None,
     rehearsal: Rehearsal,
 ) -> PropertiesFound:
-    """Runs a draft on generated inputs; hard failures end the run, an error that nobody announced lowers the trust.
+    """Runs a draft on generated inputs; hard failures end the run, an undeclared error lowers the trust.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.

@@ -1,1 +1,1 @@
-"""Rehearsal: stand-ins for everything that a draft asks for, so that nothing real is touched."""
+"""Rehearsal of calls with stand-ins for everything that a draft asks for."""

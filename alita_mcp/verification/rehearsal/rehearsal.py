@@ -1,4 +1,4 @@
-"""Rehearsed calls: a draft's examples with everything that it asks for, and nothing of it real.
+"""Rehearsed calls: examples run under the requested grants, with stand-ins behind them.
 
 The grants are checked as later, by the same code; behind them stand a host in memory, a folder that is thrown away, a
 model that repeats, made-up secrets, and other tools of the library, which are rehearsed too.
@@ -31,7 +31,7 @@ ReadTool = Callable[[str], Awaitable[StoredVersion]]
 
 
 class Rehearsal:
-    """Runs jobs that ask for grants in one sandbox, with nothing real behind the doors."""
+    """Runner of jobs that ask for grants, with stand-ins for the host's services."""
 
     def __init__(self, sandbox: Sandbox, read_tool: ReadTool | None = None) -> None:
         self.sandbox = sandbox
@@ -106,7 +106,7 @@ class Rehearsal:
 
 
 class RehearsalBroker(Broker):
-    """Answers one rehearsed call: the grants are checked as later, what stands behind them is made up."""
+    """Broker of one rehearsed call: checks grants as later calls do, and serves stand-ins."""
 
     def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
         named = [host for host in grants.network if host != ANY]
@@ -124,7 +124,7 @@ class RehearsalBroker(Broker):
         return await self._granted.answer(door, words)
 
     def cleaned(self, result: RunResult) -> RunResult:
-        """The result as it may leave, without the stand-ins for secrets."""
+        """The result without the stand-ins for secrets."""
         return self._granted.cleaned(result)
 
 
@@ -133,7 +133,7 @@ _PASSED_ON = {f"builtins.{kind.__name__}": kind for kind in (ValueError, LookupE
 
 
 def value_of(name: str, result: RunResult) -> Any:
-    """What a called tool gives the tool that called it.
+    """The value of a called tool for its caller, or the error that the caller sees.
 
     Raises:
         ValueError, LookupError, TimeoutError: the called tool raised it, or a kind of it.

@@ -1,4 +1,4 @@
-"""What a rehearsed call finds: the files of its workspace, the answer of its model, the value of its secrets."""
+"""Sample data of rehearsed calls: workspace files, a model's completion, values of secrets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ANSWER_CHARACTERS = 200
 
 
 def completed(prompt: str) -> str:
-    """What the stand-in model answers: the last line of the prompt that is not empty, cut to 200 characters."""
+    """Completion of the stand-in model: the last non-empty line of the prompt, cut to 200 characters."""
     lines = [line.strip() for line in prompt.splitlines() if line.strip()]
     return f"Rehearsal: {lines[-1][:ANSWER_CHARACTERS]}" if lines else "Rehearsal:"
 
 
 def secret_of(name: str) -> str:
-    """The stand-in for a secret."""
+    """The stand-in value of a secret."""
     return f"rehearsal-{name}"

@@ -1,1 +1,1 @@
-"""The static gate: what can be said about a draft without running it."""
+"""Static gate: checks a draft without running it."""

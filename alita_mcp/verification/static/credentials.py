@@ -1,4 +1,4 @@
-"""Secrets in code: a tool is stored, listed and exported, so a key in it is a key given away."""
+"""Detector of credentials in code, which would be stored, listed and exported with the tool."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIX = "Remove it (and revoke it, it was sent): a tool gets secrets by grant, or
 
 
 def credential_checks(code: str, tree: ast.Module) -> list[Check]:
-    """Keys of well-known shape anywhere in the code, and random-looking strings named like secrets."""
+    """Failures for keys of well-known shape, and for random-looking strings named like secrets."""
     checks = []
     for what, pattern in KEYS.items():
         if found := pattern.search(code):

@@ -1,4 +1,4 @@
-"""Packages as declared and modules as imported: do they fit together?"""
+"""Consistency check of declared packages and imported modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DISTRIBUTIONS = {
 
 
 def package_checks(draft: Draft) -> list[Check]:
-    """What is wrong with the declared packages as words; whether they exist is the environment's affair."""
+    """Faults in the text of declared packages; the environment gate finds out whether they exist."""
     checks = []
     if len(draft.packages) > MAX_PACKAGES:
         message = f"{len(draft.packages)} packages, the limit is {MAX_PACKAGES}"
@@ -47,7 +47,7 @@ def package_checks(draft: Draft) -> list[Check]:
 
 
 def import_checks(draft: Draft, contract: ToolContract, tree: ast.Module) -> list[Check]:
-    """Imports that are neither the standard library's nor explained by a declared package."""
+    """Failures for imports that neither the standard library nor a declared package explains."""
     declared = {canonicalize_name(Requirement(text).name) for text in draft.packages}
     foreign = [name for name in contract.imports if name not in sys.stdlib_module_names and name not in _OURS]
     unexplained = [name for name in foreign if not distributions_of(name) & declared]

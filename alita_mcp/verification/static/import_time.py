@@ -1,4 +1,4 @@
-"""A tool's module may bind names when it is imported, and do nothing else."""
+"""Check that importing a tool's module only binds names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INTO_FUNCTION = "Move it into the function, or write a constant expression (a c
 
 
 def import_time_checks(tree: ast.Module, names: Names) -> list[Check]:
-    """Statements at the top level, and in class bodies there, that do work when the module is imported."""
+    """Failures for top-level and class-level statements that do work at import."""
     checks: list[Check] = []
     for statement in tree.body:
         checks += _statement(statement, names)

@@ -1,4 +1,4 @@
-"""pyflakes' errors in a tool's code: undefined names, misplaced statements, comparisons that never hold."""
+"""Lint check: pyflakes' errors in a tool's code, such as undefined names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM = Path(__file__).with_name("lint_program.py")
 
 
 async def lint_checks(code: str, program: Path = PROGRAM) -> list[Check]:
-    """What pyflakes calls an error, found in a process of its own; where it cannot be asked the trust is lowered."""
+    """Errors that pyflakes finds in a process of its own; a soft check where it cannot run."""
     try:
         answer = await anyio.to_thread.run_sync(_asked, code, program)
         found = json.loads(answer.stdout)

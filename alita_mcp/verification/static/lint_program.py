@@ -1,4 +1,4 @@
-"""Runs pyflakes over Python code: source on stdin, the errors in it as a JSON list on stdout.
+"""Program that runs pyflakes on source from stdin and prints the errors as a JSON list.
 
 A program of its own, run as a plain file: code that takes long or crashes the checker ends this process only.
 """

@@ -1,4 +1,4 @@
-"""What code needs and the sandbox lacks, all of it at once: a syntax tree and the abilities in, a check out."""
+"""Check for features that the code needs and the sandbox lacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST = 4
 
 
 def missing_checks(tree: ast.Module, abilities: Abilities) -> list[Check]:
-    """At most one check: each feature that the code needs and the sandbox lacks, and what to write instead."""
+    """At most one check: each feature that the code needs and the sandbox lacks, with its replacement."""
     modules = _modules_used(tree, names_of(tree))
     needed = {}
     for lack in abilities.lacks:

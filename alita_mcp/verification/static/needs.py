@@ -1,4 +1,4 @@
-"""What a tool's code asks `alita_tool` for, against what the request asks for: what is missing is named at once."""
+"""Check that a request asks for all grants that the code uses through `alita_tool`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOME_HOST = "api.example.org"
 
 
 def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
-    """A failure that names all that the code uses of `alita_tool` and does not ask for, and what to add."""
+    """A failure that names each use of `alita_tool` without its grant, and what to add."""
     used = list(_uses(tree, names))
     strange = next(((line, door) for line, door, _ in used if door not in _DOORS), None)
     if strange:
@@ -53,7 +53,7 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
 
 
 def network_hint(draft: Draft, tree: ast.Module, names: Names) -> str:
-    """What to add where the code calls a library for the network and asks for no host; empty where it is not so."""
+    """Advice for code that uses a network library without requesting a host; empty for other code."""
     if draft.grants.network:
         return ""
     calls = (names.dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
@@ -66,7 +66,7 @@ def network_hint(draft: Draft, tree: ast.Module, names: Names) -> str:
 
 
 def needs_text(grants: Grants, more: dict[str, Any]) -> str:
-    """The `needs` of a request as JSON: those that it has and those that are to be added."""
+    """The `needs` of a request as JSON, completed by those that it lacks."""
     asked = {**grants.model_dump(mode="json"), **more}
     return json.dumps({field: value for field, value in asked.items() if value and value != "none"})
 

@@ -1,4 +1,4 @@
-"""Text that code runs while it works: that it does caps the trust, and what stands there in full is read as code."""
+"""Detector of text that code executes: its use caps the trust, and literal text is checked as code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIX = "Write what it does as code; a tool that runs text stays provisional."
 
 
 def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
-    """A soft check when the code runs text or imports by name: no gate can read what such text will be."""
+    """A soft check when the code executes text or imports by name, which no gate can read."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
     found = [(node.lineno, word) for node in nodes if (word := _runs_text(node, names))]
     if not found:
@@ -38,7 +38,7 @@ def run_text_checks(tree: ast.Module, names: Names) -> list[Check]:
 
 
 def texts_run(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Each text that is handed to `exec`, `eval` or `compile` as a literal, or by a name that is bound to one."""
+    """Each literal text that is passed to `exec`, `eval` or `compile`, directly or by a name bound to one."""
     bound = {
         target.id: node.value
         for node in ast.walk(tree)

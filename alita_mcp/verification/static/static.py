@@ -1,4 +1,4 @@
-"""The static gate: everything that can be said about a draft without running it."""
+"""Static gate: checks code, wording and packages of a draft without running it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHOWN_TOGETHER = 4
 async def static_gate(
     draft: Draft, sandbox: Sandbox | None = None
 ) -> tuple[list[Check], ToolContract | None]:
-    """Checks of the code, the words and the packages, and the contract when there is one.
+    """Checks of the code, the wording and the packages, and the contract when there is one.
 
     Where a sandbox is named, what the code needs and that sandbox lacks is said too.
 

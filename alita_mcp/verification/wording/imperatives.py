@@ -132,7 +132,7 @@ _META_NAME = re.compile(rf"\b(?:{'|'.join(META_TOOLS)})\b")
 
 
 def imperatives_in(text: str, own_names: Collection[str] = ()) -> Iterator[str]:
-    """The words of a text that tell a model what to do; `own_names` are those of the tool and its parameters."""
+    """The parts of a text that tell a model what to do; `own_names` are those of tool and parameters."""
     for plain in dict.fromkeys((_plain(text), _plain(text).translate(_LOOKALIKES))):
         for sentence in _SENTENCE.findall(plain):
             for pattern in _ENGLISH:

@@ -29,7 +29,7 @@ _ADDRESS = re.compile(
 
 
 def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
-    """What is wrong with the words of a draft; an empty list when nothing is."""
+    """Faults in the wording of a draft; empty when there are none."""
     checks: list[Check] = []
     if not draft.description.strip():
         checks.append(
@@ -63,7 +63,7 @@ def text_checks(
     stage: Stage = "static",
     own_names: Collection[str] = (),
 ) -> list[Check]:
-    """What is wrong with one text; `where` names it in the messages, `own_names` are those of tool and parameters."""
+    """Faults in one text; `where` names it in messages, `own_names` are those of tool and parameters."""
     checks = []
     if len(text) > limit:
         message = f"{where} has {len(text):,} characters, the limit is {limit:,}"
