@@ -1,1 +1,1 @@
-"""The manager agent: a task in, an answer out, with the library's tools as its hands."""
+"""Manager agent, which answers a task with the library's tools, code, files and the web."""

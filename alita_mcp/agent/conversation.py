@@ -1,4 +1,4 @@
-"""The conversation of one agent with its model: turns in; turns that fit a budget out, old observations cut first."""
+"""Conversation of an agent with its model, fitted to a token budget by cutting old observations first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORT = 300
 
 
 class Conversation:
-    """The turns so far."""
+    """The turns of a conversation so far."""
 
     def __init__(self, opening: Sequence[Message], most: int = MAX_CHARACTERS) -> None:
         self._turns = list(opening)
@@ -22,19 +22,19 @@ class Conversation:
 
     @property
     def turns(self) -> tuple[Message, ...]:
-        """What the model is asked with."""
+        """The turns to send to the model."""
         return tuple(self._turns)
 
     def said(self, text: str, calls: tuple[ToolCall, ...] = ()) -> None:
-        """The model's turn."""
+        """Adds the model's turn."""
         self._turns.append(Message(role="assistant", content=text, calls=calls))
 
     def told(self, message: Message) -> None:
-        """A turn of ours."""
+        """Adds a turn of ours."""
         self._turns.append(message)
 
     def answered(self, answers: Iterable[tuple[str, str]]) -> None:
-        """What each call gave, by the call's id."""
+        """Adds the result of each call, by the call's id."""
         self._turns += [Message(role="tool", content=text, call_id=call) for call, text in answers]
         self._cut()
 

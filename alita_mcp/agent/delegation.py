@@ -1,4 +1,4 @@
-"""A part of a task for a fresh agent: what it may see and spend in, its typed result out."""
+"""Delegation of a sub-task to a fresh agent, with its own limits and a typed result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARE = 2
 
 
 class Delegation:
-    """Gives parts of one agent's task away."""
+    """Delegates parts of one agent's task."""
 
     def __init__(self, run: Run, agent: str = "") -> None:
         self._run = run

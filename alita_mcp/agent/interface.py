@@ -1,4 +1,4 @@
-"""The seams of the manager agent: its tools, its memory, the store of runs, whoever listens and whom it may ask."""
+"""Interfaces of the manager agent: memory and store of runs, with their value types."""
 
 from __future__ import annotations
 
@@ -86,30 +86,30 @@ class Recalled(Value):
 
 
 class Memory(Protocol):
-    """What runs leave for later ones.
+    """Memory of earlier runs.
 
     Implementers: nothing secret is stored; what is stored is bounded, dated and de-duplicated; neither method raises
     for a memory that cannot be read or written: it is a help, not a truth.
     """
 
     async def recall(self, task: str) -> Recalled:
-        """What bears on a task."""
+        """Finds what bears on a task."""
         ...
 
     async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
-        """Keeps a run, its facts, and, where it was solved, the recipe that its steps make."""
+        """Stores a run, its facts, and, where it was solved, the recipe that its steps make."""
         ...
 
 
 class TaskRuns(Protocol):
-    """The store of runs."""
+    """Store of runs."""
 
     async def begin(self, run: str, request: TaskRequest) -> None:
-        """Notes that a run begins."""
+        """Records that a run begins."""
         ...
 
     async def append(self, event: TaskEvent) -> None:
-        """Stores an event and hands it to all that follow the run."""
+        """Stores an event and passes it to all followers of the run."""
         ...
 
     async def keep_value(self, run: str, reference: str, value: bytes) -> None:
@@ -129,5 +129,5 @@ class TaskRuns(Protocol):
         ...
 
     async def solution(self, run: str) -> Solution | None:
-        """How a run ended; None while it is under way or where its process died; raises ToolNotFound."""
+        """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
         ...

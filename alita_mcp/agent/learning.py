@@ -1,4 +1,4 @@
-"""What a run leaves for later ones: its steps and claims in, an episode and facts out."""
+"""Learning from a run: its steps and claims become an episode and facts for the memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_STEPS = frozenset(
 
 
 def episode_of(run: Run, solution: Solution) -> Episode:
-    """A run as it is remembered."""
+    """The episode of a run, for the memory."""
     worked = [step for step in solution.steps if step.ok and not step.agent and step.tool not in _NO_STEPS]
     failed = dict.fromkeys(step.tool for step in solution.steps if not step.ok)
     return Episode(
@@ -53,7 +53,7 @@ def _recipe_step(step: Step) -> RecipeStep:
 
 
 def facts_of(run: Run, claims: Sequence[Claim], steps: Sequence[Step]) -> tuple[Fact, ...]:
-    """What was found out: claims that rest on something that was read, and what mended a call that failed."""
+    """Facts of a run: claims supported by a source, and corrections of failed calls."""
     known = {each.reference: each for each in run.observations}
     facts = []
     for claim in claims:

@@ -1,4 +1,4 @@
-"""Keeps to a plan: candidates in, the one to follow told to the model, another one when a step of it failed.
+"""Plan keeper: chooses the plan that the model follows, and another one when a step fails.
 
 The search itself is `agent.planning`, pure; this asks the planner's model for candidates and tells what was chosen.
 """
@@ -54,7 +54,7 @@ class PlanKeeper:
         """Tools of the library that the plan names."""
 
     async def begin(self) -> None:
-        """Has candidates made, where plans are wanted, and chooses one."""
+        """Has candidate plans made, where they are wanted, and chooses one."""
         recipes = [(recipe, likeness) for recipe, likeness in self._recalled.recipes if recipe.steps]
         known = [recipe_plan(recipe, likeness) for recipe, likeness in recipes if likeness >= KNOWN]
         self._plans = tuple(plan for plan in known if plan is not None)
@@ -74,7 +74,7 @@ class PlanKeeper:
             await self._choose()
 
     async def after(self, steps: Sequence[Step]) -> str:
-        """Takes in steps that were taken; what the model is told where the plan changed, else an empty text."""
+        """Records steps; returns a message for the model where the plan changed, else an empty text."""
         if self._choice is None:
             return ""
         self._tried += [Tried(step=self._planned(step), ok=step.ok) for step in steps]
@@ -89,7 +89,7 @@ class PlanKeeper:
         return self.told if self._choice.plan is not None and self._choice.plan != before else ""
 
     async def doubted(self) -> str:
-        """Takes in that an answer rests on nothing; what the model is told where another plan is better now."""
+        """Records an unsupported answer; returns a message for the model where another plan is better now."""
         done = [tried.step for tried in self._tried if tried.ok]
         if self._choice is None or not done:
             return ""

@@ -1,4 +1,4 @@
-"""Every prompt of the manager agent, in one place: typed arguments in, messages out. What was observed is data."""
+"""All prompts of the manager agent, as functions that return messages; observations are marked as data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def opening(
     plan: str = "",
     wanted: dict[str, Any] | None = None,
 ) -> list[Message]:
-    """How an agent begins."""
+    """Opening messages of an agent."""
     parts = [f"<task>\n{inside(task, 'task')}\n</task>"]
     if files:
         parts.append(f"Files of the task: {json.dumps(list(files)[:200], ensure_ascii=False)}")
@@ -67,7 +67,7 @@ def opening(
 def plan(
     task: str, *, tools: Sequence[tuple[str, str]], files: Sequence[str], recalled: str, failed: str
 ) -> str:
-    """What candidate plans are made of; `tools` are signatures and summaries, `failed` what went wrong so far."""
+    """The material for candidate plans; `tools` are signatures and summaries, `failed` earlier failures."""
     known = "\n".join(f"- {signature}: {summary}" for signature, summary in tools) or "- none"
     parts = [f"<task>\n{inside(task, 'task')}\n</task>", f"Tools of the library:\n{known}"]
     if files:
@@ -81,13 +81,13 @@ def plan(
 
 
 def plans(known: str, most: int, shape: str) -> list[Message]:
-    """Asks for at most so many candidate plans, in JSON of a `shape`."""
+    """The request for at most so many candidate plans, in JSON of a `shape`."""
     asked = f"{known}\n\nGive at most {most} plans that differ in what they rely on, as JSON and nothing else:\n{shape}"
     return [Message(role="system", content=_PLANNER), Message(role="user", content=asked)]
 
 
 def planned(plan: Plan, left: Sequence[int], why: str) -> str:
-    """The plan to follow: of each step that is left its way, tool, need, reason, and the steps it waits for."""
+    """The plan to follow: each remaining step's way, tool, need, reason, and dependencies."""
     numbers = {at: number for number, at in enumerate(left, 1)}
     lines = []
     for at, number in numbers.items():
@@ -100,25 +100,25 @@ def planned(plan: Plan, left: Sequence[int], why: str) -> str:
 
 
 def observed(reference: str, text: str, *, note: str = "", source: str = "") -> str:
-    """What a call gave, as the model reads it."""
+    """The result of a call, as the model reads it."""
     where = f' source="{inside(source, "observation")[:300]}"' if source else ""
     fenced = f'<observation name="{reference}"{where}>\n{inside(text, "observation")}\n</observation>'
     return f"{fenced}\n{note}" if note else fenced
 
 
 def failed(problem: str, *, note: str = "") -> str:
-    """What a call that failed came to."""
+    """The message for a failed call."""
     fenced = f"<observation failed>\n{inside(problem, 'observation')[:MAX_ASIDE]}\n</observation>"
     return f"{fenced}\n{note}" if note else fenced
 
 
 def little_left(steps: int) -> str:
-    """Told when a limit is near."""
+    """The warning that a limit is near."""
     return f"Little of the budget is left ({steps} steps). Finish now with the best answer that you have."
 
 
 def not_accepted(claims: Sequence[Claim]) -> str:
-    """Why an answer is not the end yet."""
+    """The reason why an answer is not accepted yet."""
     open_claims = "; ".join(claim.claim[:200] for claim in claims if not claim.reference)
     return (
         f"Not finished: nothing that was observed says this: {open_claims[:1_500]}. Observe it (run code, read, "
@@ -128,7 +128,7 @@ def not_accepted(claims: Sequence[Claim]) -> str:
 
 
 def last_word() -> Message:
-    """Asks for the best answer when nothing else may be done."""
+    """The request for the best answer when nothing else may be done."""
     return Message(
         role="user",
         content="The budget of steps is used up. Call finish now with the best answer that the observations allow; "
@@ -137,24 +137,24 @@ def last_word() -> Message:
 
 
 def back(problem: str) -> Message:
-    """An answer that was given as plain text is sent back."""
+    """The reply to an answer given as plain text."""
     return Message(role="user", content=problem)
 
 
 def nothing_asked() -> Message:
-    """Told to a model that neither called a tool nor answered."""
+    """The reply to a model that neither called a tool nor answered."""
     return Message(role="user", content="Call a tool, or `finish` with the answer.")
 
 
 def check(answer: str, excerpts: Sequence[tuple[str, str]]) -> list[Message]:
-    """Asks a judge which observation each claim rests on; the excerpts are names and texts."""
+    """The request to a judge to name the observation that supports each claim."""
     shown = "\n".join(observed(name, text) for name, text in excerpts)
     asked = f"<answer>\n{inside(answer, 'answer')}\n</answer>\n{shown}"
     return [Message(role="system", content=_JUDGE), Message(role="user", content=asked)]
 
 
 def remembered(recalled: Recalled) -> str:
-    """What earlier runs left, as lines."""
+    """Memories of earlier runs, as lines."""
     lines = []
     for recipe, likeness in recalled.recipes[:MAX_RECALLED]:
         steps = "; ".join(f"{step.tool}({_short(step.arguments)}) for {step.need}" for step in recipe.steps)

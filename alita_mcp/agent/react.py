@@ -1,4 +1,4 @@
-"""The manager agent's loop (ReAct, Yao et al. 2023): ask the model, do what it asks for, show what came, until it ends.
+"""Loop of the manager agent (ReAct, Yao et al. 2023): ask the model, execute its calls, show the results.
 
 Calls of one turn run side by side. An answer ends the task only once each of its claims rests on an observation.
 """
@@ -35,7 +35,7 @@ MAX_SILENT = 3
 
 @dataclass(frozen=True)
 class Brief:
-    """What one agent is to do."""
+    """Assignment of one agent."""
 
     task: str
     agent: str = ""
@@ -47,7 +47,7 @@ class Brief:
 
 @dataclass(frozen=True)
 class Ended:
-    """How an agent's work ended."""
+    """End of an agent's work."""
 
     answer: Any
     solved: bool
@@ -57,7 +57,7 @@ class Ended:
 
 
 class Agent:
-    """One agent at work on one brief."""
+    """An agent that works on one brief."""
 
     def __init__(
         self, run: Run, brief: Brief, plan: PlanKeeper | None = None, delegate: Delegate | None = None
@@ -72,7 +72,7 @@ class Agent:
         self._silent = 0
 
     async def work(self) -> Ended:
-        """The end of the brief, whatever it is.
+        """Works until the brief ends, and returns its end.
 
         Raises:
             ModelError: no model answered, before a first step was taken.

@@ -1,4 +1,4 @@
-"""One run of a task: its request and parts in; what all of its agents share while it lasts."""
+"""State of one run, shared by all of its agents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEARLY_USED = 0.85
 
 @dataclass(frozen=True)
 class RunParts:
-    """What a run is made with."""
+    """Dependencies of a run."""
 
     abilities: Abilities
     models: Models
@@ -47,7 +47,7 @@ class RunParts:
 
 
 class Run:
-    """The state of a run."""
+    """State of a run: its limits, observations, steps and costs."""
 
     def __init__(self, run: str, request: TaskRequest, parts: RunParts) -> None:
         self.id = run
@@ -69,12 +69,12 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began."""
         return time.monotonic() - self.started
 
     @property
     def steps_left(self) -> int:
-        """How many steps may still be taken."""
+        """Number of steps that may still be taken."""
         own = self.request.budget.steps - self._taken
         return own if self.outer is None else min(own, self.outer.steps_left)
 
@@ -96,7 +96,7 @@ class Run:
         return "steps" if self.steps_left <= 0 else ""
 
     def part(self, agent: str, task: str, references: Sequence[str], steps: int, parts: RunParts) -> Run:
-        """The run as a sub-task sees it: its own limits and observations, and of the others those that are named.
+        """The run for a sub-task: its own limits and observations, and the named ones of the others.
 
         Raises:
             InvalidArguments: a reference names nothing.
@@ -112,12 +112,12 @@ class Run:
         return part
 
     def take(self) -> int:
-        """The number of a step that is about to be taken."""
+        """Reserves the number of the next step."""
         self._taken += 1
         return self.outer.take() if self.outer is not None else self._taken
 
     async def done(self, step: Step) -> None:
-        """Notes a step that was taken."""
+        """Records a step that was taken."""
         self.steps.append(step)
         reason = f" ({step.decision.way}: {step.decision.reason})" if step.decision else ""
         mark = "" if step.ok else " failed"
@@ -131,7 +131,7 @@ class Run:
     async def emit(
         self, kind: EventKind, text: str, agent: str = "", data: dict[str, Any] | None = None
     ) -> None:
-        """Stores an event and tells it to whoever listens."""
+        """Stores an event and passes it to the listener."""
         event = TaskEvent(
             run=self.id,
             number=next(self.numbers),
@@ -145,15 +145,15 @@ class Run:
         await self.parts.on_event(event)
 
     def read(self, sources: Iterable[Source]) -> None:
-        """Notes where something was read."""
+        """Records a source that was read."""
         for source in sources:
             self.sources.setdefault(source.url, source)
 
     def used(self, tools: Iterable[str]) -> None:
-        """Notes tools of the library that were called."""
+        """Records tools of the library that were called."""
         self.tools_used += [name for name in dict.fromkeys(tools) if name not in self.tools_used]
 
     def made(self, tool: str) -> None:
-        """Notes a tool that was made."""
+        """Records a tool that was built."""
         if tool and tool not in self.tools_made:
             self.tools_made.append(tool)

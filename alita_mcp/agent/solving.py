@@ -1,4 +1,4 @@
-"""A task from start to end: recall, plan, work, check, remember; the run's state in, its solution out."""
+"""Solver of a task: recall, plan, work, check the answer, remember."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLOSING_S = 0.8
 
 
 async def solve(run: Run) -> Solution:
-    """Works on a task until it is answered or a limit ends it. The run's last event tells the solution.
+    """Works on a task until it is answered or a limit ends it; the last event carries the solution.
 
     Cancelled, it notes how far it came, and leaves nothing running.
 

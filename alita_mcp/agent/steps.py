@@ -1,4 +1,4 @@
-"""Carries out what a model asks for: one call in, one step and what the model is shown of it out."""
+"""Executor of a model's calls: each becomes a step and an observation for the model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Delegate = Callable[[dict[str, Any]], Awaitable[Outcome]]
 
 
 class Steps:
-    """The steps of one agent."""
+    """Executor of one agent's steps."""
 
     def __init__(self, run: Run, agent: str, delegate: Delegate | None) -> None:
         self._run = run
@@ -56,7 +56,7 @@ class Steps:
         }
 
     async def take(self, call: ToolCall, thought: str) -> tuple[Step, str]:
-        """Makes a call; the step, and what the model is shown. What goes wrong is shown too.
+        """Makes a call; returns the step and the text for the model, also for a failure.
 
         Raises:
             BudgetSpent: a limit of the run was reached on the way.

@@ -1,4 +1,4 @@
-"""What a task is to the manager agent: the request, its budget, the steps that were taken, the solution."""
+"""Values of a task: request, budget, steps, solution, events."""
 
 from __future__ import annotations
 

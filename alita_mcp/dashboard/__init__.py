@@ -1,1 +1,1 @@
-"""The page for people at /ui: the library and its journal, read-only."""
+"""Read-only dashboard of the library and its journal, at /ui."""

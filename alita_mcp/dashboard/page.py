@@ -1,4 +1,4 @@
-"""The library as one HTML page: entries and journal in, text out. No script, nothing loaded from elsewhere."""
+"""HTML page of the library's entries and journal, without scripts or external resources."""
 
 from __future__ import annotations
 

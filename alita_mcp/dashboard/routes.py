@@ -1,4 +1,4 @@
-"""The dashboard's routes for the HTTP server: `/ui` for people, `/ui/library.json` for programs. Read-only."""
+"""Read-only HTTP routes of the dashboard: `/ui` for people, `/ui/library.json` for programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOOLS = 500
 
 
 def dashboard_routes(library: Library, per_page: int = TOOLS) -> list[Route]:
-    """Routes over an open library; who may reach them is the server's to decide."""
+    """Routes over an open library; the server decides who may reach them."""
 
     async def page(request: Request) -> Response:
         after = request.query_params.get("after", "")

@@ -1,1 +1,1 @@
-"""What a run can do: its tools, the steps they make, the values, files and pages that these may use."""
+"""Actions of a run: its tools, the values, files and pages that these may use."""

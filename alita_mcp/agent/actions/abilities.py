@@ -1,4 +1,4 @@
-"""What a run can do beyond asking its models: the seam that the app fills, through the same flows as clients' calls."""
+"""Interface of what a run can do besides asking its models; the app implements it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class FoundTool(Value):
 
 
 class FoundTools(Value):
-    """What a search of the library gave."""
+    """Result of a search of the library."""
 
     fit: Literal["match", "possible", "none"]
     tools: tuple[FoundTool, ...] = ()
 
 
 class Outcome(Value):
-    """What a call came to; a failing tool is a value here."""
+    """Outcome of a call; a failing tool is a value here."""
 
     ok: bool
     value: Any = None
@@ -48,7 +48,7 @@ class Outcome(Value):
 
 
 class BuildRequest(Value):
-    """A tool that a run wants."""
+    """Request for a tool that a run wants built."""
 
     description: str = Field(min_length=1)
     name: str = ""
@@ -57,22 +57,22 @@ class BuildRequest(Value):
 
 
 class Abilities(Protocol):
-    """What the app offers to one run.
+    """Abilities that the app offers to one run.
 
     Implementers: whatever runs, runs in the sandbox and under the grants that a person gave; what may not be done is an
     Outcome that says so. Only a failing sandbox, library or network is an AlitaError.
     """
 
     async def search(self, query: str, limit: int = 5) -> FoundTools:
-        """Tools for a need, best first."""
+        """Finds tools for a need, best first."""
         ...
 
     async def tool(self, name: str) -> FoundTool | None:
-        """A tool that can be called here; None where there is none of that name."""
+        """The tool of that name, if it can be called here; else None."""
         ...
 
     def near(self, name: str) -> Sequence[str]:
-        """Names of tools that look like one that does not exist."""
+        """Names of tools that resemble one that does not exist."""
         ...
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
@@ -84,7 +84,7 @@ class Abilities(Protocol):
         ...
 
     async def build(self, request: BuildRequest) -> Outcome:
-        """Has a tool made, proved and published."""
+        """Has a tool built, verified and published."""
         ...
 
     async def research(self, question: str) -> Researched:
@@ -92,17 +92,17 @@ class Abilities(Protocol):
         ...
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
-        """A page of the web."""
+        """Reads a page of the web."""
         ...
 
     def files(self) -> tuple[str, ...]:
-        """Names of the files of the task, and of those that code of it left."""
+        """Names of the task's files, and of those that its code wrote."""
         ...
 
     def file_text(self, name: str) -> str:
-        """A file of the task as it is; raises InvalidArguments."""
+        """A file of the task as raw text; raises InvalidArguments."""
         ...
 
     async def read_file(self, name: str) -> Document:
-        """The text of a file of the task."""
+        """The extracted text of a file of the task."""
         ...

@@ -1,4 +1,4 @@
-"""What a run observed: whole values in; what the model is shown, pages of them and a name for each out.
+"""Store of a run's observations: whole values, their names, and excerpts for the model.
 
 Megabytes stay here: the model gets a view within a budget and passes the rest on by reference.
 """
@@ -28,7 +28,7 @@ _SAMPLE_TEXT = 200
 
 @dataclass(frozen=True)
 class Observation:
-    """One value that a step gave."""
+    """A value that a step produced."""
 
     reference: str
     uri: str
@@ -41,7 +41,7 @@ class Observation:
 
 
 class Observations:
-    """All values of one run; `o0` is the task itself."""
+    """All observed values of one run; `o0` is the task itself."""
 
     def __init__(self, run: str, task: str, runs: TaskRuns, prefix: str = "o") -> None:
         self._run = run
@@ -57,7 +57,7 @@ class Observations:
     async def keep(
         self, value: Any, *, sources: tuple[Source, ...] = (), is_data: bool = True
     ) -> Observation:
-        """The value under a new name.
+        """Stores a value under a new name.
 
         Raises:
             InvalidArguments: the run holds too much already, or the value is no JSON.
@@ -78,7 +78,7 @@ class Observations:
         return observation
 
     def adopt(self, observation: Observation) -> None:
-        """Takes in a value of another agent's under its own name."""
+        """Takes over a value of another agent under its own name."""
         self._kept[observation.reference] = observation
 
     def value(self, name: str) -> Any:
@@ -97,7 +97,7 @@ class Observations:
         return self._kept[name]
 
     def page(self, value: Any, offset: int, length: int) -> dict[str, Any]:
-        """A part of a value: items of a list, characters of anything else, with what there is besides."""
+        """A part of a value: items of a list, or characters of anything else, with the total."""
         if isinstance(value, list):
             part: list[Any] = []
             used = 0
@@ -123,12 +123,12 @@ def _next(following: int, total: int) -> int | None:
 
 
 def as_text(value: Any) -> str:
-    """A value as it is searched, shown and quoted."""
+    """A value as text, for search, display and quotation."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def shown(observation: Observation, budget: int = SHOWN_CHARACTERS) -> str:
-    """What the model sees of an observation: all of it, or what it is like and how to get at the rest."""
+    """The part of an observation that the model sees: all of it, or a sketch and how to read the rest."""
     text = observation.text
     if len(text) <= budget:
         return text

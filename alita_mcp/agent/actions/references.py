@@ -1,4 +1,4 @@
-"""Values passed on by name: arguments with `{"$ref": "o3/rows"}` or `{"$file": "a.csv"}` in, whole ones out."""
+"""Resolver of references in arguments, such as `{"$ref": "o3/rows"}` and `{"$file": "a.csv"}`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DEPTH = 32
 def resolved(
     value: Any, value_of: Callable[[str], Any], file_of: Callable[[str], Any], depth: int = 0
 ) -> Any:
-    """The value with every reference in it replaced by what it names.
+    """The value with every reference in it replaced by the value that it names.
 
     `value_of` and `file_of` raise InvalidArguments for names that they do not know.
 
@@ -38,7 +38,7 @@ def resolved(
 
 
 def part_of(reference: str, value_of: Callable[[str], Any]) -> Any:
-    """What `o3` or `o3/rows/0` names: a whole value, or a part of it by JSON pointer (RFC 6901).
+    """The value or part that `o3` or `o3/rows/0` names, by JSON pointer (RFC 6901).
 
     Raises:
         InvalidArguments: there is none; says what there is instead.

@@ -1,4 +1,4 @@
-"""The tools that a run's model is offered, besides those of the library: names, descriptions, schemas."""
+"""Tools that a run's model is offered besides those of the library: names, descriptions, schemas."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ AGENT_TOOLS = frozenset(
 def agent_tools(
     *, web: bool, files: bool, person: bool, builds: bool, delegates: bool
 ) -> tuple[ToolSpec, ...]:
-    """The tools of a run; those are left out that could do nothing in it.
+    """The tools of a run, without those that could do nothing in it.
 
     Args:
         web: Whether there is a search back end or a page that may be read.
@@ -146,7 +146,7 @@ def agent_tools(
 
 
 def library_tool(tool: FoundTool) -> ToolSpec:
-    """A tool of the library with its real schema."""
+    """The offer of a library tool with its real schema."""
     return ToolSpec(
         name=tool.name, description=tool.description[:MAX_DESCRIPTION], parameters=tool.input_schema
     )

@@ -1,4 +1,4 @@
-"""The files of a task: paths of a person's in, a private folder with copies of them out, gone with the run."""
+"""Workspace of a task: a private folder with copies of a person's files, removed after the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEXT_BYTES = 32 << 20
 
 
 class Workspace:
-    """Copies of a task's files: what is done with them changes nothing of the person's."""
+    """Copies of a task's files; changes to them do not reach the originals."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` is there, empty and nobody else's."""
@@ -50,7 +50,7 @@ class Workspace:
         self.names, self._given, self._bytes = tuple(names), frozenset(names), size
 
     def add(self, name: str, data: bytes) -> bool:
-        """Puts a file that code left beside the others; False where its name or size does not allow it."""
+        """Adds a file that code wrote; False where its name or size does not allow it."""
         target = (self.folder / name).resolve()
         if (
             not target.is_relative_to(self.folder.resolve())
@@ -67,7 +67,7 @@ class Workspace:
         return True
 
     def path(self, name: str) -> Path:
-        """Where a file of the task lies.
+        """The path of a file of the task.
 
         Raises:
             InvalidArguments: it is none of them.

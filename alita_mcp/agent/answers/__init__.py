@@ -1,1 +1,1 @@
-"""Whether an answer rests on what was observed."""
+"""Checks that an answer rests on observations."""

@@ -1,4 +1,4 @@
-"""The last check of an answer: its claims in, each with the observation that says so out, or without one.
+"""Final check of an answer: pairs each claim with the observation that supports it.
 
 What a model says about its sources is not believed: a quotation has to stand in the observation, letter by letter.
 """
@@ -36,7 +36,7 @@ class Claims(Value):
 async def checked(
     answer: str, claims: Sequence[Claim], observations: Sequence[Observation], judge: LanguageModel
 ) -> tuple[Claim, ...]:
-    """The claims of an answer; those that rest on nothing have no reference.
+    """The claims of an answer; unsupported ones have no reference.
 
     A model is asked only where neither the claims' own quotations nor the observations say it plainly.
     """

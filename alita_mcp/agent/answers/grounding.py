@@ -1,4 +1,4 @@
-"""Whether an answer rests on what was observed: texts in; what no observation says out. Pure, no model.
+"""Grounding of claims in observed texts, by pure text comparison without a model.
 
 Numbers count as the same when one is the other rounded; words when they stand in an observation in that order, whatever
 their case, punctuation and spacing.
@@ -21,7 +21,7 @@ _FILLERS = frozenset(
 
 
 def is_observed(claim: str, observations: Iterable[str]) -> bool:
-    """Whether some observation says a short claim: each number of it, and the rest of its words."""
+    """Whether an observation supports a short claim: each of its numbers, and its other words."""
     numbers = numbers_in(claim)
     words = [word for word in words_in(_NUMBER.sub(" ", claim)) if word not in _FILLERS]
     if not numbers and not words:
@@ -30,7 +30,7 @@ def is_observed(claim: str, observations: Iterable[str]) -> bool:
 
 
 def is_quoted(quote: str, text: str) -> bool:
-    """Whether a quotation stands in a text, but for case, punctuation and spacing."""
+    """Whether a text contains a quotation, regardless of case, punctuation and spacing."""
     wanted = words_in(quote)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(words_in(text))} "
 
@@ -52,7 +52,7 @@ def _says(text: str, numbers: Sequence[Decimal], words: Sequence[str]) -> bool:
 
 
 def numbers_in(text: str) -> list[Decimal]:
-    """The numbers of a text; separators of thousands do not count."""
+    """The numbers of a text, without separators of thousands."""
     found = []
     for match in _NUMBER.findall(text):
         plain = re.sub(r"[,_'\u202f\u00a0]", "", match).replace("\u2212", "-")
@@ -77,5 +77,5 @@ def _is_rounded(said: Decimal, observed: Decimal) -> bool:
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a text in small letters, accents kept."""
+    """The words of a text in lower case, with accents."""
     return _WORDS.findall(unicodedata.normalize("NFKC", text).casefold())

@@ -1,1 +1,1 @@
-"""What runs leave for later ones: episodes, facts and recipes, without secrets, bounded, in LanceDB tables."""
+"""Memory of earlier runs: episodes, facts and recipes, without secrets, bounded, in LanceDB tables."""

@@ -1,4 +1,4 @@
-"""What one run changes in the memory: its episode and facts and the known rows in, rows to write and to drop out."""
+"""Changes that one run makes to the memory: rows to write and rows to remove."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEFT_OUT = "[left out]"
 
 
 class Clean(NamedTuple):
-    """A run as it may be stored."""
+    """A run without secrets and foreign instructions, ready to be stored."""
 
     episode: Episode
     facts: tuple[kept.DatedFact, ...]
@@ -36,7 +36,7 @@ class Clean(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a table holds."""
+    """Rows that a table holds."""
 
     rows: Mapping[str, Row]
     values: Mapping[str, Memorable]
@@ -47,7 +47,7 @@ class Known(NamedTuple):
 
 
 def cleaned(redactor: Redactor, episode: Episode, facts: Sequence[Fact], now: datetime) -> Clean:
-    """A run without secrets and without a stranger's orders."""
+    """A run without secrets and without instructions from pages."""
     safe = redactor.episode(episode)
     if gives_orders(safe.answer):
         safe = safe.model_copy(update={"answer": LEFT_OUT})
@@ -74,7 +74,7 @@ def _stated(value: Any) -> Any:
 def of_a_run(
     kind: MemoryKind, run: Clean, known: Known, now: float, most: int
 ) -> tuple[list[Row], frozenset[str]]:
-    """The rows that a run adds or changes, and the names of those that go: replaced ones, and the least used."""
+    """Rows that a run adds or changes, and names of rows to remove: replaced ones, and the least used."""
     rows, gone = _CHANGES[kind](run, known, now)
     there = {name: max(row.touched, known.used.get(name, 0.0)) for name, row in known.rows.items()}
     after = there | {row.name: row.touched for row in rows}
@@ -122,7 +122,7 @@ _CHANGES = {"episodic": _episode, "semantic": _facts, "procedural": _recipe}
 
 
 def has_words(value: Memorable, query: str) -> bool:
-    """Whether a memory has all words of a query, in any form."""
+    """Whether a memory contains all words of a query, in any form."""
     words = set(stems(query)) or {query.strip().casefold()}
     return words <= set(_all_words(searched_text(value)))
 

@@ -1,4 +1,4 @@
-"""Which facts are kept: a run's facts and those that are known in, what is stored and what it replaces out.
+"""Selection of the facts to store from a run, and of those that they replace.
 
 A newer fact of a subject takes an older one's place: that they contradict one another is not asked, because the newer
 one is right in either case. A page's words are kept as a quotation with its address; what a page says is no lesson.
@@ -23,7 +23,7 @@ _QUOTES = "“”"
 
 
 class DatedFact(NamedTuple):
-    """A fact, and when it was found out."""
+    """A fact with the date of its source."""
 
     fact: Fact
     at: str
@@ -31,14 +31,14 @@ class DatedFact(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What is to be written, and the keys of what it replaces."""
+    """A fact to write, and the keys of those that it replaces."""
 
     stored: dict[str, DatedFact]
     removed: frozenset[str]
 
 
 def fit_to_keep(fact: Fact) -> Fact | None:
-    """The fact as it is stored; None for orders to the agent, and for lessons that no run of ours taught."""
+    """The fact as stored; None for instructions to the agent, and for lessons from outside sources."""
     if is_own(fact):
         return None if speaks_to_the_agent(f"{fact.subject}. {fact.text}") else fact
     if fact.kind == "lesson" or gives_orders(fact.text) or gives_orders(fact.subject):
@@ -50,34 +50,34 @@ def fit_to_keep(fact: Fact) -> Fact | None:
 
 
 def is_own(fact: Fact) -> bool:
-    """Whether a run of ours found it out itself."""
+    """Whether one of our own runs found the fact."""
     return fact.source.url.startswith(OWN)
 
 
 def key_of(fact: Fact) -> str:
-    """Names the subject: the same for other orders, endings and cases of its words. Lessons stand apart from facts."""
+    """Key of a fact's subject: equal for other word orders, endings and cases; lessons have keys of their own."""
     words = sorted(set(stems(fact.subject))) or [fact.subject.strip().casefold()]
     return f"{fact.kind} {' '.join(words)}"
 
 
 def normal_text(fact: Fact) -> str:
-    """Its words alone: the same for two that differ in cases, spaces and signs."""
+    """The words of a text alone: equal for texts that differ in case, spaces and signs."""
     return " ".join(re.findall(r"\w+", fact.text.casefold()))
 
 
 def dated(fact: Fact, run_at: str, now: datetime) -> DatedFact:
-    """The fact with its date: when it was read, else when the run was; never a date to come."""
+    """The fact with its date: when the source was read, else when the run was; never in the future."""
     return DatedFact(fact, when((fact.source.retrieved_at, run_at), now))
 
 
 def when(dates: Iterable[str], now: datetime) -> str:
-    """The first readable one of some dates, and never one to come."""
+    """The first readable one of some dates that is not in the future."""
     moment = next((found for date in dates if (found := _moment(date)) is not None), now)
     return (now if moment > now + AHEAD else moment).isoformat(timespec="seconds")
 
 
 def is_newer(one: DatedFact, other: DatedFact) -> bool:
-    """Whether the first takes the second's place: by date; on one date our own runs go before pages."""
+    """Whether the first fact replaces the second: by date, and on one date our own runs before pages."""
     return _rank(one) >= _rank(other)
 
 
@@ -87,7 +87,7 @@ def _rank(each: DatedFact) -> tuple[datetime, bool, str]:
 
 
 def choose(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
-    """What of a run's facts is stored, beside those that are known by their keys."""
+    """The changes that a run's facts make to the known ones."""
     holds = dict(known)
     key_by_text = {normal_text(each.fact): key for key, each in known.items()}
     for each in new[:MOST_OF_A_RUN]:
@@ -104,7 +104,7 @@ def choose(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
 
 
 def kept_facts(facts: Iterable[Fact | None]) -> list[Fact]:
-    """Those that may be stored."""
+    """The facts that may be stored."""
     return [kept for fact in facts if fact is not None and (kept := fit_to_keep(fact)) is not None]
 
 

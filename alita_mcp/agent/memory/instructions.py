@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - tables of patterns read best a line each
-"""Recognises a text that gives the agent orders where it should state something: a text in, whether it does out.
+"""Detector of instructions to the agent in texts that should only state something.
 
 To the patterns for descriptions of tools (`verification.orders`, some twenty languages) it adds what pages say to agents.
 A filter, not the defence: what is recalled is shown to models as data between tags, whatever it says.
@@ -52,7 +52,7 @@ READ_CHARACTERS = 4_000
 
 
 def speaks_to_the_agent(text: str) -> bool:
-    """Whether it orders about tools, keys, people or earlier instructions; as lessons of our own may not."""
+    """Whether a text gives the agent orders about tools, keys, people or earlier instructions."""
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower()
     plain = " ".join(plain.split())
     nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
@@ -62,7 +62,7 @@ def speaks_to_the_agent(text: str) -> bool:
 
 
 def overrides_instructions(text: str) -> bool:
-    """Whether it says to ignore what the agent was told, or poses as its prompt; programs and data seldom do."""
+    """Whether a text tells the agent to ignore its instructions, or poses as its prompt."""
     plain = " ".join(
         unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower().split()
     )
@@ -70,5 +70,5 @@ def overrides_instructions(text: str) -> bool:
 
 
 def gives_orders(text: str) -> bool:
-    """The same for a stranger's text, which has no reason to name a tool of ours either."""
+    """Whether a stranger's text gives orders; it has no reason to name our tools either."""
     return speaks_to_the_agent(text) or next(imperatives_in(text[:READ_CHARACTERS]), None) is not None

@@ -1,4 +1,4 @@
-"""What memories mean, where an embedder is set: vectors beside the tables; a task in, how near each memory is out.
+"""Vector index of memories, where an embedder is set.
 
 An embedder's cosines have no scale of their own, so sentences about something else say where "unrelated" begins.
 """
@@ -30,7 +30,7 @@ CHARACTERS = 1_000
 
 
 class Meaning:
-    """Vectors of memories, one table a kind."""
+    """Vectors of memories, one table for each kind."""
 
     def __init__(self, home: Path, embedder: Embedder) -> None:
         self._folder = home / FOLDER
@@ -42,7 +42,7 @@ class Meaning:
     async def likeness(
         self, task: str, names: Mapping[MemoryKind, Collection[str]]
     ) -> dict[MemoryKind, dict[str, float]]:
-        """How near memories are to a task, 0 (as unrelated sentences) to 1: the nearest ones and the named ones.
+        """Similarity of memories to a task, 0 (as unrelated sentences) to 1: the nearest and the named ones.
 
         Raises:
             ModelError: the embedder does not answer.
@@ -58,7 +58,7 @@ class Meaning:
         return found
 
     async def fill(self, values: Mapping[MemoryKind, Mapping[str, Memorable]]) -> None:
-        """Gives vectors to memories that have none or changed, and drops those of memories that are gone."""
+        """Embeds new and changed memories, and drops the vectors of removed ones."""
         length = len(await self._query("memory"))
         room = MOST_AT_ONCE
         for kind in KINDS:
@@ -73,7 +73,7 @@ class Meaning:
                 await table.put(vectors, {name: documents[name] for name in missing})
 
     async def purge(self) -> None:
-        """Removes from the disk the vectors that were dropped, and all of other embedders."""
+        """Removes dropped vectors and those of other embedders from the disk."""
         for table in self._tables.values():
             await table.purge()
         await anyio.to_thread.run_sync(
@@ -81,12 +81,12 @@ class Meaning:
         )
 
     async def reset(self) -> None:
-        """Removes all vectors from the disk; they are made again."""
+        """Removes all vectors from the disk; they are computed again later."""
         self.close()
         await anyio.to_thread.run_sync(drop_vectors, self._folder, set())
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         for table in self._tables.values():
             table.close()
         self._tables.clear()
@@ -109,7 +109,7 @@ class Meaning:
 
 
 def drop_vectors(folder: Path, kept: Collection[str]) -> None:
-    """Removes the tables of vectors from the disk but those of these names; in use elsewhere they are made again."""
+    """Removes all vector tables from the disk except the named ones."""
     for place in folder.glob(f"{PREFIX}*.lance"):
         if place.stem not in kept:
             shutil.rmtree(place, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What of the memory bears on a task: candidates by words and by meaning in, the few that are alike out."""
+"""Recall of recipes, facts and runs for a task, from candidates by words and by meaning."""
 
 from __future__ import annotations
 

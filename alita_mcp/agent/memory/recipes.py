@@ -1,4 +1,4 @@
-"""Recipes: a solved run's steps with their parameters pulled out, found again for like tasks, kept with their record.
+"""Recipes: parametrised steps of solved runs, matched to similar tasks, with their success record.
 
 Pure: episodes and known recipes in, recipes out.
 """
@@ -55,17 +55,17 @@ def make(episode: Episode) -> KeptRecipe | None:
 
 
 def shape(steps: Iterable[RecipeStep]) -> list[Any]:
-    """What makes steps the same ones: tools and names of arguments, in order; their values may differ."""
+    """Key of a recipe's steps: tools and argument names in order, without values."""
     return [[step.tool, sorted(step.arguments)] for step in steps]
 
 
 def match(task: str, kept: KeptRecipe, meaning: float = 0.0) -> float:
-    """How alike a task is to those of a recipe, 0 to 1; `meaning` is what an embedder says of it."""
+    """Similarity of a task to those of a recipe, 0 to 1; `meaning` is the embedder's similarity."""
     return max(likeness(task, wording, meaning) for wording in (kept.recipe.task, *kept.wordings))
 
 
 def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
-    """The id of the known recipe that a new one is another success of; None: it is a new one."""
+    """The id of the known recipe that a new one repeats; None for a new one."""
     if new.recipe.id in known:
         return new.recipe.id
     steps, tools = shape(new.recipe.steps), [step.tool for step in new.recipe.steps]
@@ -79,7 +79,7 @@ def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
 
 
 def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
-    """One recipe of two: the newer steps, which worked last, under the older id; averages over all successes."""
+    """Merges two recipes: the newer steps under the older id, with averages over all successes."""
     old, recent = known.recipe, new.recipe
     count = old.successes + recent.successes
 
@@ -101,7 +101,7 @@ def merge(known: KeptRecipe, new: KeptRecipe) -> KeptRecipe:
 
 
 def failed(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
-    """The recipe that an unsolved run tried, with one failure more; None where it tried none that is known."""
+    """The recipe that an unsolved run tried, with one more failure; None where it tried no known one."""
     if episode.solved:
         return None
     tried = {*episode.tools_used, *episode.failed, *(step.tool for step in episode.steps)}
@@ -119,7 +119,7 @@ def failed(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | No
 
 
 def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | None:
-    """What a run changes: a new recipe, a known one with a success or a failure more, or nothing."""
+    """The change that a run makes: a new recipe, one more success or failure, or nothing."""
     new = make(episode)
     if new is None:
         return failed(episode, known)
@@ -128,6 +128,6 @@ def learn(episode: Episode, known: Mapping[str, KeptRecipe]) -> KeptRecipe | Non
 
 
 def words_of(kept: KeptRecipe) -> tuple[str, Sequence[str]]:
-    """What a recipe is found by: its task and the other wordings, without parameters."""
+    """The searched words of a recipe: its task and the other wordings, without parameters."""
     plain = [PARAMETER.sub(" ", text) for text in (kept.recipe.task, *kept.wordings)]
     return plain[0], plain[1:]

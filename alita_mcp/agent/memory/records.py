@@ -1,4 +1,4 @@
-"""Memories as they lie in the tables: an episode, fact or recipe in, a row out, and back; and what each is found by."""
+"""Conversion of episodes, facts and recipes to table rows and back."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CLASSES: dict[MemoryKind, type[Episode] | type[Fact] | type[KeptRecipe]] = {
 
 
 class Row(NamedTuple):
-    """One memory in its table."""
+    """One row of a memory table."""
 
     name: str
     """Its id."""
@@ -64,21 +64,21 @@ def read(kind: MemoryKind, body: str) -> Memorable | None:
 
 
 def id_of(value: Memorable) -> str:
-    """Names a memory: an episode by its run, a fact by its subject, a recipe by what it was made of."""
+    """The id of a memory: an episode's run, a fact's subject, a recipe's origin."""
     if isinstance(value, Episode):
         return f"episode-{_mark(value.run)}"
     return f"fact-{_mark(key_of(value))}" if isinstance(value, Fact) else value.recipe.id
 
 
 def is_again(one: Episode, other: Episode) -> bool:
-    """Whether two runs tell the same: the same task, answer and tools; the newer one is enough."""
+    """Whether two runs have the same task, answer and tools, so that the newer one is enough."""
     if (one.solved, one.answer) != (other.solved, other.answer) or one.tools_used != other.tools_used:
         return False
     return one.task.casefold().split() == other.task.casefold().split() and one.failed == other.failed
 
 
 def document_of(value: Memorable) -> Document:
-    """What a memory is found by."""
+    """The searched words of a memory."""
     requests: Sequence[str] = ()
     if isinstance(value, Episode):
         text = value.task

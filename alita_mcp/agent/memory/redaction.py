@@ -1,4 +1,4 @@
-"""Takes out of a memory what must not be kept: an episode or a fact as a run tells it in, a storable one out.
+"""Redaction of secrets in episodes and facts before they are stored.
 
 Secrets go by their values (the secrets file, keys of the environment) in every usual encoding, by their shape, and by
 the name that stands before them. Long texts are cut and encoded bytes left out.
@@ -68,7 +68,7 @@ class Redactor:
         return text if len(text) <= most else f"{text[: most - 1]}…"
 
     def value(self, value: Any, most: int = RUN_CHARACTERS) -> Any:
-        """A JSON value without secrets, of about so many characters in all; a text behind a telling name is one."""
+        """A JSON value without secrets, of about so many characters; texts under names like `password` are secrets."""
         return self._values([value], most)[0]
 
     def _values(self, values: Iterable[Any], most: int) -> list[Any]:
@@ -120,7 +120,7 @@ class Redactor:
         return tuple(self.text(name, 100) for name in islice(names, MOST_ITEMS))
 
     def fact(self, fact: Fact) -> Fact | None:
-        """The fact, or None where it holds a secret: with a hole in it, it would say something else."""
+        """The fact, or None where it holds a secret, since a redacted fact would say something else."""
         source = fact.source.model_copy(
             update={
                 "url": self.text(fact.source.url, 2_000),

@@ -1,4 +1,4 @@
-"""The memory of tasks, filling `agent.interface.Memory`: what runs leave for later ones, and what people do with it.
+"""Persistent memory of tasks, which implements `agent.interface.Memory`.
 
 Neither `recall` nor `remember` raises, and a recall does not wait long: it is a help, not a truth. What was recalled
 too late is there for the next one.
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryStats(Value):
-    """How much is remembered."""
+    """Numbers of stored memories."""
 
     counts: dict[MemoryKind, int]
     most: int
@@ -76,7 +76,7 @@ class StoredMemory:
         self._used: dict[str, float] = {}
 
     async def recall(self, task: str) -> Recalled:
-        """What bears on a task: recipes, facts and runs, most alike first; empty where nothing is known in time."""
+        """Finds recipes, facts and runs that bear on a task, most similar first; empty when out of time."""
         if not exists(self._home) or not task.strip():
             return Recalled()
         limit = RECALL_WITHIN_S if self._is_loaded else FIRST_WITHIN_S
@@ -84,7 +84,7 @@ class StoredMemory:
         return found or Recalled()
 
     async def remember(self, episode: Episode, facts: Sequence[Fact] = ()) -> None:
-        """Keeps a run, its facts, and the recipe that its steps make; secrets are taken out before."""
+        """Stores a run, its facts, and the recipe that its steps make, without secrets."""
         await self._within(REMEMBER_WITHIN_S, lambda: self._remember(episode, facts))
 
     async def list(self, kind: MemoryKind | None = None) -> Sequence[MemoryEntry]:
@@ -159,7 +159,7 @@ class StoredMemory:
         return len(chosen)
 
     async def export(self, path: Path, kind: MemoryKind | None = None) -> int:
-        """Writes all memories, a JSON object a line; answers how many.
+        """Writes all memories, one JSON object a line; returns their number.
 
         Raises:
             LibraryError: they cannot be read, or the file not be written.
@@ -173,7 +173,7 @@ class StoredMemory:
         return len(entries)
 
     async def stats(self) -> MemoryStats:
-        """How much is remembered.
+        """Numbers of stored memories.
 
         Raises:
             LibraryError: it cannot be read.
@@ -185,7 +185,7 @@ class StoredMemory:
         return MemoryStats(counts=counts, most=self._most)
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         for table in self._tables.values():
             table.close()
             table.words.close()
@@ -312,7 +312,7 @@ class StoredMemory:
 async def open_memory(
     settings: Settings, embedder: Embedder | None = None, secrets: Secrets = tuple
 ) -> AsyncIterator[StoredMemory]:
-    """The memory of a home, for the length of a block; nothing is read or imported before it is used.
+    """Opens the memory of a home for the length of a block; reads nothing before it is used.
 
     `secrets` gives the values that must never be stored, besides keys of the environment.
     """

@@ -1,4 +1,4 @@
-"""The tables of memories in `memory.lance`: rows of one kind, read whole, written by name, safe among processes.
+"""LanceDB tables of memories in `memory.lance`, one for each kind, safe among processes.
 
 A damaged table is set aside and begun anew: memory is a help, and no run waits for a person to mend it. LanceDB is
 imported when a table is first opened.
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryTable:
-    """All memories of one kind; `rows`, `values` and `words` are those of the last `refresh`."""
+    """Table of all memories of one kind; `rows`, `values` and `words` are those of the last `refresh`."""
 
     def __init__(self, home: Path, kind: MemoryKind) -> None:
         self.kind = kind
@@ -101,7 +101,7 @@ class MemoryTable:
         await self.refresh()
 
     async def touch(self, used: Mapping[str, float]) -> None:
-        """Notes that memories were of use."""
+        """Records that memories were used."""
         known = used.keys() & self.rows.keys()
         if known:
             latest = max(used[name] for name in known)
@@ -109,24 +109,24 @@ class MemoryTable:
                 await self._table.rows.update({"touched": latest}, where=f"name IN ({quoted(known)})")
 
     async def purge(self) -> None:
-        """Removes from the disk what was deleted before."""
+        """Removes deleted rows from the disk."""
         with self._table.translated():
             await self._table.purge()
 
     @asynccontextmanager
     async def locked(self) -> AsyncIterator[None]:
-        """One process at a time changes the memory; the lock is that of all tables."""
+        """Holds the lock of all tables, so that one process at a time changes the memory."""
         async with self._table.locked():
             yield
 
     def empty(self) -> None:
-        """Forgets what was read, as after all was removed from the disk."""
+        """Clears what was read, after all was removed from the disk."""
         self.close()
         self.words.change({}, self.values.keys())
         self.rows, self.values = {}, {}
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         self._table.close()
         self._version = None
 
@@ -140,7 +140,7 @@ class MemoryTable:
 
 
 def exists(home: Path) -> bool:
-    """Whether anything was ever remembered; looks at the folder only."""
+    """Whether a home has a memory, by its folder alone."""
     folder = home / FOLDER
     try:
         return folder.is_file() or any(folder.glob("*.lance"))
@@ -158,7 +158,7 @@ def remove_all(home: Path) -> None:
 
 
 def make_private(home: Path) -> None:
-    """Makes the folder of the memory one that only its owner can read, where the system knows owners."""
+    """Creates the memory's folder, readable by its owner only where the system knows owners."""
     folder = home / FOLDER
     if not folder.exists():
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)

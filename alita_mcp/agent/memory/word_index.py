@@ -1,4 +1,4 @@
-"""Finds memories of one kind by words: documents and a task in, names out, best first (BM25 over stems and their kin).
+"""Full-text index of the memories of one kind (BM25 over stems and related words).
 
 In the memory of this process, made of the rows and brought up to date with them; calls block and may come from threads.
 """
@@ -20,7 +20,7 @@ MOST_WORDS = 60
 
 
 class WordIndex:
-    """The words of memories."""
+    """Full-text index of memories."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,7 +29,7 @@ class WordIndex:
         self._corpus = Corpus(SearchRows(self._db), stems)
 
     def change(self, documents: Mapping[str, Document], gone: Collection[str]) -> None:
-        """Takes in documents, in place of those that have their names, and drops the names that are gone."""
+        """Adds or replaces documents by name, and removes the names that are gone."""
         if not documents and not gone:
             return
         with self._lock:
@@ -44,7 +44,7 @@ class WordIndex:
             self._corpus = Corpus(SearchRows(self._db), stems)
 
     def search(self, task: str, limit: int) -> list[str]:
-        """Names of the memories that fit a task's words best."""
+        """Names of the memories that match a task's words best."""
         with self._lock:
             corpus = self._corpus
             words = corpus.distinct(bounded_query(task))

@@ -1,4 +1,4 @@
-"""The planner: candidate plans and recorded outcomes in, the plan to follow out; pure functions, no I/O.
+"""Planner: chooses among candidate plans by recorded outcomes; pure functions without I/O.
 
 How the manager agent uses it:
 

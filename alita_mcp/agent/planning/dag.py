@@ -1,4 +1,4 @@
-"""The order of a plan's steps: what each needs in, what may run now and how long it takes side by side out."""
+"""Dependency graph of a plan's steps: their order, and their time when run in parallel."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Protocol
 
 
 class Ordered(Protocol):
-    """A step that needs the results of others."""
+    """A step with its dependencies."""
 
     @property
     def after(self) -> tuple[int, ...]:
-        """The steps it needs, counted from 0."""
+        """The steps that it depends on, counted from 0."""
         ...
 
 
 def in_order(
     needed: Sequence[Collection[int]],
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], tuple[str, ...]]:
-    """Steps in an order in which each can run, what each needs in the new numbers, and what was repaired.
+    """Steps in an executable order, their dependencies in the new numbers, and the repairs made.
 
     Of steps that could come next, the first as they were given does (Kahn 1962). References to the step itself and to
     steps that do not exist are dropped; where all that are left wait for one another, the first stops waiting.
@@ -44,7 +44,7 @@ def in_order(
 
 
 def added_seconds(steps: Sequence[Ordered], seconds: Sequence[float]) -> tuple[float, ...]:
-    """By how much each step delays the end, where steps begin as soon as they may; their sum is the whole time.
+    """Seconds by which each step delays the end when steps begin as soon as possible; they add up.
 
     The steps are in order: each needs earlier ones only.
     """

@@ -1,4 +1,4 @@
-"""What the estimates of whole plans say of single steps: plans in, the chance of each step out.
+"""Chances of single steps, inferred from the estimates of whole plans.
 
 A plan's estimate e is taken for the product of its steps' chances. Plans that differ in a step tell what their author
 thinks of it: the logarithms x(k) of the chances minimise ::
@@ -31,7 +31,7 @@ class _Equation:
 
 
 def step_chances(plans: Sequence[Plan]) -> Mapping[StepKey, float]:
-    """Of each step of the plans the chance that their authors seem to presume; exchanged steps add nothing to know."""
+    """The chance of each step that the plans' estimates imply."""
     equations = [_equation(plan) for plan in plans if not plan.exchanged] or [
         _equation(plan) for plan in plans
     ]

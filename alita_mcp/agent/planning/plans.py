@@ -1,4 +1,4 @@
-"""Candidate plans: what a model or a recipe proposes in, checked `Plan` values out."""
+"""Candidate plans, parsed and checked from a model's or a recipe's proposals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PlanStep(Value):
 
     @property
     def key(self) -> StepKey:
-        """What makes it the same step as one of another plan: letter case and spaces do not matter."""
+        """Key of a step, equal for the same step of another plan regardless of case and spaces."""
         return self.way, self.tool, " ".join(self.need.casefold().split())
 
 
@@ -147,7 +147,7 @@ The most promising plan first, at most """
 
 
 def plans_from(answer: PlansAnswer, tools: Collection[str], limit: int = MAX_PLANS) -> tuple[Plan, ...]:
-    """The plans of an answer, in its order, each once; tools that are not among `tools` are marked.
+    """The plans of an answer in its order, each once; unknown tools are marked.
 
     What is too long is cut: plans after `limit`, steps after `MAX_STEPS`. References to steps that do not exist, and
     those that close a circle, are dropped; the plan's note says so.
@@ -178,7 +178,7 @@ def _plan(answer: PlanAnswer, tools: Collection[str]) -> Plan:
 
 
 def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: int = 24) -> tuple[Plan, ...]:
-    """The plans, and after them those with one step as another plan meets the same need, at most `limit` in all.
+    """The plans and, after them, variants with one step of another plan, at most `limit` in all.
 
     Of an estimate e of n steps each has the share e^(1/n), which changes hands with it; those with the greatest
     estimates are made. None is made that has a step of `without`: those that failed.
@@ -233,7 +233,7 @@ AGENT_TOOLS: Mapping[str, PlanWay] = {
 def recipe_plan(
     recipe: Recipe, likeness: float, agent_tools: Mapping[str, PlanWay] = AGENT_TOOLS
 ) -> Plan | None:
-    """A plan that does as the recipe did; None for a recipe without steps or with too many.
+    """The plan of a recipe; None for one without steps or with too many.
 
     Its estimate is the mean of Beta(1 + successes, 1 + failures), times how alike the tasks are. `agent_tools` are
     names that are no tools of the library, with the way that they stand for.

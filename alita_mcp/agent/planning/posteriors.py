@@ -1,4 +1,4 @@
-"""What outcomes say of a step: counts of what worked and what failed in, chance, cost and time of the next one out.
+"""Posterior chance, cost and time of a step, from counts of its successes and failures.
 
 The chance that a step works is Beta(a, b) distributed: a = s + n·m, b = f + n·(1 - m), where s and f are recorded
 successes and failures, m the mean presumed before there are any, and n how many outcomes that presumption is worth.
@@ -22,7 +22,7 @@ KEPT = 0.8
 
 
 class OutcomeRecord(Value):
-    """What is known of how a tool, a way or a recipe turned out."""
+    """Recorded outcomes of a tool, a way or a recipe."""
 
     successes: float = Field(default=0.0, ge=0)
     """Discounted; a share of one where it is not sure what failed."""
@@ -36,7 +36,7 @@ class OutcomeRecord(Value):
 
     @property
     def count(self) -> float:
-        """How many outcomes it is worth."""
+        """Number of outcomes that the record is worth."""
         return self.successes + self.failures
 
 
@@ -45,7 +45,7 @@ Records = Mapping[str, OutcomeRecord]
 
 
 class Presumed(Value):
-    """What a step is presumed to be like before outcomes are known."""
+    """Prior of a step before outcomes are known."""
 
     chance: float = Field(gt=0, lt=1)
     cost_usd: float = Field(ge=0)
@@ -69,19 +69,19 @@ PRESUMED_COUNT = 4.0
 
 
 class Beta(Value):
-    """A Beta distribution of the chance that something works."""
+    """Beta distribution of a chance of success."""
 
     a: float = Field(gt=0)
     b: float = Field(gt=0)
 
     @property
     def mean(self) -> float:
-        """Its expectation."""
+        """The mean of the distribution."""
         return self.a / (self.a + self.b)
 
     @property
     def deviation(self) -> float:
-        """Its standard deviation."""
+        """The standard deviation of the distribution."""
         whole = self.a + self.b
         return math.sqrt(self.a * self.b / (whole * whole * (whole + 1)))
 
@@ -91,7 +91,7 @@ class Beta(Value):
 
 
 class Expectation(Value):
-    """What is expected of one step."""
+    """Expected chance, cost and time of one step."""
 
     chance: Beta
     cost_usd: float
@@ -99,17 +99,17 @@ class Expectation(Value):
 
 
 def record_key(step: PlanStep) -> str:
-    """Where the outcomes of a step are recorded: `tool:NAME`, or `way:WAY` where it calls no tool of the library."""
+    """Key of a step's outcomes: `tool:NAME`, or `way:WAY` where it calls no tool of the library."""
     return f"tool:{step.tool}" if step.tool else f"way:{step.way}"
 
 
 def recipe_key(recipe: str) -> str:
-    """Where the outcomes of a recipe are recorded."""
+    """Key of a recipe's outcomes."""
     return f"recipe:{recipe}"
 
 
 def expectation(step: PlanStep, records: Records) -> Expectation:
-    """Chance, cost and time of a step, of what is presumed of its way and trust, and what is recorded."""
+    """Expected chance, cost and time of a step, from its prior and its recorded outcomes."""
     record = records.get(record_key(step), OutcomeRecord())
     presumed = WAYS[step.way]
     if step.tool and not step.known:
@@ -152,7 +152,7 @@ def observed(
 
 
 def blame(chances: Sequence[float]) -> tuple[float, ...]:
-    """How probable it is of each step that it was wrong, where all reported success and the whole is wrong.
+    """Probability of each step to be wrong, where all reported success and the whole is wrong.
 
     Bayes, with independent steps: (1 - p) / (1 - product of all p). The shares sum to 1 or more: several may be wrong.
     """
@@ -166,7 +166,7 @@ def blame(chances: Sequence[float]) -> tuple[float, ...]:
 def records_of(
     episodes: Sequence[Episode], recipes: Sequence[Recipe] = (), kept: float = KEPT
 ) -> dict[str, OutcomeRecord]:
-    """What memory holds, as records of tools, ways and recipes; what a run cost is shared out among its steps."""
+    """Records of tools, ways and recipes from the memory; a run's cost is divided among its steps."""
     found: dict[str, OutcomeRecord] = {}
     for episode in sorted(episodes, key=lambda each: each.at):
         worked = [step.tool for step in episode.steps]

@@ -1,4 +1,4 @@
-"""Which plan to follow: candidate plans, recorded outcomes and what was tried in, a choice with its reason out.
+"""Plan search: chooses the plan to follow from candidates and recorded outcomes, with a reason.
 
 The search is that of MuZero (Schrittwieser et al. 2020, Nature 588, arXiv:1911.08265): plans are searched with values
 that were learned, not with a simulator of the world. Here the learned model is the Beta posterior of each step, of
@@ -45,7 +45,7 @@ from alita_mcp.values import Value
 
 
 class Spent(Value):
-    """What the run has used of its budget."""
+    """Budget that the run has used."""
 
     steps: int = 0
     usd: float = 0.0
@@ -53,7 +53,7 @@ class Spent(Value):
 
 
 class SearchConfig(Value):
-    """How plans are searched."""
+    """Settings of the plan search."""
 
     budget: TaskBudget = TaskBudget()
     """Of the whole task: the unit of costs."""
@@ -79,7 +79,7 @@ class SearchConfig(Value):
 
 
 class Tried(Value):
-    """A step that was taken in this run."""
+    """A step that this run has taken."""
 
     step: PlanStep
     ok: bool
@@ -88,7 +88,7 @@ class Tried(Value):
 
 
 class Choice(Value):
-    """What the search came to."""
+    """Result of the plan search."""
 
     plan: Plan | None
     """None where none is worth its cost."""
@@ -111,7 +111,7 @@ def choose(
     plans: Sequence[Plan], records: Records, tried: Sequence[Tried] = (), config: SearchConfig | None = None,
     seed: int = 0,
 ) -> Choice:  # fmt: skip
-    """The plan to follow now; the same for the same arguments.
+    """The plan to follow now; deterministic.
 
     Args:
         plans: Candidates, the model's favourite first; a plan that is under way stays among them.
@@ -141,7 +141,7 @@ def choose(
 
 
 def plant(plans: Sequence[Plan], records: Records, tried: Sequence[Tried], config: SearchConfig) -> Forest:
-    """What the tree needs to know: each different step once, with its chance and price, and the plans over them."""
+    """The search forest: each different step once, with its chance and price, and the plans over them."""
     steps: dict[StepKey, PlanStep] = {}
     for plan in plans:
         for step in plan.steps:

@@ -1,4 +1,4 @@
-"""PUCT over prefixes of plans: chances and prices of steps in, visits of plans and their values out.
+"""PUCT search over prefixes of plans, from chances and prices of their steps.
 
 A state is the set of steps that worked and the set of those that failed, as bits: plans that share steps share states,
 in whatever order they came to them. An action takes the next step of one or more plans. A simulation selects
@@ -33,7 +33,7 @@ State = tuple[int, int]
 
 
 class Constants(Value):
-    """Of the selection; those of MuZero."""
+    """Constants of the selection; those of MuZero."""
 
     c1: float = Field(default=1.25, ge=0)
     c2: float = Field(default=19_652.0, gt=0)
@@ -43,7 +43,7 @@ class Constants(Value):
 
 @dataclass(frozen=True)
 class Forest:
-    """The plans over their different steps; a step is a bit."""
+    """Plans over their different steps; each step is a bit."""
 
     paths: tuple[tuple[int, ...], ...]
     """Of each plan: its steps in order, each once."""
@@ -66,26 +66,26 @@ class Forest:
 
     @cached_property
     def masks(self) -> tuple[int, ...]:
-        """Of each plan: all its steps."""
+        """Bit masks of all steps of each plan."""
         return tuple(sum(path) for path in self.paths)
 
     def trusted(self, plan: int) -> float:
-        """How probable it is that what was done before is right, as far as a plan uses it."""
+        """Probability that the finished steps that a plan uses are right."""
         return math.prod(self.trust[bit] for bit in self.paths[plan] if bit & self.done)
 
     def chance_of(self, plan: int) -> float:
-        """How probable it is that a plan gives the right answer."""
+        """Probability that a plan gives the right answer."""
         return self.trusted(plan) * math.prod(self.chances[bit] for bit in self.left(plan, self.done))
 
     def alone(self, plan: int, done: int) -> float:
-        """V of the rest of a plan: a failure ends all, and one may stop before."""
+        """Value of the rest of a plan, where a failure ends all and one may stop before."""
         value = self.trusted(plan)
         for bit in reversed(self.left(plan, done)):
             value = self.chances[bit] * max(0.0, value) - self.prices[bit]
         return value
 
     def dominates(self, one: int, other: int) -> bool:
-        """Whether a plan is, step for step, at least as probable and as cheap as another, and somewhere better."""
+        """Whether a plan is at least as probable and as cheap as another at every step, and once better."""
         mine, theirs = self.left(one, self.done), self.left(other, self.done)
         if len(mine) != len(theirs) or self.trusted(one) < self.trusted(other):
             return False
@@ -108,7 +108,7 @@ class _Node:
 
 
 class Tree:
-    """One search."""
+    """State of one search."""
 
     def __init__(self, forest: Forest, constants: Constants, rng: random.Random) -> None:
         self._forest = forest
@@ -122,7 +122,7 @@ class Tree:
         self._least, self._most = math.inf, -math.inf
 
     def search(self, simulations: int) -> list[int]:
-        """Runs the simulations; how many of them began as each plan does."""
+        """Runs the simulations; returns how many began as each plan does."""
         visits = [0] * len(self._forest.paths)
         root: State = (self._forest.done, 0)
         if not self._expand(root).priors:
@@ -132,7 +132,7 @@ class Tree:
         return visits
 
     def value_of(self, plan: int, *, look_back: bool = True) -> float:
-        """The value of following a plan, and where a step fails, the best of what is left; without it, V alone.
+        """Value of following a plan, with a change to the best remaining plan where a step fails.
 
         Minus infinity for a plan that cannot be followed.
         """

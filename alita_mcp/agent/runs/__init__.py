@@ -1,1 +1,1 @@
-"""Runs of tasks as they are kept: requests, events, values and models' answers in, listings and estimates out."""
+"""Persistent store of runs: requests, events, values and models' answers."""

@@ -1,4 +1,4 @@
-"""What a task is likely to take: the task and the runs that are kept in, medians and the upper end out; pure."""
+"""Estimate of a task's time and cost, from kept runs of similar tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def estimate(task: str, past: Sequence[RunSummary], like: Likeness | None = None) -> Estimate | None:
-    """What like tasks took, or, where too few of them are known, what all tasks took; None for fewer than three.
+    """Medians and upper ends of similar tasks, else of all tasks; None for fewer than three.
 
     Runs that were broken off from outside say nothing about what a task takes; those that used up their budget do.
 
@@ -60,6 +60,6 @@ def upper_end(numbers: Sequence[float], share: float = MOST) -> float:
 
 
 def shared_words(one: str, other: str) -> float:
-    """Words that both have, over words that either has; numbers and short words do not count."""
+    """Jaccard similarity of two texts' words, without numbers and short words."""
     first, second = ({*_WORD.findall(text.casefold())} for text in (one, other))
     return len(first & second) / len(first | second) if first | second else 0.0

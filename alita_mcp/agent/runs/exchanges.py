@@ -1,4 +1,4 @@
-"""What models answered in a run: written into its folder, and answered from it when the run is replayed."""
+"""Recording of models' answers in a run's folder, and their replay."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _RUN = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 def recorder(folder: Path) -> Exchanges:
-    """Writes answers to a run's own folder; a disk that is full ends the recording, not the run."""
+    """Records answers in a run's own folder; a full disk ends the recording, not the run."""
     return Recorder(folder, clean=clean_text, must=False)
 
 
 def replayer(folder: Path) -> Exchanges:
-    """Answers questions that are alike but for ids of runs and the day on which they are asked.
+    """Replays answers to questions that are equal except for ids of runs and dates.
 
     Raises:
         UsageError: the folder holds no exchanges, or one that cannot be read.
@@ -27,5 +27,5 @@ def replayer(folder: Path) -> Exchanges:
 
 
 def alike(text: str) -> str:
-    """The text with what differs from run to run taken out."""
+    """The text without what differs from run to run."""
     return _TIME.sub("TIME", _RUN.sub("RUN", clean_text(text)))

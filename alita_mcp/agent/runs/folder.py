@@ -1,4 +1,4 @@
-"""One run on the disk: a private folder of its request, its events, its values and what models answered it.
+"""Private folder of one run: its request, events, values and models' answers.
 
 What is read may be damaged, cut off or somebody else's: lines that are no events are passed over.
 """
@@ -36,12 +36,12 @@ SHOWN_CHARACTERS = 500
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of one run; nothing here waits for anything but the disk."""
+    """The folder of one run; its methods wait for the disk only."""
 
     path: Path
 
     def create(self, request: dict[str, Any]) -> FileLock:
-        """Makes the folder, and says that this process works on it until the lock is released.
+        """Creates the folder, and holds its lock to show that this process works on the run.
 
         Raises:
             LibraryError: it exists, or cannot be made.
@@ -57,7 +57,7 @@ class RunFolder:
         return lock
 
     def append(self, event: TaskEvent) -> None:
-        """Writes an event behind the others; the last one is on the disk itself when this returns.
+        """Appends an event; the last one is synced to the disk.
 
         Raises:
             LibraryError: it cannot be written.
@@ -78,7 +78,7 @@ class RunFolder:
             raise unreadable(self.path, failure) from failure
 
     def read(self, offset: int = 0) -> tuple[list[TaskEvent], int]:
-        """Events of whole lines from an offset in bytes, and the offset behind them."""
+        """Complete events from an offset in bytes, and the offset behind them."""
         try:
             with (self.path / EVENTS).open("rb") as file:
                 file.seek(offset)
@@ -89,7 +89,7 @@ class RunFolder:
         return list(_events(said[:end])), offset + end
 
     def keep_value(self, reference: str, value: bytes) -> None:
-        """Writes a value whole or not at all; raises OSError."""
+        """Writes a value atomically; raises OSError."""
         _write(self.path / VALUES / f"{reference}.json", value)
 
     def read_value(self, reference: str) -> bytes:
@@ -97,7 +97,7 @@ class RunFolder:
         return read_plain_file(self.path / VALUES / f"{reference}.json", MAX_VALUE_BYTES)
 
     def solution(self) -> Solution | None:
-        """How the run ended, as far as that can be read."""
+        """The solution of the run, as far as it can be read."""
         for event in reversed(self.read()[0]):
             if event.kind == "finished":
                 with suppress(ValidationError):
@@ -105,14 +105,14 @@ class RunFolder:
         return None
 
     def write_end(self, finished: TaskEvent) -> None:
-        """Keeps a line of the end, so that listings need not read all events."""
+        """Writes a summary of the end, so that listings need not read all events."""
         with suppress(ValidationError, OSError):
             solution = Solution.model_validate(finished.data)
             summary = self._summary("stopped" if solution.stopped else "finished", solution)
             _write(self.path / SUMMARY, summary.model_dump_json().encode())
 
     def summary(self) -> RunSummary:
-        """The run in a line."""
+        """The summary of the run."""
         with suppress(LibraryError, OSError, ValidationError):
             return RunSummary.model_validate_json(read_plain_file(self.path / SUMMARY, MAX_LINE_BYTES))
         solution = self.solution()
@@ -137,7 +137,7 @@ class RunFolder:
         return RunSummary(**known, **ended, answer=answer, steps=len(solution.steps))
 
     def request(self) -> dict[str, Any]:
-        """What was asked for; empty where it cannot be read."""
+        """The request of the run; empty where it cannot be read."""
         with suppress(LibraryError, OSError, ValueError, RecursionError):
             read = json.loads(read_plain_file(self.path / REQUEST))
             return read if isinstance(read, dict) else {}
@@ -158,7 +158,7 @@ class RunFolder:
             return False
 
     def began_at(self) -> float:
-        """Seconds since 1970; 0 where that cannot be told."""
+        """Start of the run in seconds since 1970; 0 where unknown."""
         with suppress(OSError):
             return (self.path / REQUEST).lstat().st_mtime
         return 0.0

@@ -1,4 +1,4 @@
-"""Texts, values and events as they may be written to the disk: keys and passwords out."""
+"""Redaction of keys and passwords in texts, values and events before they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store of runs: one private folder for each, bounded together; whoever follows one is told what happens in it.
+"""Store of runs: one private folder each, bounded in total, with live events for followers.
 
 Several processes share it: each writes its own runs and reads all. Nothing that looks like a key is written.
 """
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 
 class StoredRuns:
-    """Fills `TaskRuns`."""
+    """Store of runs on the disk; implements `TaskRuns`."""
 
     def __init__(self, folder: Path, *, max_runs: int = MAX_RUNS, max_bytes: int = MAX_BYTES) -> None:
         """The folder is made when the first run begins."""
@@ -58,7 +58,7 @@ class StoredRuns:
         self._room = threading.Lock()
 
     async def begin(self, run: str, request: TaskRequest) -> None:
-        """Notes that a run of this process begins; the oldest runs that have ended make room.
+        """Records that a run of this process begins, and removes the oldest ended runs to make room.
 
         Raises:
             UsageError: it is no id of a run.
@@ -70,7 +70,7 @@ class StoredRuns:
         self._turns[run] = anyio.Lock()
 
     async def append(self, event: TaskEvent) -> None:
-        """Stores an event and wakes all that follow the run; `finished` ends the run.
+        """Stores an event and wakes all followers of the run; `finished` ends the run.
 
         Raises:
             ToolNotFound: no such run is kept.
@@ -136,11 +136,11 @@ class StoredRuns:
                     await changed.wait()
 
     async def solution(self, run: str) -> Solution | None:
-        """How a run ended; None while it is under way or where its process died; raises ToolNotFound."""
+        """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
         return await _in_thread(self._place(run).solution)
 
     async def summary(self, run: str) -> RunSummary:
-        """One run in a line; raises ToolNotFound."""
+        """The summary of a run; raises ToolNotFound."""
         return await _in_thread(self._place(run).summary)
 
     async def list(self, limit: int = 20) -> Sequence[RunSummary]:
@@ -148,7 +148,7 @@ class StoredRuns:
         return await _in_thread(lambda: [place.summary() for place in self._newest()[:limit]])
 
     async def named(self, prefix: str) -> str:
-        """The id of the one run that begins so; raises ToolNotFound."""
+        """The id of the one run with that prefix; raises ToolNotFound."""
         places = await _in_thread(self._newest)
         found = [place.path.name for place in places if place.path.name.startswith(prefix)]
         if len(found) != 1 or not prefix:
@@ -157,11 +157,11 @@ class StoredRuns:
         return found[0]
 
     def recorder(self, run: str) -> Exchanges:
-        """What writes all that models answer in a run into its folder, so that it can be replayed."""
+        """A recorder of all models' answers of a run, for its replay."""
         return recorder(self._place(run).path / EXCHANGES)
 
     def replayer(self, run: str) -> Exchanges:
-        """What answers a run's questions as they were answered in this one.
+        """A replayer of the answers that were recorded in this run.
 
         Raises:
             ToolNotFound: no such run is kept.
@@ -170,7 +170,7 @@ class StoredRuns:
         return replayer(self._place(run).path / EXCHANGES)
 
     async def request(self, run: str) -> TaskRequest:
-        """What a run was asked to do.
+        """The request of a run.
 
         Raises:
             ToolNotFound: no such run is kept, or its request cannot be read.

@@ -1,4 +1,4 @@
-"""What a listing of runs says of each."""
+"""Summary of a run, for listings."""
 
 from __future__ import annotations
 

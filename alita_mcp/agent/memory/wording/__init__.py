@@ -1,1 +1,1 @@
-"""What a task's words say: its values and parameters, how alike two tasks are, what one gives for the other's."""
+"""Analysis of a task's wording: literals, parameters, similarity and bindings."""

@@ -1,4 +1,4 @@
-"""What a new task gives for a recipe's parameters: a recipe's task and a task in, values by parameter out."""
+"""Binding of a recipe's parameters to the values in a new task."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class _Place(NamedTuple):
 
 
 def bind(recipe: Recipe, task: str) -> dict[str, str]:
-    """The values that the task gives, as it writes them; parameters that it gives nothing for are left out."""
+    """Parameter values as the task writes them; parameters without a value are left out."""
     return bind_text(recipe.task, task)
 
 
 def bind_text(template: str, task: str) -> dict[str, str]:
-    """As `bind`, from the recipe's task alone."""
+    """Parameter values as in `bind`, from the recipe's task alone."""
     bound = _framed(template, task)
     said = literals(task)
     for is_text in (False, True):  # what can only be a date is not free for a text any more

@@ -1,4 +1,4 @@
-"""How alike two tasks are, 0 to 1, by words and structure; values that change from task to task count for nothing.
+"""Similarity of two tasks, 0 to 1, by words and structure, regardless of literals.
 
 Words with the same meaning or nearly the same spelling count as one another. Tasks that want another operation done
 (the highest, the lowest) are not alike, however many words they share.
@@ -87,7 +87,7 @@ way method
 
 
 class Meant(NamedTuple):
-    """A task as it is compared."""
+    """A task prepared for comparison."""
 
     weights: Mapping[str, float]
     """Its words but the values, with what each says."""
@@ -100,7 +100,7 @@ class Meant(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def meant(task: str) -> Meant:
-    """What a task says; both a task and one with `{parameter}` in it may be given."""
+    """Prepares a task, or one with `{parameter}` in it, for comparison."""
     kinds = [kind_of(name) for name in PARAMETER.findall(task)]
     plain = PARAMETER.sub(" ", task)
     weights: dict[str, float] = {}
@@ -119,7 +119,7 @@ def meant(task: str) -> Meant:
 
 
 def likeness(task: str, other: str, meaning: float = 0.0) -> float:
-    """How alike two tasks are; `meaning` is what an embedder says of it, 0 to 1."""
+    """Similarity of two tasks; `meaning` is the embedder's similarity, 0 to 1."""
     one, two = meant(task), meant(other)
     there = _covered(one.weights, two.weights, two.texts - one.texts)
     back = _covered(two.weights, one.weights, one.texts - two.texts)
@@ -129,7 +129,7 @@ def likeness(task: str, other: str, meaning: float = 0.0) -> float:
 
 
 def covers(subject: str, task: str) -> float:
-    """Which part of a subject a task speaks of, 0 to 1; names and numbers count here."""
+    """Share of a subject's words that a task mentions, 0 to 1, with names and numbers."""
     common, said = everyday(stems), dict.fromkeys(stems(task)[: 4 * MOST_WORDS], 1.0)
     weights = {word: SHARE if word in common else 1.0 for word in stems(subject)[:MOST_WORDS]}
     return _covered(weights, said, 0)
@@ -150,7 +150,7 @@ def _covered(asked: Mapping[str, float], has: Mapping[str, float], values: int) 
 
 
 def credit(word: str, has: Mapping[str, float]) -> float:
-    """How far a word is among others: 1, less for one of the same meaning or spelt alike, or 0."""
+    """Credit for a word among others: 1, less for a synonym or a similar spelling, or 0."""
     if word in has:
         return 1.0
     known = _operations()

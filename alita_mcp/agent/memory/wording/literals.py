@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - tables of patterns read best a line each
-"""Finds in a task's words what changes from task to task: files, addresses, dates, numbers, quotations and names."""
+"""Finder of literals in a task: files, addresses, dates, numbers, quotations and names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PATTERNS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Found(NamedTuple):
-    """One of them and where it stands."""
+    """A literal and its position."""
 
     kind: Kind
     text: str
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 
 def literals(text: str) -> list[Found]:
-    """All of them in the order of the text; none overlaps another."""
+    """All literals in the order of the text, without overlaps."""
     text = text[:READ_CHARACTERS]
     taken: list[Found] = []
     free = bytearray(len(text))
@@ -76,7 +76,7 @@ def _kind_of_quote(text: str) -> Kind:
 
 
 def number_in(text: str) -> int | float | None:
-    """The number that a literal writes; None where it writes none."""
+    """The number that a literal denotes; None for any other literal."""
     plain = text.replace(",", "")
     try:
         return int(plain) if re.fullmatch(r"-?\d+", plain) else float(plain)

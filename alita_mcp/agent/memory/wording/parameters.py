@@ -1,4 +1,4 @@
-"""Pulls parameters out of a run's steps: a task and steps in, both with `{parameter}` for what changes out, and back.
+"""Generalisation of a run's steps: literals become `{parameter}`s, and can be filled in again.
 
 A parameter's name says of what kind it is: `{file}`, `{url}`, `{date}`; `{year}` and `{number}`, which stand for JSON
 numbers where they are a whole argument; any other is a text, named after the argument that held it.
@@ -28,7 +28,7 @@ Values = dict[str, str | int | float]
 
 
 class General(NamedTuple):
-    """A task and steps with parameters, and what stood in their places."""
+    """A task and steps with parameters, and the values that they replace."""
 
     task: str
     steps: tuple[RecipeStep, ...]
@@ -43,13 +43,13 @@ class _Parameter(NamedTuple):
 
 
 def kind_of(name: str) -> str:
-    """`file`, `url`, `date`, `year`, `number`, or `text`."""
+    """The kind of a literal: `file`, `url`, `date`, `year`, `number`, or `text`."""
     found = _OF_A_KIND.fullmatch(name)
     return found[1] if found else "text"
 
 
 def generalise(task: str, steps: Sequence[RecipeStep]) -> General:
-    """Pulls out values of arguments that the task says, and names of files."""
+    """Replaces argument values that the task mentions, and file names, by parameters."""
     said = literals(task)
     reserved = set(PARAMETER.findall(task)) | {
         name for step in steps for leaf in _texts(step.arguments) for name in PARAMETER.findall(leaf)
