@@ -20,7 +20,7 @@ CONNECT_WITHIN_S = 10.0
 
 
 async def web_addresses(host: str, port: int, resolve: Resolve) -> Sequence[str]:
-    """The addresses of `host`, all of them public, at least one.
+    """The public addresses of `host`, at least one.
 
     Raises:
         UsageError: the name does not resolve, or also to a private, loopback, link-local or metadata address.
@@ -72,7 +72,7 @@ def _joined(host: str, port: int) -> str:
 
 
 class CheckedNetwork(httpcore.AsyncNetworkBackend):
-    """Opens connections, each to an address that was resolved and checked for it."""
+    """Network back end that connects only to addresses that were resolved and checked."""
 
     def __init__(
         self, also: frozenset[str], resolve: Resolve, network: httpcore.AsyncNetworkBackend | None = None
@@ -89,7 +89,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to the first address that answers; raises UsageError for a host that is not public."""
+        """Connects to the first address that responds; raises UsageError for a host that is not public."""
         if _joined(host, port) in self._also:
             return await self._network.connect_tcp(host, port, timeout, local_address, socket_options)
         failure: Exception = httpcore.ConnectError(f"{host!r} has no address")
@@ -103,7 +103,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
 
 
 class PublicOnly(httpx.AsyncHTTPTransport):
-    """Sends requests to the public web, and to the `host:port` pairs of `also`; takes no proxy from the environment."""
+    """HTTP transport to the public web and to the `host:port` pairs of `also`, without proxies."""
 
     def __init__(
         self,

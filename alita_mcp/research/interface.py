@@ -1,4 +1,4 @@
-"""The seams of the web agent: search back ends, the fetcher, and the research that is made with both."""
+"""Interfaces of the web agent: search back ends, the fetcher, and research with both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MayFollow = Callable[[str], bool]
 
 
 class SearchBackend(Protocol):
-    """One place to search.
+    """One search back end.
 
     Implementers: one request for one query where that is possible; results in the back end's own order; texts as
     they came, capped. No retries but what the HTTP client does.
@@ -28,7 +28,7 @@ class SearchBackend(Protocol):
 
     @property
     def name(self) -> str:
-        """As in `ALITA_SEARCH`."""
+        """The back end's name in `ALITA_SEARCH`."""
         ...
 
     async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
@@ -67,7 +67,7 @@ class Fetcher(Protocol):
 
 
 class WebAgent(Protocol):
-    """Search, reading and ranking in one."""
+    """Search, fetching and ranking in one interface."""
 
     @property
     def backends(self) -> tuple[str, ...]:

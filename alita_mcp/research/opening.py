@@ -1,4 +1,4 @@
-"""The web agent of a process: settings in; search, fetcher and package index opened at the first question out.
+"""Web agent of a process, opened from the settings at the first question.
 
 What is opened is opened and closed by one task of its own: some of it holds task groups, which end where they began.
 """
@@ -32,7 +32,7 @@ Opening = Callable[[], AbstractAsyncContextManager[WebAgent]]
 
 
 class LazyWebAgent:
-    """A web agent that is opened when it is first needed; fills the `WebAgent` protocol."""
+    """A web agent that is opened when it is first needed; implements `WebAgent`."""
 
     def __init__(self, tasks: TaskGroup, opening: Opening, backends: Callable[[], Sequence[str]]) -> None:
         self._tasks = tasks
@@ -57,7 +57,7 @@ class LazyWebAgent:
         urls: Sequence[str] = (),
         may_fetch: Callable[[str], bool] | None = None,
     ) -> Researched:
-        """As `SearchingAgent.research`; raises UsageError where the settings do not fit."""
+        """Researches as `SearchingAgent.research`; raises UsageError where the settings do not fit."""
         agent = await self._agent()
         return await agent.research(question, limits, on_stage=on_stage, urls=urls, may_fetch=may_fetch)
 
@@ -70,7 +70,7 @@ class LazyWebAgent:
         return await (await self._agent()).package(name, python_tag)
 
     def close(self) -> None:
-        """Lets what was opened close."""
+        """Closes what was opened."""
         self._closing.set()
 
     async def _agent(self) -> WebAgent:

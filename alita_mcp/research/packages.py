@@ -1,4 +1,4 @@
-"""Whether a package can be relied on: a name and the sandbox's Python in, what the package index says of it out."""
+"""Facts about a package from the index, for the decision whether to rely on it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def today() -> date:
 
 
 class PackageIndex:
-    """Asks one index about packages."""
+    """Client of one package index."""
 
     def __init__(self, reader: ProjectReader, *, now: Callable[[], date] = today) -> None:
         self._reader = reader
@@ -48,7 +48,7 @@ class PackageIndex:
     async def facts(
         self, name: str, python: Python = (3, 13), tags: frozenset[Tag] | None = None
     ) -> PackageFacts:
-        """What the index says of a package; `tags`: of wheels that the sandbox takes, None: those of Linux here.
+        """The index's facts about a package; `tags`: of wheels that the sandbox takes, None: those of Linux here.
 
         `index.wheels.tags_of` makes `python` and `tags` of a sandbox's tag.
 

@@ -1,4 +1,4 @@
-"""The passages of documents that bear on a question: documents in, the best passages within a token budget out.
+"""Ranking of document passages for a question, within a token budget.
 
 Parts are ranked by BM25 over stems, with an embedder also by meaning. Repetitions are left out, neighbours merged, and
 rows of a table keep their header.

@@ -1,4 +1,4 @@
-"""JSON APIs of one host each: a request in, the parsed reply out, bounded in bytes and seconds, keys kept out of it."""
+"""Client for JSON APIs of one host each, bounded in bytes and seconds, with keys kept out of replies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ZLIB_OR_GZIP = 47
 
 
 class Endpoint(Value):
-    """Where an API is, and what it is to be sent besides the request."""
+    """URL of an API, and the headers for it."""
 
     name: str
     """As messages name it."""
@@ -48,14 +48,14 @@ class Endpoint(Value):
 
     @property
     def place(self) -> str:
-        """`host:port`, as the address guard spells it."""
+        """`host:port`, in the spelling of ALITA_WEB_ALLOW's pairs."""
         return place_of(httpx.URL(self.base_url))
 
 
 def endpoint(
     name: str, url: str, *, setting: str, key: str = "", header: str = "", prefix: str = ""
 ) -> Endpoint:
-    """The endpoint at a URL that a person wrote; a user and password in it become a header.
+    """The endpoint at a URL that a person wrote; its user and password become a header.
 
     Raises:
         UsageError: it is no http(s) URL, or the key cannot be sent; the message names `setting` and not its value.
@@ -92,7 +92,7 @@ class _Absent(Exception):
 
 
 class JsonApi:
-    """Asks one endpoint and no other: redirects are not followed, so that a key reaches only its own host."""
+    """Client of one endpoint; redirects are not followed, so that a key reaches only its own host."""
 
     def __init__(self, client: httpx.AsyncClient, at: Endpoint) -> None:
         self._client = client
@@ -100,18 +100,18 @@ class JsonApi:
 
     @property
     def name(self) -> str:
-        """As messages name it."""
+        """The API's name in messages."""
         return self._at.name
 
     @property
     def base_url(self) -> str:
-        """Without credentials."""
+        """The API's URL without credentials."""
         return self._at.base_url
 
     async def get(
         self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = "application/json"
     ) -> Any:
-        """The parsed reply.
+        """Requests a path; returns the parsed reply.
 
         Raises:
             UsageError: not answered in time, refused, too large, or no JSON; no message holds a key.
@@ -119,7 +119,7 @@ class JsonApi:
         return await self._ask("GET", path, params=parameters, headers={"accept": accept})
 
     async def find(self, path: str, *, accept: str = "application/json") -> Any:
-        """The parsed reply; None where there is nothing of that name; raises as `get`."""
+        """The parsed reply; None for a name that does not exist; raises as `get`."""
         try:
             return await self._ask("GET", path, headers={"accept": accept}, absent=(404, 410)) or {}
         except _Absent:
@@ -188,7 +188,7 @@ class JsonApi:
 
 
 def without(parsed: Any, secret: str) -> Any:
-    """A parsed reply in which no text holds the secret; a short one is no secret, and would cut words."""
+    """A parsed reply with the secret removed from its texts; short secrets are ignored."""
     if len(secret) < 8:
         return parsed
     text, inside = json.dumps(parsed, ensure_ascii=False), json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -228,7 +228,7 @@ def _pause(headers: httpx.Headers) -> float | None:
 async def open_client(
     endpoints: Iterable[Endpoint] = (), *, authorities: ssl.SSLContext | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the public web and of the places of `endpoints`, which a person named; it keeps no cookies.
+    """An HTTP client for the public web and for the places of `endpoints`, without cookies.
 
     With `authorities` it is for those endpoints alone, and trusts what they name.
     """

@@ -1,4 +1,4 @@
-"""Documents in parts that are ranked one by one: split at headings, paragraphs, rows of tables and blocks of code."""
+"""Splitter of documents into parts, at headings, paragraphs, table rows and code blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+")
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a document that is ranked as one."""
+    """A part of a document that is ranked as one."""
 
     text: str
     document: int
@@ -41,12 +41,12 @@ class Part:
 
     @property
     def shown(self) -> str:
-        """The text with the header that it needs."""
+        """The text with its header."""
         return f"{self.header}\n{self.text}" if self.header else self.text
 
     @cached_property
     def words(self) -> Counter[str]:
-        """How often each stem occurs; stems of the context count a share."""
+        """Counts of each stem; stems of the context count a share."""
         return Counter(words_in(self.shown))
 
     @cached_property
@@ -56,14 +56,14 @@ class Part:
 
 
 def words_in(text: str) -> list[str]:
-    """The stems of a text, those inside identifiers too; pairs of characters where words are not set apart."""
+    """The stems of a text and of its identifiers; pairs of characters in scripts without spaces."""
     runs = _UNSPACED.findall(text)
     pairs = [run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1))]
     return [*stems(split_words(_UNSPACED.sub(" ", text) if runs else text)), *pairs]
 
 
 def split(documents: Sequence[Document]) -> list[Part]:
-    """The parts of all documents, in order; each document has its share of `MAX_PARTS`."""
+    """The parts of all documents, in order; each document gets its share of `MAX_PARTS`."""
     share = max(1, MAX_PARTS // max(1, len(documents)))
     found: list[Part] = []
     for number, document in enumerate(documents):

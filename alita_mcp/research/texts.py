@@ -1,4 +1,4 @@
-"""Words and addresses of strangers made fit to be shown: anything in; one plain line, a web URL or a date out."""
+"""Sanitising of strangers' texts, URLs and dates for display."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def one_line(text: Any, most: int) -> str:
-    """A text without line breaks, control characters and what reorders or hides text; empty for what is no text."""
+    """A text in one line, without control, reordering and hidden characters; empty for other values."""
     if not isinstance(text, str):
         return ""
     plain = text[: most * 4].encode("utf-8", "replace").decode("utf-8")
@@ -31,7 +31,7 @@ def one_line(text: Any, most: int) -> str:
 
 
 def without_markup(text: Any) -> str:
-    """A text that a back end sent as HTML."""
+    """The text of an HTML snippet from a back end."""
     return (
         html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", text[:_MAX_MARKUP]))
         if isinstance(text, str)
@@ -40,7 +40,7 @@ def without_markup(text: Any) -> str:
 
 
 def web_url(url: Any, allowed: frozenset[str] = frozenset()) -> str:
-    """The URL where it is one that may be shown and followed; else empty.
+    """The URL if it may be shown and followed; else empty.
 
     Addresses that are not public are left out, but for `host:port` pairs in `allowed`. A name is not resolved here:
     whoever reads a page checks where it leads.

@@ -1,4 +1,4 @@
-"""What the web agent finds and reads: hits of searches, documents, passages, what an index says of a package."""
+"""Values of the web agent: search hits, documents, passages, facts about packages."""
 
 from __future__ import annotations
 

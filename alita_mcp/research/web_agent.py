@@ -1,4 +1,4 @@
-"""The web agent: a question in, passages of what was found and read out, each with its URL and time, within caps.
+"""Web agent: searches and reads for a question, and returns passages with their URL and time.
 
 Searching and reading end when a cap is reached; what was read by then is ranked, and what was not is named with why.
 """
@@ -37,15 +37,15 @@ NOT_ALLOWED = "its address may not be read here"
 
 
 class Packages(Protocol):
-    """What a package index says."""
+    """Interface of a package index."""
 
     async def facts(self, name: str, python_tag: str) -> PackageFacts:
-        """Of a package, its wheels for the Python of that tag; raises UsageError where the index does not answer."""
+        """The facts about a package, for that Python tag; raises UsageError where the index does not respond."""
         ...
 
 
 class SearchingAgent:
-    """Fills the `WebAgent` protocol with a search, a fetcher and a package index."""
+    """Web agent made of a search, a fetcher and a package index; implements `WebAgent`."""
 
     def __init__(
         self, search: Search, fetcher: Fetcher, packages: Packages, embedder: Embedder | None = None

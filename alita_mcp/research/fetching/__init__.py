@@ -1,1 +1,1 @@
-"""A URL in, a document out: guarded requests, robots, the cache of pages."""
+"""Fetching of web documents: guarded requests, robots.txt, the page cache."""

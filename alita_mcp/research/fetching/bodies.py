@@ -1,4 +1,4 @@
-"""A response's body with its compression undone, read no further than a limit: a bomb stops early."""
+"""Bounded reader of response bodies, which stops decompression bombs early."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KNOWN = ("", "identity", "gzip", "x-gzip", "deflate")
 
 
 class Inflater:
-    """Undoes gzip (of any number of members) or deflate, at most so many bytes at a time."""
+    """Streaming decompressor of gzip (of any number of members) and deflate, bounded in bytes."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(_GZIP_OR_ZLIB)
@@ -28,7 +28,7 @@ class Inflater:
         return self._stream.eof or not self._begun
 
     def inflate(self, data: bytes, most: int) -> bytes:
-        """What `data` unpacks to, cut after `most` bytes; raises zlib.error."""
+        """Decompresses `data`, cut after `most` bytes; raises zlib.error."""
         whole = bytearray()
         while data and len(whole) < most:
             if self._stream.eof:
@@ -53,7 +53,7 @@ class Inflater:
 
 
 async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -> bytes:
-    """The body, unpacked; with `cut` only its first `most` bytes.
+    """The decompressed body; with `cut` only its first `most` bytes.
 
     Raises:
         UsageError: it is larger than `most`, damaged, or in a coding that was not asked for.

@@ -1,4 +1,4 @@
-"""Documents that were read before: one file each under a folder, bounded, shared by all processes of a home.
+"""Page cache: documents in one file each, bounded, shared by all processes of a home.
 
 What lies there is a guess about the past: a damaged, strange or missing file means that the page is read again, and a
 disk that is full means that nothing is kept. URLs are not file names; their digests are.
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class KeptPage(Value):
-    """A document with what its server said of keeping it."""
+    """A cached document with its caching headers."""
 
     document: Document
     freshness: Freshness
@@ -47,7 +47,7 @@ class KeptPage(Value):
 
 
 class PageCache:
-    """The documents kept in one folder; `max_bytes` 0 keeps none."""
+    """Cache of documents in one folder; `max_bytes` 0 keeps none."""
 
     def __init__(self, folder: Path, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -56,17 +56,17 @@ class PageCache:
         self._kept = 0
 
     async def find(self, key: str) -> KeptPage | None:
-        """What is kept under a key; None when there is nothing that can be relied on."""
+        """The cached page of a key; None when there is no reliable one."""
         return await anyio.to_thread.run_sync(self._find, key) if self._max_bytes else None
 
     async def keep(self, key: str, document: Document, freshness: Freshness) -> None:
-        """Keeps a document, unless it is too large, may not be kept, or the disk does not let us."""
+        """Stores a document, unless it is too large, must not be kept, or cannot be written."""
         if self._max_bytes and freshness.may_keep:
             page = KeptPage(document=document, freshness=freshness, checked_at=self._clock())
             await anyio.to_thread.run_sync(self._keep, key, page)
 
     def is_fresh(self, page: KeptPage) -> bool:
-        """Whether a page counts without asking its server."""
+        """Whether a page may be used without asking its server."""
         return 0 <= self._clock() - page.checked_at < page.freshness.fresh_s
 
     def _find(self, key: str) -> KeptPage | None:
@@ -120,7 +120,7 @@ class PageCache:
 
 
 def page_key(url: str, *, is_allowed: bool) -> str:
-    """Where a page is kept; one that only a person's permission opened is not found once that is withdrawn."""
+    """Cache key of a page; a page that a person's permission opened has another one."""
     return hashlib.sha256(f"{FORMAT}\n{__version__}\n{is_allowed}\n{url}".encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Reads documents of the web: a URL in, a `Document` out; each request passes the guards of addresses and robots."""
+"""Fetcher of web documents, with checks of addresses and robots.txt for each request."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Answer(NamedTuple):
 
 
 class WebFetcher:
-    """Fills `research.interface.Fetcher`."""
+    """Fetcher of documents; implements `research.interface.Fetcher`."""
 
     def __init__(
         self,

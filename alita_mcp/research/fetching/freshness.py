@@ -1,4 +1,4 @@
-"""How long a page that was read counts as current: response headers in, a decision out (RFC 9111, a private cache)."""
+"""Freshness of cached responses from their headers (RFC 9111, a private cache)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_S = 86_400.0
 
 
 class Freshness(Value):
-    """What a response says of being kept."""
+    """Caching rules of a response."""
 
     may_keep: bool
     fresh_s: float = 0.0
@@ -24,7 +24,7 @@ class Freshness(Value):
 
 
 def freshness(headers: httpx.Headers) -> Freshness:
-    """Whether a response may be kept, and how long it counts without asking again."""
+    """Whether a response may be kept, and how long it is fresh."""
     said = _directives(headers.get("cache-control", ""))
     if "no-store" in said or "*" in headers.get("vary", ""):
         return Freshness(may_keep=False)

@@ -1,4 +1,4 @@
-"""What robots.txt allows us: an origin's rules are read once, kept for a while, and asked for each URL (RFC 9309)."""
+"""Rules of robots.txt (RFC 9309), fetched once per origin and kept for a while."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Rules(NamedTuple):
 
 
 class Robots:
-    """The rules of the origins that were asked lately."""
+    """Cache of the rules of recently used origins."""
 
     def __init__(self, ask: AskRules, clock: Callable[[], float] = time.monotonic) -> None:
         self._ask = ask

@@ -1,4 +1,4 @@
-"""Which URLs are read, and where a redirect leads: texts in, checked URLs out."""
+"""Validation of URLs and of redirect targets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ LONGEST = 4_000
 
 
 def shown(url: object) -> str:
-    """A URL as messages show it: without its query, which may hold a key, and cut."""
+    """A URL for messages: cut, and without its query, which may hold a key."""
     return repr(str(url).partition("?")[0][:200])
 
 
 def web_url(text: str) -> httpx.URL:
-    """The URL that is asked for, without its fragment.
+    """The parsed URL without its fragment.
 
     Raises:
         UsageError: it is not http(s), has no host, holds a name or password, or is no URL at all.
@@ -32,7 +32,7 @@ def web_url(text: str) -> httpx.URL:
 
 
 def redirected(url: httpx.URL, location: str) -> httpx.URL:
-    """Where a redirect from `url` leads; one from https to http is asked over https.
+    """The target of a redirect from `url`; one from https to http is requested over https.
 
     Raises:
         UsageError: it leads to no plain http(s) address, or from https to http at another port than the usual one.

@@ -1,1 +1,1 @@
-"""What a package index knows: projects and their releases, wheels that fit, names that look like well-known ones."""
+"""Package index: projects, releases, fitting wheels, and names that imitate well-known ones."""

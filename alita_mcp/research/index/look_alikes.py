@@ -1,4 +1,4 @@
-"""Names that could be taken for well-known packages: a name in, the package that it resembles out."""
+"""Detector of names that resemble well-known packages."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _ONE_SLIP, _TWO_SLIPS = 5, 10
 
 
 def is_well_known(name: str) -> bool:
-    """Whether it is one of the names that others imitate."""
+    """Whether a name is well known, and so likely to be imitated."""
     return canonicalize_name(name) in WELL_KNOWN
 
 
 def disguise_of(name: str) -> str:
-    """The well-known package whose name looks the same, but for hyphens and for characters of the same shape."""
+    """The well-known package whose name looks the same, except for hyphens and characters of the same shape."""
     return "" if is_well_known(name) else _by_shape().get(_shape(name), "")
 
 
@@ -57,7 +57,7 @@ def look_alike_of(name: str) -> str:
 
 
 def near(name: str) -> Iterator[str]:
-    """Well-known names that differ from `name` by a slip of the pen, nearest first."""
+    """Well-known names that differ from `name` by a typing error, nearest first."""
     plain = canonicalize_name(name)
     most = (len(plain) >= _ONE_SLIP) + (len(plain) >= _TWO_SLIPS)
     found = [

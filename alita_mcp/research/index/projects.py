@@ -1,4 +1,4 @@
-"""One project of a package index: its name in, its files and what is said of it out, from either JSON of an index."""
+"""Reader of one project of a package index, from either of the index's JSON formats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ProjectFile(Value):
 
 
 class Project(Value):
-    """A project as an index tells of it; all texts are a stranger's, in one line each."""
+    """A project as an index describes it; all texts are a stranger's, in one line each."""
 
     name: str
     url: str
@@ -70,7 +70,7 @@ def index_endpoint(settings: Settings) -> Endpoint:
 
 
 def index_authorities(settings: Settings) -> ssl.SSLContext | None:
-    """What the settings name to be trusted for the index; None: the usual ones.
+    """The certificate authorities that the settings name for the index; None: the usual ones.
 
     Raises:
         UsageError: the file cannot be read, or holds no certificates.
@@ -84,12 +84,12 @@ def index_authorities(settings: Settings) -> ssl.SSLContext | None:
 
 
 def project_name(name: str) -> str:
-    """The name as indexes file it; empty for what cannot be one."""
+    """The normalised name of a project; empty for an invalid name."""
     return canonicalize_name(name) if _NAME.fullmatch(name) else ""
 
 
 class ProjectReader:
-    """Reads projects: by the JSON that the default index has, or by PEP 691's, which says nothing of licences."""
+    """Reader of projects: by the default index's JSON, or by PEP 691's, which has no licences."""
 
     def __init__(self, client: httpx.AsyncClient, at: Endpoint, *, has_pages: bool) -> None:
         """`has_pages`: the index is the default one, which has a page for people at `/project/NAME/`."""

@@ -1,4 +1,4 @@
-"""Releases of a project: its files by version in, the one that installers would take out."""
+"""Releases of a project, and the one that installers would choose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of Python packages that everybody knows, and what people call some of them: to see what imitates them.
+"""Well-known Python package names and their aliases, for the detection of imitations.
 
 Source: written down by the authors from what they know to be depended on most, with some that this project itself
 is locked to; no ranking was downloaded. A package that is missing here is only not defended.

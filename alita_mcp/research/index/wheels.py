@@ -1,4 +1,4 @@
-"""Whether a wheel runs in a sandbox: the tag of its Python in, the tags of wheels that it takes out."""
+"""Compatibility of wheels with a sandbox's Python, by their tags."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PYTHON_TAG = re.compile(r"cp3(\d{1,2})-(?:linux_(\w+?)(_musl)?|wasi_wasm32)")
 
 
 def pure_tags(python: tuple[int, int]) -> frozenset[Tag]:
-    """Tags of wheels without native code, all that the embedded sandbox takes."""
+    """Tags of wheels without native code, the only ones that the embedded sandbox accepts."""
     found = compatible_tags(python, f"cp{python[0]}{python[1]}", ["any"])
     return frozenset(tag for tag in found if tag.platform == "any")
 
 
 def linux_tags(python: tuple[int, int], machine: str = "", *, musl: bool = False) -> frozenset[Tag]:
-    """Tags that a CPython on Linux takes; `machine` unset: this one's, which is that of its containers, too."""
+    """Tags that a CPython on Linux accepts; `machine` unset: that of this machine and its containers."""
     here = (machine or platform.machine()).lower()
     cpu = _MACHINES.get(here, here)
     if musl:
@@ -54,7 +54,7 @@ def tags_of(python_tag: str) -> tuple[tuple[int, int], frozenset[Tag]]:
 
 
 def fits(filename: str, requires_python: str, python: tuple[int, int], tags: frozenset[Tag]) -> bool:
-    """Whether a file is a wheel that a Python with those tags takes."""
+    """Whether a file is a wheel for a Python with those tags."""
     if prod(part.count(".") + 1 for part in filename.split("-")[-3:]) > _MOST_TAGS:
         return False
     try:
@@ -66,7 +66,7 @@ def fits(filename: str, requires_python: str, python: tuple[int, int], tags: fro
 
 
 def in_words(filenames: Iterable[str]) -> str:
-    """What wheels a release has, for a reader."""
+    """The wheels of a release, described for a reader."""
     split = [name.removesuffix(".whl").rsplit("-", 3) for name in filenames if name.endswith(".whl")]
     wheels = [parts[1:] for parts in split if len(parts) == 4]
     if any(parts[1:] == ["none", "any"] for parts in wheels):

@@ -1,1 +1,1 @@
-"""Bytes and their content type in, a document out: text, tables and links, read in a process of its own."""
+"""Extraction of text, tables and links from bodies, in a process of its own."""

@@ -1,4 +1,4 @@
-"""The main text that was found on a page, as a tree of trafilatura's, in; the same as Markdown-like lines out."""
+"""Conversion of a page's main text from trafilatura's tree to Markdown-like lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEVELS = {f"h{level}": "#" * level for level in range(1, 7)}
 
 
 def main_text(body: Any) -> str:
-    """Headings, paragraphs, lists and quotations, an empty line between them."""
+    """Headings, paragraphs, lists and quotations, separated by empty lines."""
     parts: list[str] = []
     for element in body:
         if text := _block(element):

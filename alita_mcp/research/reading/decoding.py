@@ -1,4 +1,4 @@
-"""Bytes and the character set they are said to be in, text out; what is said is checked against the bytes."""
+"""Decoder of bodies; checks the declared character set against the bytes."""
 
 from __future__ import annotations
 

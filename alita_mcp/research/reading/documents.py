@@ -1,4 +1,4 @@
-"""A body of any kind that is read in, a `Document` out; runs in the reading process."""
+"""Conversion of a body of any supported kind to a `Document`, in the reading process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_CHARACTERS = 8_000_000
 
 
 def read_document(body: bytes, content_type: str, url: str) -> Document:
-    """What a body says; `url` is also the base of its links.
+    """The document in a body; `url` is also the base of its links.
 
     Raises:
         UsageError: it is of a kind that is not read, damaged, encrypted, or has no text.

@@ -1,4 +1,4 @@
-"""Text of strangers as models are shown it: in; out without hidden characters, and unable to close a tag around it."""
+"""Fencing of strangers' texts for models: no hidden characters, no way to close the tag around them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LINES = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 def seen(text: str) -> str:
-    """A text with nothing hidden in it: invisible, bidirectional and control characters are taken out."""
+    """A text without invisible, bidirectional and control characters."""
     return HIDDEN.sub("", _LINES.sub("\n", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def inside(text: str, tag: str) -> str:
-    """A text as it stands between tags of that name, which it neither closes nor opens; nothing hidden is in it."""
+    """A text to stand between tags of that name, which it can neither close nor open."""
     return _fence(tag).sub("&lt;", seen(text))
 
 

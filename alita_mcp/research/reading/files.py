@@ -1,4 +1,4 @@
-"""A file of a task in, a `Document` out: text, code, tables of separated values, JSON, HTML and PDF."""
+"""Reader of a task's files: text, code, separated values, JSON, HTML and PDF."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OFFICE = frozenset({".xlsx", ".xls", ".ods", ".docx", ".doc", ".odt", ".pptx", 
 
 
 async def read_file(path: Path, name: str, readers: Readers | None = None) -> Document:
-    """What a file says, under `file:NAME`; `readers` are processes to read it with, else one is started.
+    """The document in a file, under `file:NAME`; `readers` are processes to use, else one is started.
 
     Raises:
         UsageError: it cannot be opened, is too large, or is of a kind that is not read.

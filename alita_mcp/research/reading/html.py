@@ -1,4 +1,4 @@
-"""A page in HTML in, a `Document` out: main text, tables and code where they stood, all links numbered.
+"""Extraction of main text, tables, code and numbered links from an HTML page.
 
 trafilatura finds the main text. Tables of data and code, which it flattens or drops, are taken out before and put back
 behind; those whose place it dropped follow at the end, and so do links outside of the main text.
@@ -51,7 +51,7 @@ class _Lifted(NamedTuple):
 
 
 def html_document(text: str, url: str) -> Document:
-    """What a page says.
+    """The document in an HTML page.
 
     Raises:
         UsageError: it has no text.

@@ -1,4 +1,4 @@
-"""What a body is: its declared content type, its first bytes and its name in, one of a few kinds out."""
+"""Detection of a body's kind from its declared type, first bytes and name."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ _PACKED = (
 
 
 def media_type(content_type: str) -> str:
-    """The type without its parameters, in small letters."""
+    """The media type without parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()[:100]
 
 
 def kind_of(content_type: str, body: bytes, name: str) -> Kind:
-    """The kind of a body; `name` is its URL or file name. What the first bytes show counts more than what is declared.
+    """The kind of a body; its first bytes count more than its declared type. `name` is a URL or file name.
 
     Raises:
         UsageError: it is no text and no PDF.

@@ -1,4 +1,4 @@
-"""Links of a page: an HTML tree in, the same tree with `[n]` behind each link's words and the links' targets out."""
+"""Numbering of a page's links: `[n]` after each link's words, and the list of targets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TURNING = frozenset({"next", "prev", "previous", "first", "last"})
 
 
 class LinkNumbers:
-    """The links that were met so far; the same target has one number."""
+    """Numbers of the links so far; equal targets share a number."""
 
     def __init__(self, url: str) -> None:
         self._page = urldefrag(url).url
@@ -25,13 +25,13 @@ class LinkNumbers:
         self.links: list[Link] = []
 
     def begin_at(self, href: str) -> None:
-        """Heeds a page's own word about what its relative links are relative to."""
+        """Sets the base of relative links from the page's `base` element."""
         target = _joined(self._root, href)
         if urlsplit(target).scheme in ("http", "https"):
             self._root = target
 
     def number(self, href: str, text: str) -> int:
-        """The number of a link; 0 for what leads nowhere else, is no page, or is one too many."""
+        """The number of a link; 0 for one within the page, to no page, or beyond the limit."""
         target = _joined(self._root, href)
         parts = urlsplit(target)
         if parts.scheme not in ("http", "https") or not parts.netloc or "@" in parts.netloc:
@@ -54,7 +54,7 @@ def _joined(root: str, href: str) -> str:
 
 
 def number_links(tree: Any, url: str) -> list[Link]:
-    """Writes `[n]` behind the words of each link of the tree; the links by their numbers."""
+    """Writes `[n]` after the words of each link of the tree; returns the links by number."""
     numbers = LinkNumbers(url)
     for root in tree.iter("base"):
         if root.get("href"):
@@ -75,7 +75,7 @@ def number_links(tree: Any, url: str) -> list[Link]:
 
 
 def link_words(anchor: Any) -> str:
-    """What a link is called: its words, else those of its picture or label."""
+    """The label of a link: its words, else those of its image or label."""
     words = " ".join((anchor.text_content() or "").split())
     if not words:
         pictures = [picture.get("alt") or "" for picture in anchor.iter("img")]

@@ -1,4 +1,4 @@
-"""A PDF in, its text page by page out; bounded in pages, characters and seconds."""
+"""Extraction of a PDF's text page by page, bounded in pages, characters and seconds."""
 
 from __future__ import annotations
 

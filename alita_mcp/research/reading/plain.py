@@ -1,4 +1,4 @@
-"""JSON, XML, CSV and plain text in, their text out: as it is, but for JSON in lines and XML without its markup."""
+"""Conversion of JSON, XML, CSV and plain text to readable text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FEED_LINKS = 500
 
 
 def json_text(text: str) -> str:
-    """JSON in indented lines; what is none, too deep or very large stays as it is."""
+    """JSON in indented lines; invalid, very deep or very large JSON stays as it is."""
     if len(text) > _PRETTY_BELOW:
         return text
     try:
@@ -24,12 +24,12 @@ def json_text(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """Text, code and separated values as they are, each line ended in one way."""
+    """Text, code and separated values with uniform line ends."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def xml_document(body: bytes, url: str) -> Document:
-    """The text of XML, feeds and site maps included, an element a line; entities are not expanded, nothing is loaded.
+    """The text of XML, feeds and site maps, one element a line; entities are not expanded, nothing is loaded.
 
     Raises:
         UsageError: it is not XML.

@@ -1,4 +1,4 @@
-"""Reads bodies in processes of their own: a body in, a `Document` out; a process that takes too long is killed."""
+"""Pool of reading processes, which are killed when they take too long."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Process:
 
 
 class Readers:
-    """The reading processes: started when they are needed, kept while they are asked."""
+    """Reading processes, started on demand and kept while they are used."""
 
     def __init__(self, limits: ReadingLimits) -> None:
         self._limits = limits
@@ -52,7 +52,7 @@ class Readers:
         self._idle: list[_Process] = []
 
     async def read(self, body: bytes, content_type: str, url: str) -> Document:
-        """What a body says.
+        """Reads a body to a document.
 
         Raises:
             UsageError: it is of a kind that is not read, damaged, encrypted, without text, or takes too much to read.
@@ -135,7 +135,7 @@ def _document(answer: bytes) -> Document:
 
 @asynccontextmanager
 async def open_readers(limits: ReadingLimits | None = None) -> AsyncIterator[Readers]:
-    """Reading processes, gone at the end."""
+    """Opens reading processes, and ends them on exit."""
     readers = Readers(limits or ReadingLimits())
     try:
         yield readers

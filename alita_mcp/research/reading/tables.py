@@ -1,4 +1,4 @@
-"""Tables of a page: a table element in, rows of `|` out, cells that span columns or rows repeated where they reach."""
+"""Conversion of a page's tables to rows of `|`, with spanning cells repeated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BREAKS = ("br", "p", "div", "li", "img", "ul", "ol")
 
 
 def holds_data(table: Any) -> bool:
-    """Whether a table is one of data; pages are laid out with tables too."""
+    """Whether a table holds data, and is not used for layout."""
     if (table.get("role") or "").lower() in ("presentation", "none"):
         return False
     if next(table.iterdescendants(*_BLOCKS), None) is not None:

@@ -1,4 +1,4 @@
-"""The reading process: bodies arrive on stdin, documents leave on stdout; it may use little memory and write nothing.
+"""Reading process: bodies on stdin, documents on stdout, with little memory and no right to write.
 
 A message is its length in eight bytes and its content. A request is two messages, a JSON object and the body; its
 answer is one, a JSON object with a `document` or with why there is none.
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def answered(request: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """The document, or why there is none."""
+    """The reply for a body: a document, or the reason for none."""
     try:
         document = read_document(body, request["content_type"], request["url"])
     except UsageError as refused:
@@ -63,7 +63,7 @@ def _message(stream: BinaryIO) -> bytes | None:
 
 
 def limit() -> None:
-    """Writes no byte code; where the system has such limits: no more memory, and no file but for short complaints.
+    """Limits memory and written files where the system allows it, and writes no byte code.
 
     Python does not notice that a file of byte code was cut off at the limit, and would never import that module again.
     """

@@ -1,1 +1,1 @@
-"""Search back ends of the web agent, one file each, and what makes one search of them."""
+"""Search back ends of the web agent, one file each, and their merged search."""

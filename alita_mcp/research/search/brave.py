@@ -1,4 +1,4 @@
-"""Brave Search, a search API with a key: a query in, hits out."""
+"""Search back end for Brave Search, an API with a key."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _MOST, _MOST_WORDS = 20, 50
 
 
 def brave_endpoint(key: str, base_url: str = "https://api.search.brave.com") -> Endpoint:
-    """Where Brave Search is, with its key; raises UsageError for a key that cannot be sent."""
+    """The endpoint of Brave Search with its key; raises UsageError for an invalid key."""
     return endpoint("brave", base_url, setting="ALITA_BRAVE_KEY", key=key, header="x-subscription-token")
 
 
 class BraveSearch:
-    """Fills `SearchBackend`."""
+    """Brave Search; implements `SearchBackend`."""
 
     name = "brave"
 

@@ -1,4 +1,4 @@
-"""One key for all ways to write a page's address: a URL in, what two URLs of one page have in common out."""
+"""Canonical form of URLs, for the detection of duplicates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TRACKING = re.compile(
 
 
 def canonical_url(url: str) -> str:
-    """The address without scheme, default port, fragment, tracking words and the slash at its end; query sorted.
+    """The URL without scheme, default port, fragment, tracking parameters and final slash; query sorted.
 
     Empty for what is no http(s) URL. It is a key to compare, not an address to read.
     """

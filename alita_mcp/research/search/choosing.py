@@ -1,4 +1,4 @@
-"""Which search back ends a search has: settings in, one opened search over all that they name out."""
+"""Choice of search back ends from the settings, opened as one search."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _is_set_up(name: str, settings: Settings, *, has_model: bool) -> bool:
 async def open_search(
     settings: Settings, *, has_model: bool, also_backends: Sequence[SearchBackend] = ()
 ) -> AsyncIterator[Search]:
-    """One search over the chosen back ends and `also_backends`; nothing is asked before the first search.
+    """Opens one search over the chosen back ends and `also_backends`, without any request.
 
     Raises:
         UsageError: a setting does not fit; the message names it.

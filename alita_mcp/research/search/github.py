@@ -1,4 +1,4 @@
-"""GitHub: repositories that a query names, and with a token files whose code holds it."""
+"""Search back end for GitHub: repositories, and with a token code files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST, _MOST_WORDS = 30, 5
 
 
 def github_endpoint(url: str, token: str = "") -> Endpoint:
-    """Where GitHub's API is; raises UsageError for what is no URL and a token that cannot be sent."""
+    """The endpoint of GitHub's API; raises UsageError for an invalid URL or token."""
     found = endpoint(
         "github", url, setting="ALITA_GITHUB_URL", key=token, header="authorization", prefix="Bearer "
     )
@@ -30,7 +30,7 @@ def github_endpoint(url: str, token: str = "") -> Endpoint:
 
 
 class GithubSearch:
-    """Fills `SearchBackend`: one request, or two at once where the endpoint has a token."""
+    """GitHub search with one request, or two at once with a token; implements `SearchBackend`."""
 
     name = "github"
 

@@ -1,4 +1,4 @@
-"""Rows of a back end's reply in, hits out: web addresses only, texts in one line and cut."""
+"""Conversion of a back end's rows to hits, with web URLs only and texts in one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[Any, Any, Any, Any]
 def hits_of(
     backend: str, rows: Iterable[Row], limit: int, allowed: frozenset[str] = frozenset()
 ) -> tuple[SearchHit, ...]:
-    """The first `limit` rows that lead to the web, as hits."""
+    """The first `limit` rows with a web URL, as hits."""
     hits: list[SearchHit] = []
     for url, title, snippet, published in rows:
         if len(hits) >= limit:

@@ -1,4 +1,4 @@
-"""The words of a query that say what is sought: a question in, its few telling words out."""
+"""Extraction of a question's most distinctive words, for search back ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAYS_NOTHING = {
 
 
 def keywords(query: str, most: int, also_without: frozenset[str] = frozenset()) -> list[str]:
-    """At most so many words in lower case, in their order, once each; all of the words where none tells anything."""
+    """At most so many words in lower case, in order, once each; everyday ones only where there are no others."""
     words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
     telling = [
         word for word in words if word not in _SAYS_NOTHING and word not in also_without and len(word) > 1

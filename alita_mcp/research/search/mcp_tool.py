@@ -1,4 +1,4 @@
-"""A search tool of another MCP server: its URL or command and the tool's name in, hits out."""
+"""Search back end that calls a search tool of another MCP server."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_PAGES = 20
 
 
 class ToolPlace(Value):
-    """Where a tool is."""
+    """Server and name of a tool."""
 
     tool: str
     url: str = ""
@@ -73,7 +73,7 @@ def tool_place(said: str) -> ToolPlace:
 
 
 class McpToolSearch:
-    """Fills `SearchBackend`: connects, calls the tool once, and leaves; the SDK is loaded with the first search.
+    """Search that connects, calls the tool once, and disconnects; implements `SearchBackend`.
 
     A server that is a command is started for each search, without our settings and with the rest of the environment.
     Over HTTP the SDK follows redirects within the server's origin and no others.
@@ -161,7 +161,7 @@ def _nowhere() -> TextIO:
 
 
 def arguments_for(schema: Mapping[str, Any], query: str, limit: int) -> dict[str, Any]:
-    """Arguments of a search tool by its schema: the query under the name that it has there, the limit if it has one."""
+    """Arguments of a search tool by its schema: the query, and the limit where it has one."""
     said = schema.get("properties")
     properties: dict[str, Any] = said if isinstance(said, dict) else {}
     required = [name for name in schema.get("required") or () if isinstance(name, str)]

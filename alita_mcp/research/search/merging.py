@@ -1,4 +1,4 @@
-"""Several search back ends as one: a query goes to all side by side; merged, de-duplicated hits come out."""
+"""Merged search: queries all back ends concurrently and removes duplicates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLATTENING = 60
 
 
 class MergedSearch:
-    """Fills `Search`."""
+    """Search over several back ends; implements `Search`."""
 
     def __init__(self, backends: Sequence[SearchBackend], *, timeout_s: float = TIMEOUT_S) -> None:
         self._backends = tuple(backends)
@@ -72,7 +72,7 @@ class MergedSearch:
 
 
 def merged(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:
-    """The hits of all back ends, once each, by the sum of their reciprocal ranks; the best-ranked text is kept."""
+    """The hits of all back ends, once each, by the sum of their reciprocal ranks."""
     ranked: dict[str, dict[str, tuple[int, SearchHit]]] = {}
     for backend, hits in answers.items():
         for rank, hit in enumerate(hits, 1):

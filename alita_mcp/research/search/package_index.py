@@ -1,4 +1,4 @@
-"""The package index, which cannot be searched: names derived from a query are looked up, what is there comes out."""
+"""Search back end for the package index: looks up names derived from a query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PYTHON = frozenset({"python", "py", "python3", "pypi"})
 
 
 class PackageIndexSearch:
-    """Fills `SearchBackend`; one request for each of at most `MOST_NAMES` names."""
+    """Package search with one request for each of at most `MOST_NAMES` names; implements `SearchBackend`."""
 
     name = "package_index"
 
@@ -68,7 +68,7 @@ class PackageIndexSearch:
 
 
 def candidate_names(query: str) -> list[str]:
-    """Names of packages that a query may mean, likeliest first."""
+    """Package names that a query may mean, likeliest first."""
     words = keywords(query, 6, _PYTHON)
     names = (project_name(name) for name in _derived(query, words))
     return list(dict.fromkeys(filter(None, names)))[:MOST_NAMES]

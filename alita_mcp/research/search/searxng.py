@@ -1,4 +1,4 @@
-"""SearXNG, a search engine that a person runs: its JSON format in, hits out."""
+"""Search back end for SearXNG, a search engine that a person hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_mcp.research.values import SearchHit
 
 
 def searxng_endpoint(url: str) -> Endpoint:
-    """Where a SearXNG is; raises UsageError for what is no URL."""
+    """The endpoint of a SearXNG; raises UsageError for an invalid URL."""
     found = endpoint("searxng", url, setting="ALITA_SEARXNG_URL")
     return found.model_copy(
         update={"advice": "Check ALITA_SEARXNG_URL, and that search.formats in its settings.yml names json."}
@@ -21,7 +21,7 @@ def searxng_endpoint(url: str) -> Endpoint:
 
 
 class SearxngSearch:
-    """Fills `SearchBackend`; needs `json` among `search.formats` in the settings of the SearXNG."""
+    """SearXNG search, which needs `json` among its `search.formats`; implements `SearchBackend`."""
 
     name = "searxng"
 

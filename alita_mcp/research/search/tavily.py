@@ -1,4 +1,4 @@
-"""Tavily, a search API with a key: a query in, hits out."""
+"""Search back end for Tavily, an API with a key."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST = 20
 
 
 def tavily_endpoint(key: str, base_url: str = "https://api.tavily.com") -> Endpoint:
-    """Where Tavily is, with its key; raises UsageError for a key that cannot be sent."""
+    """The endpoint of Tavily with its key; raises UsageError for an invalid key."""
     return endpoint(
         "tavily", base_url, setting="ALITA_TAVILY_KEY", key=key, header="authorization", prefix="Bearer "
     )
 
 
 class TavilySearch:
-    """Fills `SearchBackend`."""
+    """Tavily search; implements `SearchBackend`."""
 
     name = "tavily"
 

@@ -1,4 +1,4 @@
-"""What search tools answer, in the shapes that are common: structured values and texts in, rows of hits out."""
+"""Parser of search tools' results in common shapes: structured values and texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BARE = re.compile(r"https?://[^\s<>\"'`)\]]{4,2000}")
 
 
 def rows_in_value(value: Any) -> list[Row]:
-    """Rows of the first list, the outermost ones first, whose objects have an address."""
+    """Rows of the outermost list whose objects have a URL."""
     waiting = deque([value])
     for _ in range(_MOST_VISITED):
         if not waiting:
@@ -45,7 +45,7 @@ def rows_in_value(value: Any) -> list[Row]:
 
 
 def rows_in_text(text: str) -> list[Row]:
-    """Rows of a text: JSON, blocks of `Title:` and `URL:`, Markdown links, or lines with an address."""
+    """Rows of a text: JSON, blocks of `Title:` and `URL:`, Markdown links, or lines with a URL."""
     if text.lstrip()[:1] in ("{", "[") and (rows := rows_in_value(_parsed(text))):
         return rows
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()[:_MOST_LINES]]
