@@ -1,4 +1,4 @@
-"""How well scores tell the right from the wrong: pairs of score and truth in, the area under the curve out."""
+"""Area under the ROC curve: how well scores separate right from wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross-validation by task: constants chosen on the other folds, with a record counted there, judged on one's own."""
+"""Cross-validation by task of the acceptance rule's constants."""
 
 from __future__ import annotations
 

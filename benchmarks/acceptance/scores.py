@@ -1,4 +1,4 @@
-"""What rules did over many requests: outcomes in, shares with intervals out."""
+"""Error rates of acceptance rules over many requests, with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored pass matrix: a file in, tasks with their truth out; draws of them, and what they say of their model."""
+"""Stored pass matrix: tasks with their truth, random draws of them, and their model's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded runs of a strong model: their candidates are run on their suites in the sandbox; matrices with truth out."""
+"""Pass matrices of a strong model's recorded runs, whose candidates run on their suites in the sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arms of the benchmark: one model, and what it is offered, in; its answers to tasks and what they took out.
+"""Arms of the agent benchmark: one model with different offers, and its answers and costs.
 
 `alita` is the whole manager agent: plans, memory, tools that are built and found again. `react` decides each step when
 it comes, remembers nothing and builds nothing. `code_once` may run code once and then has to answer.

@@ -1,4 +1,4 @@
-"""The answers of the tasks, computed from the records themselves, never from the files or pages that show them."""
+"""Reference answers of the tasks, computed from the records and never from the files or pages."""
 
 from __future__ import annotations
 

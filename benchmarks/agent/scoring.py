@@ -1,4 +1,4 @@
-"""Exact answers as GAIA scores them: what was answered and what is expected in, whether it counts as right out.
+"""Exact-match scoring of answers, as in GAIA.
 
 The rules are those of GAIA's public scorer (Mialon et al., 2023, arXiv:2311.12983): what is expected decides how both
 are compared, as a number, as a list or as a text. One thing differs: `inf` and `nan` are texts here, not numbers.

@@ -1,4 +1,4 @@
-"""Adds up trials: what each arm made of the tasks in, figures out, and both as a table."""
+"""Summary of the agent benchmark's trials: figures for each arm, and a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks with known answers: a file of JSON lines in, values out. Files in GAIA's own form are read too."""
+"""Reader of tasks with known answers, as JSON lines or in GAIA's own form."""
 
 from __future__ import annotations
 

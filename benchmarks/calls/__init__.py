@@ -1,4 +1,4 @@
-"""`alita bench calls`: what one warm call costs, against a container per call, other sandboxes and a no-op server.
+"""`alita bench calls`: cost of one warm call, against a container per call, other sandboxes and a no-op server.
 
 All that is compared takes turns in one run. Everything that is started ends with it, also on Ctrl-C.
 """

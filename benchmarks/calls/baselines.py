@@ -1,4 +1,4 @@
-"""What a warm worker is measured against: a container per call, an `exec` per call, an interpreter per call."""
+"""Baselines of a warm call: a container, an `exec` and an interpreter per call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it costs that code runs in a sandbox: work inside one against the same work in plain CPython on this machine."""
+"""Overhead of the sandbox: work inside one against the same work in plain CPython."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many callers of one tool at once: throughput, fairness, lost calls and tail, in windows that take turns."""
+"""Many concurrent callers of one tool: throughput, fairness, lost calls and tail latency."""
 
 from __future__ import annotations
 

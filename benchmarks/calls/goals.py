@@ -1,4 +1,4 @@
-"""The goals of the calls benchmark: its result in, measured against goal out, as rows and as a table."""
+"""Goals of the calls benchmark, compared with its measured figures, as rows and as a table."""
 
 from __future__ import annotations
 

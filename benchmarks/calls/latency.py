@@ -1,4 +1,4 @@
-"""A warm call at the seam against a container per call; back ends, baselines and peers take turns."""
+"""Latency of a warm call against a container per call; back ends, baselines and peers take turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory warm workers take: one idle one, and the pool at its default bound."""
+"""Memory of warm workers: one idle worker, and the pool at its default bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bare low-level server of the same SDK with one tool that does nothing; started as a script, speaks stdio."""
+"""Bare low-level MCP server with one tool that does nothing, over stdio."""
 
 from __future__ import annotations
 

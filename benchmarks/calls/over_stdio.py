@@ -1,4 +1,4 @@
-"""The whole warm `tools/call` of a real server process against a tool that does nothing, with the same client."""
+"""Latency of a whole warm `tools/call` over stdio, against a tool that does nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images for the peers, derived from our own image so that all run the same Python; removed after the run."""
+"""Container images for the peers, derived from ours so that all run the same Python."""
 
 from __future__ import annotations
 

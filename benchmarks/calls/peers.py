@@ -1,4 +1,4 @@
-"""Other sandboxes on the same work: installed beside us, driven as processes, removed with all that they started.
+"""Peer sandboxes on the same work: installed beside us, driven as processes, removed afterwards.
 
 Nothing of a peer is imported here. Each has a virtual environment in our cache folder and a driver script that its
 own Python runs; see `peer_drivers/json_lines.py` for what is said between the two.

@@ -1,4 +1,4 @@
-"""Turns taken in one run: contenders in, their seconds out, so that a noisy machine hits all of them alike."""
+"""Timing of contenders in turns, so that a noisy machine affects all of them alike."""
 
 from __future__ import annotations
 

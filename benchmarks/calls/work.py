@@ -1,4 +1,4 @@
-"""The work that every contender does: `add(a, b)`, JSON in and JSON out; each call has numbers of its own."""
+"""Work of every contender: `add(a, b)`, JSON in and JSON out; each call has numbers of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita bench duplicates`: does running two programs tell whether they are the same tool?
+"""`alita bench duplicates`: whether differential execution finds equal tools among pairs of programs.
 
 Each pair is compared as the toolsmith compares a draft with a published tool: both run in the sandbox on the same
 inputs, those of known examples and generated ones. The score of a pair is how far they agree beyond chance, halved

@@ -1,4 +1,4 @@
-"""What the programs of a task take: example inputs from other files, and an input schema that fits them."""
+"""Inputs of a task's programs: examples from other files, and an input schema that fits them."""
 
 from __future__ import annotations
 

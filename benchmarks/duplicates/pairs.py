@@ -1,4 +1,4 @@
-"""Pairs of programs whose behaviour is known to be the same or not, as the benchmark's file has them."""
+"""Pairs of programs whose behaviour is known to be equal or different."""
 
 from __future__ import annotations
 

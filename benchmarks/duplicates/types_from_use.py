@@ -1,4 +1,4 @@
-"""What the parameters of a function without annotations are: its body in, kinds that fit how each is used out.
+"""Inference of parameter types from their use in a function without annotations.
 
 A simple inference over the syntax tree: whatever must be of one type (both sides of a comparison, a loop's variable and
 the items of what it loops over, a helper's parameter and what it is called with) is one place, and each operation on

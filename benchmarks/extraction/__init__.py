@@ -1,4 +1,4 @@
-"""`alita bench extraction`: what is kept of saved pages by our reading, by trafilatura alone and by readability.
+"""`alita bench extraction`: how much of saved pages we, trafilatura alone and readability keep.
 
 The pages were written for this benchmark, in various layouts; their author marked what is main text, which tables hold
 data and which links a reader may need. Each contender gets the page without the marks.

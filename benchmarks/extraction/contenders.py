@@ -1,4 +1,4 @@
-"""Who reads the pages: a page and its URL in, the text, rows of tables and links that were kept out."""
+"""Contenders that extract text, table rows and links from a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a page an extraction keeps: what the page's author marked and what came out in, shares out."""
+"""Recall of an extraction against what the page's author marked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita bench grow`: like programs run, what comes back is noticed and made a tool; does the tool do what they did?
+"""`alita bench grow`: whether repeated programs are noticed and become a tool that behaves like them.
 
 Each group's scripts run through the flow of `run_code`. A tool is asked for from these runs. Then it is called with the
 values of new scripts of the group, which run beside it: any other result is a wrong tool. The goal is none.

@@ -1,4 +1,4 @@
-"""Groups of like programs: a function and one call of it in, scripts that call it with other values out."""
+"""Groups of similar scripts: calls of one function with different values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One group through the flows of the app: its scripts in, the tool made of them and where it differs out."""
+"""Trial of one group of scripts in the app: the tool made of them, and its differences."""
 
 from __future__ import annotations
 

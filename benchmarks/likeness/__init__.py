@@ -1,4 +1,4 @@
-"""`alita bench likeness`: are different programs told apart, and edited ones found again?
+"""`alita bench likeness`: whether different programs are told apart and edited ones recognised.
 
 Each program is compared with every other one, and with what edits make of it. The threshold was
 chosen on the one half of the programs by hash; the other half is kept aside. Our own scripts are always among them.

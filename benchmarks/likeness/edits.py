@@ -1,4 +1,4 @@
-"""A program in, the like of it out: what authors change between two runs of the same program."""
+"""Edits that authors make to a program between two runs of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita bench planner`: do searched plans fail less and cost less than plain ReAct and than the best of k plans?
+"""`alita bench planner`: failures and costs of searched plans, against plain ReAct and the best of k plans.
 
 Each agent lives in the same scripted worlds, with the same noisy model and the same outcomes. Tools fail, lie (they
 report success with a wrong result, which only the check finds out), cost money and time, and change while the world

@@ -1,4 +1,4 @@
-"""The agents that are compared: a world in, what each of its tasks came to out.
+"""Agents that are compared on the tasks of a scripted world.
 
 All pay alike: a call of the model for each step (its arguments have to be written) and for each check, one for
 each time that plans are asked for. What worked in a task is not done again. All have the same budget.

@@ -1,4 +1,4 @@
-"""Scripted worlds: a seed in; tasks, what each way to do a step is really like, and what a model takes it to be, out.
+"""Scripted worlds by seed: tasks, the true quality of each way to do a step, and a model's estimate of it.
 
 Draws are made from names, not one after the other: whatever an agent does, the same step of the same task turns out the
 same at the same attempt, and the model proposes the same plans.

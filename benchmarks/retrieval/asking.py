@@ -1,4 +1,4 @@
-"""Sets of needs, asked of the search: files in, answers with their truth and features out."""
+"""Searches for sets of needs, with their truth and features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankings and truths in, the figures of a search out: recall, rank, certainty."""
+"""Figures of a search from rankings and truths: recall, rank, certainty."""
 
 from __future__ import annotations
 

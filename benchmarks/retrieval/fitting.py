@@ -1,4 +1,4 @@
-"""The weights of the search's certainty, fitted to searches whose truth is known; each set counts alike."""
+"""Fit of the weights of the search's certainty; each set counts alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How search, building and disk grow with the number of tools: sizes in, milliseconds, seconds and megabytes out.
+"""Search time, build time and disk size by the number of tools.
 
 The tools are made of the words of real ones: name and parameters of one, description of another.
 """

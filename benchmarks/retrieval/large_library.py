@@ -1,4 +1,4 @@
-"""A library of any size: rows in its catalogue, made of the words of real tools; there are no files behind them."""
+"""Generator of catalogues of any size from the words of real tools, without files behind them."""
 
 from __future__ import annotations
 

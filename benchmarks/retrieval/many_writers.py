@@ -1,4 +1,4 @@
-"""Processes that write one library at once, as `writing_process` does, and what is found wrong afterwards."""
+"""Concurrent writers of one library, as `writing_process` does, and a check of it afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogues, queries and needs that nothing fits, as JSON lines: files in, frozen values out."""
+"""Reader of catalogues, queries and needs that nothing fits, as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`search_capabilities` as its user meets it: a real server process over stdio, asked with the SDK's client."""
+"""Latency of `search_capabilities` over stdio: a real server process, asked with the SDK's client."""
 
 from __future__ import annotations
 

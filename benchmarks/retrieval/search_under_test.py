@@ -1,4 +1,4 @@
-"""The server's own search over tools that were never published: documents and queries in, rankings out."""
+"""The server's own search over tools that were never published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start, a change and the memory of a server cost with a library of some size: homes in, figures out.
+"""Costs of a large library: start, change and memory of a server.
 
 Server processes are started in turn with the library and with an empty one. Processor time and memory are what
 Linux says of the process; elsewhere they are left out.

@@ -1,4 +1,4 @@
-"""Tools that are stuffed with the words of other trades: a set's needs and tools in, how many needs each kind wins out.
+"""Attack by keyword stuffing: how many needs tools win that are stuffed with words of other domains.
 
 Each stuffed tool stands alone among the set's own, but for the twins. Its words are taken from the very needs that are
 asked, which is the most that its author could know.

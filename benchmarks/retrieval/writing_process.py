@@ -1,4 +1,4 @@
-"""One of several processes that write a library at once: `python -m …writing_process HOME ROUNDS NUMBER`.
+"""Process that writes a library with others: `python -m …writing_process HOME ROUNDS NUMBER`.
 
 It publishes tools of its own, races the others for names that all want, words a tool and counts calls of one.
 """

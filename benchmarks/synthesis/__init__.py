@@ -1,4 +1,4 @@
-"""`alita bench synthesis`: brings requests to a real server, whole or broken, and counts what it publishes."""
+"""`alita bench synthesis`: sends whole and broken requests to a real server, and counts what it publishes."""
 
 from __future__ import annotations
 

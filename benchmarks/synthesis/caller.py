@@ -1,4 +1,4 @@
-"""A real server process over stdio and its one client; every call of it ends in time."""
+"""Client of a real server process over stdio, with a timeout for every call."""
 
 from __future__ import annotations
 

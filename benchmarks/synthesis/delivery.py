@@ -1,4 +1,4 @@
-"""Brings requests to a server, one after another, and calls what it publishes; requests in, trials out."""
+"""Delivery of requests to a server, one after another, with calls of what it publishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides in a sandbox which examples some code fails, and breaks requests so that at least one of them notices."""
+"""Judge of code by examples in a sandbox, and breaker of requests that at least one example notices."""
 
 from __future__ import annotations
 

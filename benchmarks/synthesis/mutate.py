@@ -1,4 +1,4 @@
-"""Breaks code on purpose: source in, every variant that differs by one small mistake out, or these in a seeded order.
+"""Generator of code variants with one small mistake each, in a seeded order.
 
 A mistake replaces one expression or statement in the text; the rest of the text, comments and layout included,
 stays as it is. Annotations, docstrings, decorators, imports and f-strings are left alone.

@@ -1,4 +1,4 @@
-"""Adds up trials: what came of each request in, the figures and the lists of a report out, and both as text."""
+"""Summary of the synthesis benchmark's trials: figures and lists, and a report as text."""
 
 from __future__ import annotations
 

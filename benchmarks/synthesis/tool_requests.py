@@ -1,4 +1,4 @@
-"""Requests for new tools as agents would hand them in: a file of JSON lines in, frozen values out."""
+"""Reader of requests for new tools, as JSON lines."""
 
 from __future__ import annotations
 

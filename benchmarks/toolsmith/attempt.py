@@ -1,4 +1,4 @@
-"""What one contender made of one request: how it ended, and the module that it would publish."""
+"""Attempt of one contender at one request: its end, and the module that it would publish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request costs without the toolsmith: one call taken as it is, and one suite with five retries."""
+"""Baselines without the toolsmith: one model call taken as it is, and one suite with five retries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models were asked, call by call: stands between every role and its model, so that all contenders count alike."""
+"""Log of model calls, between every role and its model, so that all contenders count alike."""
 
 from __future__ import annotations
 

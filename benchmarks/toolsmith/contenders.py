@@ -1,4 +1,4 @@
-"""Who makes tools in this benchmark: the toolsmith itself, in a library of its own for each request."""
+"""Contender that uses the toolsmith itself, in a library of its own for each request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that answers from one request's recorded answers, each of them once, and from nothing else."""
+"""Model that replays one request's recorded answers, each of them once."""
 
 from __future__ import annotations
 

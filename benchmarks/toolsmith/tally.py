@@ -1,4 +1,4 @@
-"""Adds up trials: what each contender made of the requests in, figures out, and both as a table."""
+"""Summary of the toolsmith benchmark's trials: figures for each contender, and a table."""
 
 from __future__ import annotations
 

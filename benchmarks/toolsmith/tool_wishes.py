@@ -1,4 +1,4 @@
-"""Requests in words with hidden examples, and perhaps with a model's recorded answers: JSON lines in, values out."""
+"""Reader of requests in words with hidden examples and, optionally, recorded answers, as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every contender on every request: requests and models in, trials out, judged by examples that no author was shown."""
+"""Trials of every contender on every request, judged by examples that no author was shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether code does what examples say: a module and examples in, what differs out. It runs in the sandbox only."""
+"""Judge of a module by examples, which runs in the sandbox only."""
 
 from __future__ import annotations
 

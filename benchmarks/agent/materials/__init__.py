@@ -1,4 +1,4 @@
-"""The files of the tasks: names in, files in a folder out; all of them are drawn with one seed."""
+"""Files of the benchmark's tasks, drawn with one seed."""
 
 from __future__ import annotations
 

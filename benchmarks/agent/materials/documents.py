@@ -1,4 +1,4 @@
-"""JSON and text of the made-up region, drawn with a seed: stores, flights, rates, minutes, letters, a recipe."""
+"""JSON and text files of a made-up region: stores, flights, rates, minutes, letters, a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDF files of the made-up region, written with fpdf2 when they are needed: a yearbook, an invoice, a timetable."""
+"""PDF files of a made-up region, written with fpdf2 on demand: a yearbook, an invoice, a timetable."""
 
 from __future__ import annotations
 

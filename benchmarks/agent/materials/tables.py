@@ -1,4 +1,4 @@
-"""Tables of a made-up region, drawn with a seed: orders, readings, staff, requests of a web server."""
+"""Tables of a made-up region: orders, readings, staff, requests of a web server."""
 
 from __future__ import annotations
 

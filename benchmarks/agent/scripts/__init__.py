@@ -1,4 +1,4 @@
-"""What the scripted model does for each of the 30 tasks, by the task's text."""
+"""Scripts of the scripted model for each of the 30 tasks, by the task's text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools that the scripted model has built: what it asks for, and what it writes when the toolsmith asks."""
+"""Tools that the scripted model has built: its requests, and its replies to the toolsmith."""
 
 from __future__ import annotations
 

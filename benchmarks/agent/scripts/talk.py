@@ -1,4 +1,4 @@
-"""How a scripted model works on a task: what it sees of the conversation in, calls of tools or a text out.
+"""View of a scripted model on the conversation, and the tool calls and texts that it replies with.
 
 A script is a generator: it yields what the model says in one turn and is sent what came of it. The server runs it anew
 for each question and sends it the conversation so far, so that it keeps nothing itself.

@@ -1,4 +1,4 @@
-"""A small web server on loopback with the pages of the tasks: linked, paged, redirected, one of them hostile."""
+"""Web server on loopback with the pages of the tasks: linked, paged, redirected, one of them hostile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the site: a path in, a page or a redirect out."""
+"""Pages and redirects of the site, by path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of the site tell: books, islands, districts, stations, airports, discounts, leaves of an archive."""
+"""Records behind the pages: books, islands, districts, stations, airports, discounts, leaves of an archive."""
 
 from __future__ import annotations
 

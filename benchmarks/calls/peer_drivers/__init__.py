@@ -1,1 +1,1 @@
-"""Small scripts that drive the peers, each started by the Python of a peer's own virtual environment."""
+"""Driver scripts of the peers, each started by the Python of a peer's own virtual environment."""

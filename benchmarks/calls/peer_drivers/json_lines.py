@@ -1,4 +1,4 @@
-"""The drivers' side of the talk with the benchmark: one JSON object a line, on stdin and stdout.
+"""JSON-lines exchange between drivers and the benchmark, on stdin and stdout.
 
 First line out: `{"ready": true, "versions": {…}}` or `{"failed": "why"}`. Then for each line in, `{"a": …, "b": …}`,
 one line out: `{"answer": …, "seconds": …}` or `{"failed": "why"}`. The end of stdin ends the driver.
