@@ -13,7 +13,7 @@ from alita_mcp.values import Value
 
 OnEvent = Callable[[TaskEvent], Awaitable[None]]
 AskPerson = Callable[[str], Awaitable[str | None]]
-"""A question in, the person's words out; None: nobody is there, or nobody answered."""
+"""Asks the person a question; None where no person is connected or none answered."""
 
 
 class RecipeStep(Value):

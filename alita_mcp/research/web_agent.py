@@ -101,7 +101,9 @@ class SearchingAgent:
         if not self._search.backends:
             return Found()
         await reading.on_stage("search")
-        return await self._search.search(" ".join(question.split())[:MAX_QUERY], max(8, 2 * reading.room))
+        return await self._search.search(
+            " ".join(question.split())[:MAX_QUERY], max(8, 2 * reading.pages_left)
+        )
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
@@ -132,27 +134,27 @@ class _Reading:
         self._bytes = 0
 
     @property
-    def room(self) -> int:
-        """How many more pages may be read, those under way left out."""
+    def pages_left(self) -> int:
+        """Number of pages that may still be read, without those under way."""
         return max(0, self._caps.pages - len(self.documents) - len(self._under_way))
 
     def is_read(self, url: str) -> bool:
-        """Whether an address was read, or what it leads to."""
+        """Whether a URL, or the target of its redirect, was read."""
         return url in self._read
 
     def stop(self, cap: str, under_way: Iterable[str] = ()) -> None:
-        """Notes the cap that ended the reading, and what was under way."""
+        """Records the cap that ended the reading, and the pages under way."""
         self.stopped = self.stopped or cap
         self.unread += [f"{url[:MAX_REASON]}: not read within {self._caps.seconds:g} s" for url in under_way]
 
     def name(self, urls: Sequence[str]) -> None:
-        """Lets pages be read, behind those that were named before."""
+        """Queues pages, behind those that were queued before."""
         fresh = [url for url in dict.fromkeys(urls) if url not in self._named]
         self._named.update(fresh)
         self._waiting.extend(fresh)
 
     async def read(self) -> None:
-        """Reads the named pages side by side, as many as the caps allow."""
+        """Reads the queued pages concurrently, as many as the caps allow."""
         async with anyio.create_task_group() as tasks:
             for _ in range(min(AT_ONCE - self._readers, len(self._waiting))):
                 self._readers += 1
@@ -186,12 +188,12 @@ class _Reading:
         self._finished = anyio.Event()
 
     def late(self) -> tuple[str, ...]:
-        """Addresses whose reading was not finished."""
+        """URLs whose reading was not finished."""
         return tuple(sorted(self._under_way))
 
     def _cap(self) -> str:
         """The cap that forbids another page; empty where none does."""
-        if not self.room or self._tried >= 2 * self._caps.pages + SPARE_TRIES:
+        if not self.pages_left or self._tried >= 2 * self._caps.pages + SPARE_TRIES:
             return "pages"
         return "bytes" if self._bytes >= self._caps.bytes else ""
 

@@ -45,7 +45,7 @@ class Verdict(Value):
     contract: ToolContract | None
     """None when the code declares none."""
     lock: Lock | None
-    """Empty for a draft without packages; None when they could not be locked or nobody asked."""
+    """Empty for a draft without packages; None when they could not be locked or were not requested."""
 
 
 @dataclass

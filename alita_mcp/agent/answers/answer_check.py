@@ -102,12 +102,12 @@ def _plainly(answer: str, data: Sequence[Observation]) -> Claim | None:
 def _excerpts(answer: str, data: Sequence[Observation]) -> list[tuple[str, str]]:
     """The parts of observations that a judge is shown: the last ones first, each around words of the answer."""
     found: list[tuple[str, str]] = []
-    room = MAX_EXCERPTS
+    left = MAX_EXCERPTS
     for each in reversed(data):
         text = _around(answer, each.text)
-        if len(text) > room:
+        if len(text) > left:
             break
-        room -= len(text)
+        left -= len(text)
         found.append((each.reference, text))
     return found[::-1]
 

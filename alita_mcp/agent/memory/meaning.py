@@ -60,14 +60,14 @@ class Meaning:
     async def fill(self, values: Mapping[MemoryKind, Mapping[str, Memorable]]) -> None:
         """Embeds new and changed memories, and drops the vectors of removed ones."""
         length = len(await self._query("memory"))
-        room = MOST_AT_ONCE
+        left = MOST_AT_ONCE
         for kind in KINDS:
             table = await self._table(kind, length)
             documents = {name: document_of(value) for name, value in values[kind].items()}
             known = await table.hashes()
             await table.remove(known.keys() - documents.keys())
-            missing = [name for name, each in documents.items() if known.get(name) != each.hash][:room]
-            room -= len(missing)
+            missing = [name for name, each in documents.items() if known.get(name) != each.hash][:left]
+            left -= len(missing)
             if missing:
                 vectors = await vectors_of(missing, documents, self._embedder, CHARACTERS)
                 await table.put(vectors, {name: documents[name] for name in missing})

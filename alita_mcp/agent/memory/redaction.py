@@ -72,13 +72,13 @@ class Redactor:
         return self._values([value], most)[0]
 
     def _values(self, values: Iterable[Any], most: int) -> list[Any]:
-        """The first ones of them take the room of the others."""
-        room = [most]
+        """Shares the budget of characters in order, the first items first."""
+        left = [most]
 
         def clean(value: Any, depth: int, name: str = "") -> Any:
-            if depth > DEEPEST or room[0] <= 0:
+            if depth > DEEPEST or left[0] <= 0:
                 return "[left out]"
-            room[0] -= 1
+            left[0] -= 1
             if isinstance(value, dict):
                 some = islice(value.items(), MOST_ITEMS)
                 return {self.text(str(key), 100): clean(part, depth + 1, str(key)) for key, part in some}
@@ -89,8 +89,8 @@ class Redactor:
             if isinstance(value, bytes | bytearray):
                 return f"[{len(value)} bytes left out]"
             kept = REDACTED if NAMED_SECRET.search(name) and isinstance(value, str) else None
-            kept = kept or self.text(str(value), min(ARGUMENT_CHARACTERS, room[0]))
-            room[0] -= len(kept)
+            kept = kept or self.text(str(value), min(ARGUMENT_CHARACTERS, left[0]))
+            left[0] -= len(kept)
             return value if isinstance(value, int | float) and kept == str(value) else kept
 
         return [clean(value, 0) for value in values]

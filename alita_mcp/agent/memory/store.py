@@ -297,7 +297,7 @@ class StoredMemory:
         async def run() -> None:
             try:
                 given.append(await work())
-            except Exception as failure:  # noqa: BLE001 - the seam's duty: a memory that fails stops no run
+            except Exception as failure:  # noqa: BLE001 - duty of the interface: a memory that fails stops no run
                 _log.warning("The memory of tasks is not used: %s: %s", type(failure).__name__, failure)
             finally:
                 done.set()

@@ -50,7 +50,7 @@ MAYBE_ONE_REFUSED = 0.25
 LIGHTLY = 0.25
 """The weight of an input that one tool alone refuses or does not end on: perhaps nobody asks that."""
 SHOWN = 60
-"""So many characters of an outcome are told."""
+"""So many characters of a result are shown."""
 AGAIN = 4
 """So many inputs are tried once more, under another clock and hash seed."""
 

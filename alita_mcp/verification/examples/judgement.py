@@ -12,8 +12,8 @@ from alita_mcp.verification.examples.trials import FIXES, failure_in_words
 from alita_mcp.verification.json_schema import delivered, validate_result
 
 SLOW = frozenset({"timeout", "memory"})
-_OF_THE_WORLD = {"OSError", "RuntimeError"}
-"""What the doors of a rehearsal raise; behind the real ones stands something else."""
+_OF_SERVICES = {"OSError", "RuntimeError"}
+"""Errors that the stand-ins of a rehearsal raise; the real services may not raise them."""
 
 
 class Finding(NamedTuple):
@@ -56,7 +56,7 @@ class Judgement:
     def _error(self, result: RunResult) -> Finding | None:
         name = result.error_type.rpartition(".")[2]
         kinds = bare_kinds_of(result)
-        if kinds & self._declared or (not self._pure and kinds & _OF_THE_WORLD):
+        if kinds & self._declared or (not self._pure and kinds & _OF_SERVICES):
             return None
         what = f"{failure_in_words(result)}, which neither the docstring nor an example announces"
         fix = f"Handle it, or say `Raises: {name}` in the docstring and add an example with raises {name!r}."

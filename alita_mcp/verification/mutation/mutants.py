@@ -36,7 +36,7 @@ class Mutant(Value):
     now: str
     code: str
     trap: str = ""
-    """The code with an error instead, where the mistake is: whoever comes there notices."""
+    """The code with an error in place of the mistake, which every call that reaches it shows."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ REJECTED_BELOW = 0.3
 VERIFIED_FROM = 0.8
 """Below, the trust is `provisional` at most. Both were fitted on the development tasks (docs/decisions)."""
 VERIFIED_IN_REHEARSAL_FROM = 0.4
-"""The same for tools with grants: examples do not see what goes out through a door, only a stand-in does."""
+"""The same for tools with grants: examples do not see what a tool sends out, only a stand-in does."""
 
 _SLOWEST_TIMES = 3
 _STEPS = (1.0, 3.0, 10.0, 30.0)

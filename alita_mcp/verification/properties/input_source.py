@@ -99,7 +99,7 @@ async def input_source(
     ]
     order = {"schema": schema, "examples": shown, "seed": seed, "count": count}
     with tempfile.TemporaryDirectory(prefix="alita-inputs-") as folder:
-        # cut in half, a start would leave a process that nobody knows
+        # cut in half, a start would leave an orphan process
         with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
                 [sys.executable, "-I", str(_PROGRAM)],
@@ -120,7 +120,7 @@ async def input_source(
 
 
 async def _closed(process: Process) -> None:
-    """Lets it end by itself, as it does when nobody speaks to it any more."""
+    """Lets the process end by itself, as it does when its stdin closes."""
     if process.stdin is not None:
         await process.stdin.aclose()
     await process.wait()

@@ -120,7 +120,7 @@ class RehearsalBroker(Broker):
         return self._gate
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """What a door gives; see the seam."""
+        """Serves one request of a rehearsed call; see the interface."""
         return await self._granted.answer(door, words)
 
     def cleaned(self, result: RunResult) -> RunResult:
