@@ -31,7 +31,7 @@ from alita_mcp.values import Agreement, Check, Draft, Trust
 from alita_mcp.verification.agreement.matrix import Prepared, prepare, run_row
 from alita_mcp.verification.code.function import find_function
 from alita_mcp.verification.code.names import Names, names_of
-from alita_mcp.verification.code.records import record_of
+from alita_mcp.verification.code.records import record_type_of
 from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.examples.suite import MAX_EXAMPLES
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -263,7 +263,7 @@ def _types(function: ast.AST, names: Names) -> list[str]:
             if not isinstance(word, str) or word in found:
                 continue
             definition, alias = names.classes.get(word), names.aliases.get(word)
-            if definition is not None and record_of(definition, names) is not None:
+            if definition is not None and record_type_of(definition, names) is not None:
                 fields = [each for each in definition.body if isinstance(each, ast.AnnAssign)]
                 definition.body = [*fields] or [ast.Pass()]
                 found[word] = ast.unparse(definition)

@@ -26,7 +26,7 @@ class RecordField:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordType:
     """A class that describes a JSON object with fixed keys."""
 
     kind: Literal["TypedDict", "dataclass"]
@@ -35,14 +35,14 @@ class Record:
     """Names of the class and of the ancestors that it takes fields from."""
 
 
-def record_of(definition: ast.ClassDef, names: Names) -> Record | None:
+def record_type_of(definition: ast.ClassDef, names: Names) -> RecordType | None:
     """The record that a class defines, inherited fields included; None for any other class."""
     lineage = _lineage(definition, names)
     line = tuple(each.name for each in lineage)
     if any(names.dotted(base) == "typing.TypedDict" for each in lineage for base in each.bases):
-        return Record("TypedDict", _fields(lineage, names), line)
+        return RecordType("TypedDict", _fields(lineage, names), line)
     if any(_is_dataclass_decorator(each, names) for each in definition.decorator_list):
-        return Record("dataclass", _fields(lineage, names), line)
+        return RecordType("dataclass", _fields(lineage, names), line)
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema
 from alita_mcp.verification.code.names import Names
-from alita_mcp.verification.code.records import Record, RecordField, record_of
+from alita_mcp.verification.code.records import RecordField, RecordType, record_type_of
 from alita_mcp.verification.code.source import excerpt, parse_expression
 from alita_mcp.verification.code.type_advice import FLATTEN, GENERAL_ADVICE, advice_for
 from alita_mcp.verification.findings import ContractError, refusal
@@ -134,7 +134,7 @@ class SchemaReader:
             return self.read(alias, place.inside(name))
         definition = self._names.local_class(annotation)
         if definition is not None:
-            record = record_of(definition, self._names)
+            record = record_type_of(definition, self._names)
             if record is None:
                 bases = [self._names.dotted(base) for base in definition.bases]
                 raise place.refuse(f"{name} is no JSON type", advice_for(name, bases))
@@ -218,7 +218,7 @@ class SchemaReader:
             )
         return TypeNode({"type": "array", "items": nodes[0]})
 
-    def _record(self, record: Record, place: Place) -> Schema:
+    def _record(self, record: RecordType, place: Place) -> Schema:
         """A fixed set of keys. A result holds all fields of a dataclass, with or without a default."""
         is_input = self._direction == "input"
         fields = [each for each in record.fields if each.settable or not is_input]
