@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from alita_mcp.agent.actions.abilities import Outcome
+from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.agent.react import Agent, Brief
 from alita_mcp.agent.run import Run
 from alita_mcp.errors import InvalidArguments
@@ -25,7 +25,7 @@ class Delegation:
         self._agent = agent
         self._numbers = itertools.count(1)
 
-    async def __call__(self, said: dict[str, Any]) -> Outcome:
+    async def __call__(self, said: dict[str, Any]) -> ActionResult:
         """A sub-task's result; raises InvalidArguments where the request does not fit."""
         task, wanted = said.get("task"), said.get("result_schema")
         references = said.get("references") or ()
@@ -40,9 +40,9 @@ class Delegation:
         brief = Brief(task=task, agent=agent, wanted=wanted)
         ended = await Agent(part, brief, delegate=deeper).work()
         if ended.solved:
-            return Outcome(ok=True, value=ended.answer)
+            return ActionResult(ok=True, value=ended.answer)
         why = ended.why or "It was not solved."
-        return Outcome(ok=False, value=ended.answer or None, error=f"The part was not solved: {why}")
+        return ActionResult(ok=False, value=ended.answer or None, error=f"The part was not solved: {why}")
 
     def _part(self, agent: str, task: str, references: list[str]) -> Run:
         outer = self._run

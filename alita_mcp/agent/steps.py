@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from alita_mcp.agent import prompts
 from alita_mcp.agent.actions import tools
-from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, Outcome
+from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool
 from alita_mcp.agent.actions.observations import Observation, shown
 from alita_mcp.agent.actions.references import part_of, resolved
 from alita_mcp.agent.run import Run
@@ -29,7 +29,7 @@ MAX_LOGGED = 2_000
 """Characters of one argument in the log."""
 MAX_QUESTION = 1_000
 
-Delegate = Callable[[dict[str, Any]], Awaitable[Outcome]]
+Delegate = Callable[[dict[str, Any]], Awaitable[ActionResult]]
 
 
 class Steps:
@@ -142,14 +142,14 @@ class Steps:
             del self.offered[next(iter(self.offered))]
 
     async def _kept(
-        self, outcome: Outcome, *, sources: tuple[Source, ...] = (), is_data: bool = True
+        self, result: ActionResult, *, sources: tuple[Source, ...] = (), is_data: bool = True
     ) -> Observation:
-        if not outcome.ok:
+        if not result.ok:
             kept = None
-            if outcome.value is not None:
-                kept = await self._run.observations.keep(outcome.value, is_data=False)
-            raise _Failed(outcome.error, kept)
-        return await self._run.observations.keep(outcome.value, sources=sources, is_data=is_data)
+            if result.value is not None:
+                kept = await self._run.observations.keep(result.value, is_data=False)
+            raise _Failed(result.error, kept)
+        return await self._run.observations.keep(result.value, sources=sources, is_data=is_data)
 
     async def _search(self, said: dict[str, Any]) -> Observation:
         found = await self._run.parts.abilities.search(_text(said, "query"))
@@ -164,9 +164,9 @@ class Steps:
     async def _run_code(self, said: dict[str, Any]) -> Observation:
         arguments = self._whole(_object(said, "arguments"))
         packages = [str(each) for each in said.get("packages") or ()]
-        outcome = await self._run.parts.abilities.run_code(_text(said, "code"), arguments, packages)
-        self._run.used(outcome.used)
-        return await self._kept(outcome)
+        result = await self._run.parts.abilities.run_code(_text(said, "code"), arguments, packages)
+        self._run.used(result.used)
+        return await self._kept(result)
 
     async def _build(self, said: dict[str, Any]) -> Observation:
         try:
@@ -176,10 +176,10 @@ class Steps:
         except ValidationError as unfit:
             first = unfit.errors(include_url=False)[0]
             raise InvalidArguments(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from unfit
-        outcome = await self._run.parts.abilities.build(request)
-        self._run.made(outcome.made)
-        observation = await self._kept(outcome, is_data=False)
-        name = outcome.made or (outcome.value or {}).get("tool", "")
+        result = await self._run.parts.abilities.build(request)
+        self._run.made(result.made)
+        observation = await self._kept(result, is_data=False)
+        name = result.made or (result.value or {}).get("tool", "")
         if name and (tool := await self._run.parts.abilities.tool(name)) is not None:
             self.offer(tool)
         return observation

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from alita_mcp.agent.actions.abilities import Outcome
+from alita_mcp.agent.actions.abilities import ActionResult
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, Message, ToolCall
 from tests.agent.world import PlainAbilities, call, calls, finish, world
@@ -44,13 +44,13 @@ async def test_a_found_tool_is_offered_with_its_schema_from_the_next_turn_on() -
 async def test_calls_of_one_turn_run_side_by_side() -> None:
     begun, both = [], anyio.Event()
 
-    async def meet(code: str, _arguments: dict[str, Any]) -> Outcome:
+    async def meet(code: str, _arguments: dict[str, Any]) -> ActionResult:
         begun.append(code)
         if len(begun) == 2:
             both.set()
         with anyio.fail_after(5):
             await both.wait()
-        return Outcome(ok=True, value={"result": 7})
+        return ActionResult(ok=True, value={"result": 7})
 
     made = world(
         [
@@ -218,7 +218,7 @@ async def test_money_is_a_budget() -> None:
 
 
 async def test_seconds_end_a_run_that_waits() -> None:
-    async def hangs(_code: str, _arguments: dict[str, Any]) -> Outcome:
+    async def hangs(_code: str, _arguments: dict[str, Any]) -> ActionResult:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -231,7 +231,7 @@ async def test_seconds_end_a_run_that_waits() -> None:
 async def test_a_cancelled_run_notes_how_far_it_came() -> None:
     began = anyio.Event()
 
-    async def hangs(_code: str, _arguments: dict[str, Any]) -> Outcome:
+    async def hangs(_code: str, _arguments: dict[str, Any]) -> ActionResult:
         began.set()
         await anyio.sleep_forever()
         raise AssertionError

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from dataclasses import dataclass, field
 from typing import Any
 
-from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
 from alita_mcp.agent.interface import AskPerson, Episode, Fact, Memory, Recalled
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
@@ -53,7 +53,7 @@ class PlainAbilities:
     pages: Mapping[str, Document] = field(default_factory=dict)
     passages: Mapping[str, Sequence[Passage]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
-    code: Callable[[str, dict[str, Any]], Outcome | Awaitable[Outcome]] | None = None
+    code: Callable[[str, dict[str, Any]], ActionResult | Awaitable[ActionResult]] | None = None
     built: dict[str, Callable[..., Any]] = field(default_factory=dict)
     asked: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -84,27 +84,27 @@ class PlainAbilities:
     def near(self, name: str) -> Sequence[str]:
         return [known for known in self._all() if known[:3] == name[:3]]
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         self.asked.append((name, arguments))
         try:
-            return Outcome(ok=True, value=self._all()[name](**arguments))
+            return ActionResult(ok=True, value=self._all()[name](**arguments))
         except ValueError as wrong:
-            return Outcome(ok=False, error=f"ValueError: {wrong}")
+            return ActionResult(ok=False, error=f"ValueError: {wrong}")
 
-    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> Outcome:
+    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         self.asked.append(("run_code", (code, arguments, tuple(packages))))
         if self.code is None:
             names: dict[str, Any] = dict(arguments)
-            return Outcome(ok=True, value={"result": eval(code, {}, names)})  # tests' own code
+            return ActionResult(ok=True, value={"result": eval(code, {}, names)})  # tests' own code
         outcome = self.code(code, arguments)
-        return outcome if isinstance(outcome, Outcome) else await outcome
+        return outcome if isinstance(outcome, ActionResult) else await outcome
 
-    async def build(self, request: BuildRequest) -> Outcome:
+    async def build(self, request: BuildRequest) -> ActionResult:
         self.asked.append(("build", request))
         if not request.name:
-            return Outcome(ok=False, error="examples: the tool does not do that")
+            return ActionResult(ok=False, error="examples: the tool does not do that")
         self.built[request.name] = lambda **arguments: sum(arguments.values())
-        return Outcome(ok=True, value={"status": "created", "tool": request.name}, made=request.name)
+        return ActionResult(ok=True, value={"status": "created", "tool": request.name}, made=request.name)
 
     async def research(self, question: str) -> Researched:
         self.asked.append(("research", question))

@@ -34,8 +34,8 @@ class FoundTools(Value):
     tools: tuple[FoundTool, ...] = ()
 
 
-class Outcome(Value):
-    """Outcome of a call; a failing tool is a value here."""
+class ActionResult(Value):
+    """Result of an action; a failing tool is a value here."""
 
     ok: bool
     value: Any = None
@@ -60,7 +60,7 @@ class Abilities(Protocol):
     """Abilities that the app offers to one run.
 
     Implementers: whatever runs, runs in the sandbox and under the grants that a person gave; what may not be done is an
-    Outcome that says so. Only a failing sandbox, library or network is an AlitaError.
+    ActionResult that says so. Only a failing sandbox, library or network is an AlitaError.
     """
 
     async def search(self, query: str, limit: int = 5) -> FoundTools:
@@ -75,15 +75,15 @@ class Abilities(Protocol):
         """Names of tools that resemble one that does not exist."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool."""
         ...
 
-    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> Outcome:
+    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; it may read the files of the task and call tools."""
         ...
 
-    async def build(self, request: BuildRequest) -> Outcome:
+    async def build(self, request: BuildRequest) -> ActionResult:
         """Has a tool built, verified and published."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from alita_mcp.agent.actions.abilities import BuildRequest, FoundTool, FoundTools, Outcome
+from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
 from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.granting import Granting
@@ -99,19 +99,19 @@ class RunAbilities:
             failures=entry.failures,
         )
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Outcome:
+    async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run`."""
         try:
             answer = await self._flows.calls.run(name, arguments, client=self._asker.client)
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
-            return Outcome(ok=False, error=f"{missing}{near}")
+            return ActionResult(ok=False, error=f"{missing}{near}")
         result = answer.result
         if result.ok:
-            return Outcome(ok=True, value=result.value)
-        return Outcome(ok=False, error=f"{result.error_type or result.status}: {result.message}")
+            return ActionResult(ok=True, value=result.value)
+        return ActionResult(ok=False, error=f"{result.error_type or result.status}: {result.message}")
 
-    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> Outcome:
+    async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run`."""
         named = named_files(code, self._workspace.names)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
@@ -123,10 +123,10 @@ class RunAbilities:
         )
         answer = await self._code.run(request, self._asker, self._on_stage, shown=self._shown)
         if isinstance(answer, CodeWaits):
-            return Outcome(ok=False, error=answer.how)
+            return ActionResult(ok=False, error=answer.how)
         return self._ran(answer.run, named)
 
-    def _ran(self, run: CodeRun, given: Sequence[str]) -> Outcome:
+    def _ran(self, run: CodeRun, given: Sequence[str]) -> ActionResult:
         left = [
             file.name
             for file in run.files
@@ -137,30 +137,32 @@ class RunAbilities:
         told |= {"files": left} if left else {}
         told |= {"notes": list(run.notes)} if run.notes else {}
         if run.ok:
-            return Outcome(ok=True, value=told, used=run.tools)
+            return ActionResult(ok=True, value=told, used=run.tools)
         error = "\n".join(
             filter(None, (run.trace or f"{run.error_type or run.status}: {run.error}", run.stderr[-500:]))
         )
-        return Outcome(ok=False, error=error, value=told if run.stdout else None, used=run.tools)
+        return ActionResult(ok=False, error=error, value=told if run.stdout else None, used=run.tools)
 
-    async def build(self, request: BuildRequest) -> Outcome:
-        """Has a tool made; one that waits for a person, or was refused, is an outcome that says so."""
+    async def build(self, request: BuildRequest) -> ActionResult:
+        """Has a tool made; one that waits for a person, or was refused, is a result that says so."""
         fields = {"description": request.description, "name": request.name, "code": request.code}
         asked: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
             asked["tests"] = list(request.examples)
         wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._asker.client))
         if isinstance(wanted, Rejected):
-            return Outcome(ok=False, error=f"{wanted.reason} {wanted.fix}")
+            return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
         outcome = await self._flows.toolsmith.make(wanted, self._on_stage)
         told = outcome.model_dump(mode="json", exclude_defaults=True) | {"status": outcome.status}
         if isinstance(outcome, Created):
-            return Outcome(ok=True, value=told, made=outcome.tool)
+            return ActionResult(ok=True, value=told, made=outcome.tool)
         if isinstance(outcome, Exists):
-            return Outcome(ok=True, value=told)
+            return ActionResult(ok=True, value=told)
         if isinstance(outcome, Rejected):
-            return Outcome(ok=False, error=f"{outcome.stage}: {outcome.reason} {outcome.fix}", value=told)
-        return Outcome(ok=False, error=f"Nothing can be called yet: {outcome.status}.", value=told)
+            return ActionResult(
+                ok=False, error=f"{outcome.stage}: {outcome.reason} {outcome.fix}", value=told
+            )
+        return ActionResult(ok=False, error=f"Nothing can be called yet: {outcome.status}.", value=told)
 
     async def research(self, question: str) -> Researched:
         """Passages of the web."""
