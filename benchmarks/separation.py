@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def auroc(pairs: Sequence[tuple[float, bool]]) -> float:
-    """How often a right one has a higher score than a wrong one; half for ties, a half where one kind is missing."""
+    """Probability that a right one has a higher score than a wrong one; 0.5 where one kind is missing."""
     rank_sum, at, ordered = 0.0, 0, sorted(pairs)
     positives = sum(right for _, right in ordered)
     negatives = len(ordered) - positives

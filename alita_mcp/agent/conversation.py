@@ -30,7 +30,7 @@ class Conversation:
         self._turns.append(Message(role="assistant", content=text, calls=calls))
 
     def told(self, message: Message) -> None:
-        """Adds a turn of ours."""
+        """Adds a message of ours."""
         self._turns.append(message)
 
     def answered(self, answers: Iterable[tuple[str, str]]) -> None:

@@ -75,7 +75,7 @@ class Recipe(Value):
 
 
 class Recalled(Value):
-    """What is known that bears on a task, most alike first."""
+    """Recalled recipes, facts and runs that bear on a task, most similar first."""
 
     recipes: tuple[tuple[Recipe, float], ...] = ()
     """Each with how alike its task is, 0 to 1."""

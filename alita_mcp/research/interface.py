@@ -94,7 +94,7 @@ class WebAgent(Protocol):
         ...
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        """What the package index says of a package; raises UsageError where the index does not answer.
+        """Facts about a package from the index; raises UsageError where the index does not respond.
 
         `python_tag` is the sandbox's, as in a `Lock`: what wheels have to fit; empty: an ordinary Linux.
         """

@@ -66,7 +66,7 @@ class LazyWebAgent:
         return await (await self._agent()).fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        """What the package index says of a package; raises UsageError where the index does not answer."""
+        """Facts about a package from the index; raises UsageError where the index does not respond."""
         return await (await self._agent()).package(name, python_tag)
 
     def close(self) -> None:

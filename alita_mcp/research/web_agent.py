@@ -110,7 +110,7 @@ class SearchingAgent:
         return await self._fetcher.fetch(url, may_follow=may_follow)
 
     async def package(self, name: str, python_tag: str = "") -> PackageFacts:
-        """What the package index says of a package; raises UsageError where the index does not answer."""
+        """Facts about a package from the index; raises UsageError where the index does not respond."""
         return await self._packages.facts(name, python_tag)
 
 

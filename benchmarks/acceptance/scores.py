@@ -22,7 +22,7 @@ class Figures(TypedDict):
 
 
 class Score:
-    """What one rule did, by task."""
+    """Results of one rule, by task."""
 
     def __init__(self) -> None:
         self._tasks: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])

@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a rule sees of one request, and which candidates are right."""
+    """One drawn request: its matrix, and which candidates are right."""
 
     matrix: Matrix
     correct: tuple[bool, ...]
@@ -67,7 +67,7 @@ def draw(row: Row, candidates: int, suites: int, source: Random) -> tuple[tuple[
 
 
 def seen(row: Row, candidates: Iterable[int], suites: Iterable[int]) -> Drawn:
-    """What a rule sees of a draw."""
+    """The matrix of a draw, as a rule sees it."""
     numbers = tuple(candidates)
     matrix = Matrix(tuple(row.candidates[i] for i in numbers), tuple(row.suites[i] for i in suites))
     return Drawn(matrix, tuple(row.correct[i] for i in numbers))
@@ -92,7 +92,7 @@ def idealised(row: Row, drawn: Drawn, share: float, source: Random) -> Drawn:
 
 
 def counted(draws: Iterable[tuple[Row, Sequence[Drawn]]]) -> Record:
-    """What these draws, whose truth is known, say of the model that wrote them.
+    """Record of the model that wrote these draws, counted from their known truth.
 
     A candidate and a suite that it passes agree; each task counts by the share of such pairs.
     """

@@ -35,7 +35,7 @@ BUILDS = frozenset({"build_tool", "delegate"})
 
 
 class Trial(Value):
-    """What one arm made of one task."""
+    """Trial of one arm on one task."""
 
     id: str
     level: int
@@ -63,7 +63,7 @@ class Trial(Value):
 
 @dataclass(frozen=True)
 class Setup:
-    """What all arms work with."""
+    """Setup that all arms share."""
 
     settings: Settings
     budget: TaskBudget

@@ -28,7 +28,7 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class Solver:
-    """What a scripted model knows."""
+    """Scripts and other knowledge of a scripted model."""
 
     script_for: Callable[[str], talk.Script | None] = scripts.script_for
     """The script of the task that stands in a text."""
@@ -40,7 +40,7 @@ OURS = Solver()
 
 
 def answer_to(body: Mapping[str, Any], solver: Solver = OURS) -> Answer:
-    """What the model says to a request of chat completions."""
+    """The model's reply to a chat-completions request."""
     messages: Sequence[Message] = body["messages"]
     offered = frozenset(tool["function"]["name"] for tool in body.get("tools") or ())
     text = "\n".join(str(message.get("content") or "") for message in messages)

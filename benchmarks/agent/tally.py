@@ -12,7 +12,7 @@ TITLES = {"alita": "alita", "react": "plain ReAct", "code_once": "code once"}
 
 
 def figures(trials: Sequence[Trial]) -> Figures:
-    """What one arm made of all tasks; sums, and of each level how many were right."""
+    """Figures of one arm over all tasks: sums, and the number of right answers by level."""
     costs = [trial.cost_usd for trial in trials]
     known = [cost for cost in costs if cost is not None]
     levels = sorted({trial.level for trial in trials})

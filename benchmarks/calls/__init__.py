@@ -49,7 +49,7 @@ OpenSandbox = Callable[[str, Settings], Any]
 
 
 class Plan(Value):
-    """What is measured, and how much of it."""
+    """Selection of what is measured, and how much of it."""
 
     kinds: tuple[str, ...] = KINDS
     required: bool = False
@@ -62,7 +62,7 @@ class Plan(Value):
 
     @property
     def window_s(self) -> float:
-        """How long callers call in one window."""
+        """Seconds of one window of calls."""
         return min(1.5, 0.075 * self.rounds)
 
 
@@ -193,7 +193,7 @@ class _Run:
                     await sandbox.aclose()
 
     async def over_stdio(self, result: dict[str, Any]) -> None:
-        """Whole calls of server processes."""
+        """Measures whole calls of server processes."""
         extent = over_stdio.Extent(self._plan.rounds, self._plan.memory_calls, self._plan.memory_within_s)
         kinds = tuple(result["kinds"])
         result["stdio"] = await over_stdio.measure(kinds, self._folder, extent, _teller("stdio"))

@@ -168,7 +168,7 @@ def missing_engine(image: str) -> str:
 
 
 def client_output(argv: Sequence[str]) -> str:
-    """What a short command prints; empty when it fails."""
+    """The output of a short command; empty when it fails."""
     try:
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=CLIENT_WITHIN_S, check=True, start_new_session=True

@@ -78,7 +78,7 @@ def _plain(load: str) -> timing.Turn:
 
 
 def plain_answer(load: str) -> Any:
-    """What a fresh interpreter without a sandbox answers."""
+    """The output of a fresh interpreter without a sandbox."""
     argv = [baselines.interpreter()[0], "-I", "-S", "-c", FROM_STDIN]
     words = json.dumps({"load": load}).encode()
     try:

@@ -22,7 +22,7 @@ FAILURES = (SandboxError, timing.ContenderFailed)
 
 @dataclass
 class Crowd:
-    """What a number of callers achieved, over all windows so far."""
+    """Results of a number of callers, over all windows so far."""
 
     callers: int
     seconds: float = 0.0
@@ -33,7 +33,7 @@ class Crowd:
 
     @property
     def calls(self) -> int:
-        """How many were answered."""
+        """Number of completed calls."""
         return sum(map(len, self.latencies))
 
     @property

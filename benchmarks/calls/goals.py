@@ -14,7 +14,7 @@ SHOWN_CHARACTERS = 100
 
 
 class Promise(NamedTuple):
-    """What differs from sandbox to sandbox."""
+    """Goals that differ between sandboxes."""
 
     spaced: float = 1 / 60
     back_to_back: float = 1 / 40
@@ -39,7 +39,7 @@ PROMISES = {
 
 
 def promise(kind: str) -> Promise:
-    """That of a sandbox."""
+    """The goals of a sandbox."""
     return PROMISES.get(kind, Promise())
 
 

@@ -62,19 +62,19 @@ async def _warm(sandbox: Sandbox, workers: int) -> None:
 
 
 class Present(NamedTuple):
-    """What this process had started at some time."""
+    """Processes and containers that this process had started at some time."""
 
     processes: frozenset[int]
     containers: frozenset[str]
 
 
 def present(kind: str) -> Present:
-    """What this process has now; containers only where the workers are containers."""
+    """Descendants of this process now; containers only where the workers are containers."""
     return Present(frozenset(descendants()), _own_containers() if kind == "docker" else frozenset())
 
 
 def workers(kind: str, before: Present) -> dict[str, Any]:
-    """How many workers this process has now, and their bytes together; none of those that were there before."""
+    """Number of this process's workers and their bytes together, without those of before."""
     now = present(kind)
     if kind == "docker":
         found = _containers(now.containers - before.containers)

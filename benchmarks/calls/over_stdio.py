@@ -63,7 +63,7 @@ class Server(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How much is measured."""
+    """Amount of work to measure."""
 
     rounds: int
     memory_calls: int

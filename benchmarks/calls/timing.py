@@ -151,5 +151,5 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """How long it has been running."""
+        """Seconds since the start."""
         return time.perf_counter() - self._started

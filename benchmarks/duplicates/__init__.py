@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def figures(scored: Sequence[Scored]) -> dict[str, Any]:
-    """How well score and verdict tell the same from the different."""
+    """Quality of score and verdict at separating equal from different pairs."""
     same = [each for each in scored if each.same]
     called = [each for each in scored if each.verdict]
     right = sum(each.same for each in called)
@@ -169,7 +169,7 @@ async def _measure(
 
 
 async def score(pair: Pair, known: Inputs, sandbox: Sandbox, drawn: Drawn, *, whole: bool) -> Scored:
-    """What comparing one pair finds; a pair that cannot be compared counts as different."""
+    """The result of comparing one pair; a pair that cannot be compared counts as different."""
     begun = time.perf_counter()
     try:
         found = await _compared(pair, known, sandbox, drawn, whole=whole)

@@ -68,7 +68,7 @@ class Place:
 
     @property
     def item(self) -> Place:
-        """What it consists of."""
+        """The place of its items."""
         root = self.root
         if root.part is None:
             root.part = Place()
@@ -330,7 +330,7 @@ def _parameters(node: ast.FunctionDef) -> list[ast.arg]:
 
 
 def kinds_of(codes: Sequence[str], function: Sequence[str], at: int, name: str) -> list[Schema]:
-    """What the parameter at that place may be, the likeliest first, by what all these programs do with it."""
+    """Possible kinds of the parameter at that place, likeliest first, from its use in all these programs."""
     whole = Place()
     for code, called in zip(codes, function, strict=True):
         places = Uses(ast.parse(code)).functions[called]

@@ -13,7 +13,7 @@ MARKS = ("data-main", "data-table", "data-link")
 
 
 class Truth(NamedTuple):
-    """What the author marked."""
+    """Content that the page's author marked."""
 
     words: list[str]
     rows: list[list[str]]
@@ -21,7 +21,7 @@ class Truth(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What an extraction gave."""
+    """Content that an extraction kept."""
 
     text: str
     rows: list[list[str]]
@@ -89,6 +89,6 @@ def f1_of_words(kept: Sequence[str], truth: Sequence[str]) -> float:
 
 
 def cells_kept(kept: Sequence[Sequence[str]], truth: Sequence[Sequence[str]]) -> int:
-    """How many cells stand in one row with the others of their row."""
+    """Number of cells that stand in one row with the others of their row."""
     counted = [Counter(row) for row in kept]
     return sum(max((sum((Counter(row) & other).values()) for other in counted), default=0) for row in truth)

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """What became of each group.
+    """Runs all groups, and returns the result of each.
 
     Raises:
         UsageError: a file is not what it should be.

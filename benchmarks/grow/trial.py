@@ -24,7 +24,7 @@ Places = Mapping[str, int]
 
 
 async def tried(app: App, group: Group, number: int) -> dict[str, Any]:
-    """What became of a group."""
+    """The result of a group's trial."""
     told: dict[str, Any] = {
         "shape": group.shape, "tool": "", "trust": "", "confirmed": "", "noticed": False, "why": "",
         "compared": 0, "refused": 0, "differs": [],

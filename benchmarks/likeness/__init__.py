@@ -78,7 +78,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def measure(programs: Sequence[str], seed: int) -> dict[str, Any]:
-    """How many pairs of different programs are called alike, and how many of the edited are found, by edit."""
+    """Counts different programs called alike, and edited ones found, by edit."""
     begun = time.perf_counter()
     forms = [normal_form(code) for code in programs]
     seconds = time.perf_counter() - begun

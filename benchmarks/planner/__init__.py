@@ -24,7 +24,7 @@ MEASURES = ("solved", "failed_steps", "usd", "seconds", "steps")
 
 
 def compared_agents() -> dict[str, Agent]:
-    """Those that are compared, ours first."""
+    """The compared agents, ours first."""
     return {
         PLANNER: searching(SearchConfig(budget=BUDGET)),
         "react": react,

@@ -80,7 +80,7 @@ class Attempt:
         return self.solved
 
     def ask(self, avoid: Collection[StepKey] = ()) -> tuple[Plan, ...]:
-        """More plans, the model being told what went wrong; none where the model has been asked often enough."""
+        """Asks the model for more plans after a failure; none where it was asked often enough."""
         if self.asked == ROUNDS:
             return ()
         self.pays(PLANNING)

@@ -60,7 +60,7 @@ class Option:
     lies_then: float
 
     def right(self, task: int) -> float:
-        """How often it gives what is right."""
+        """Probability of a right result."""
         if task >= self.changes_at:
             return self.works_then * (1 - self.lies_then)
         return self.works * (1 - self.lies)
@@ -101,7 +101,7 @@ class World:
         )
 
     def outcome(self, task: int, option: Option, attempt: int) -> Outcome:
-        """What comes of an option in a task, at the given attempt from 0."""
+        """The outcome of an option in a task, at the given attempt from 0."""
         lasting = self.draw("outcome", task, *option.step.key)
         rng = lasting
         if attempt and lasting.random() >= PERSISTS:
@@ -150,7 +150,7 @@ class World:
         return all(option is not None and self.outcome(task, option, 0) == "right" for option in options)
 
     def option_of(self, step: PlanStep) -> Option | None:
-        """What a step of a plan is; None for one whose tool does not exist."""
+        """The option of a plan's step; None for one whose tool does not exist."""
         return self._by_key.get(step.key)
 
     @cached_property

@@ -34,7 +34,7 @@ class Set:
 
 @dataclass(frozen=True)
 class AskedSet:
-    """What the search answered to the needs of a set."""
+    """Results of the search for the needs of a set."""
 
     name: str
     answered: Sequence[figures.Answered]
@@ -154,7 +154,7 @@ def summary(asked: Sequence[AskedSet]) -> dict[str, Any]:
 
 
 def pairs_summary(asked: AskedSet) -> dict[str, Any]:
-    """Where the twins stand, and how well the certainty tells them from look-alikes: by text alone, hardly."""
+    """Ranks of the twins, and the separation of twins from look-alikes by certainty."""
     of_twins = figures.figures(asked.answered, asked.outside)
     shown = {"twins": len(asked.answered), "look-alikes": len(asked.outside)}
     shown |= {name: of_twins[name] for name in ("R@1", "R@5", "MRR", "AUROC")}  # type: ignore[misc]

@@ -10,7 +10,7 @@ from benchmarks import separation
 
 
 class Answered(Value):
-    """What a search answered to one need, and what would have been right."""
+    """Result of the search for one need, and the right tools."""
 
     id: str
     names: tuple[str, ...]
@@ -22,7 +22,7 @@ class Answered(Value):
 
     @property
     def rank(self) -> int | None:
-        """Where the first right tool stands, from 1."""
+        """Rank of the first right tool, from 1."""
         return next((at for at, name in enumerate(self.names, 1) if name in self.tools), None)
 
     @property

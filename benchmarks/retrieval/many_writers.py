@@ -34,7 +34,7 @@ async def measure(processes: int, rounds: int) -> dict[str, float]:
 
 
 async def inspected(home: Path, processes: int, rounds: int) -> dict[str, float]:
-    """What so many processes left."""
+    """Sizes and faults of a library after so many processes wrote it."""
     astray = await anyio.to_thread.run_sync(_astray, home)
     wanted = [f"own_{number}_{at}" for number in range(processes) for at in range(rounds)]
     wanted += [f"wanted_by_all_{at}" for at in range(rounds)]

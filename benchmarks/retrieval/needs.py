@@ -41,7 +41,7 @@ class CatalogueTool(Row):
     examples: tuple[str, ...] = ()
 
     def document(self, requests: Sequence[str] = ()) -> Document:
-        """What it is found by."""
+        """The searched document of the tool."""
         parameters = [(each.name, each.description or "") for each in self.params]
         return compose(
             self.name, self.description, parameters, tags=self.tags, requests=(*self.examples, *requests)
@@ -65,7 +65,7 @@ class Pair(Row):
     label: int
 
     def need(self) -> Need:
-        """What is asked before that tool is made: its name and description."""
+        """The need behind the tool: its name and description."""
         said = f"{self.candidate.name} {self.candidate.description}".strip()
         twin = (self.of,) if self.label and self.of else ()
         return Need(id=self.candidate.name, query=said, tools=twin, kind=TWIN if twin else LOOK_ALIKE)
@@ -89,7 +89,7 @@ def read_needs(path: Path) -> list[Need]:
 
 
 def read_pairs(path: Path) -> list[Need]:
-    """What is asked about each pair of a file; UsageError for lines that hold none."""
+    """Reads the pairs of a file; raises UsageError for lines that hold none."""
     return [pair.need() for pair in _rows(Pair, path)]
 
 
@@ -108,7 +108,7 @@ def requests_for(pool: Sequence[Need], per_tool: int) -> Mapping[str, Sequence[s
 def documents_of(
     tools: Sequence[CatalogueTool], requests: Mapping[str, Sequence[str]]
 ) -> dict[str, Document]:
-    """What each tool is found by, with its requests."""
+    """The searched document of each tool, with its requests."""
     return {tool.name: tool.document(requests.get(tool.name, ())) for tool in tools}
 
 

@@ -62,7 +62,7 @@ def write(path: Path, documents: Mapping[str, Document], *, anew: bool = True) -
 
 
 def some(documents: Mapping[str, Document], names: Collection[str]) -> dict[str, Document]:
-    """Those of these names that are there."""
+    """The existing ones of these names."""
     return {name: documents[name] for name in names if name in documents}
 
 

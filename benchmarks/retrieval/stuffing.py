@@ -78,7 +78,7 @@ def _document(said: str, requests: Lines) -> Document:
 
 
 async def measure(of: asking.Set, seed: int = 0) -> dict[str, Mapping[str, float | int]]:
-    """How many of a set's needs each kind comes first for, how often as possible or better, and as a match."""
+    """Counts the needs that each kind of tool wins."""
     chance = random.Random(seed)
     every = [*of.queries, *of.outside]
     asked = chance.sample(every, min(ASKED, len(every)))

@@ -51,7 +51,7 @@ def accepted(name: str, description: str) -> AcceptedVersion:
 
 
 async def write(home: Path, rounds: int, number: int) -> None:
-    """What one process does once it is told to go."""
+    """Writes the library, once it is told to start."""
     async with open_library(Settings(home=home), starters=lambda: None) as library:
         with suppress(NameTaken):
             await library.publish(accepted(SHARED, "Called by everybody."), expected_version=0)

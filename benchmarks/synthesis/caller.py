@@ -27,7 +27,7 @@ BROKE_OFF = (TimeoutError, MCPError, OSError, anyio.BrokenResourceError, anyio.C
 
 
 class ServerUnderTest(Value):
-    """How the server process is started, and how long it may take."""
+    """Start command of the server process, and its time limit."""
 
     sandbox: str
     home: Path
@@ -38,7 +38,7 @@ class ServerUnderTest(Value):
     """The server promises an answer to `synthesize_tool` within 45 s; thrice that and more is a hung call."""
 
     def last_words(self) -> str:
-        """What the server said last on its stderr."""
+        """The server's last lines on stderr."""
         text = self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return f"its last words: {lines[-1][:SHOWN_CHARACTERS]}" if lines else "it said nothing"
@@ -46,7 +46,7 @@ class ServerUnderTest(Value):
 
 @dataclass(frozen=True)
 class Caller:
-    """What the benchmark asks of a server; each method raises one of `BROKE_OFF` when the answer does not come."""
+    """Requests of the benchmark to a server; each method raises one of `BROKE_OFF` when no reply comes."""
 
     client: Client
     within_s: float
@@ -76,7 +76,7 @@ class Caller:
                     return names
 
     async def report(self, name: str) -> dict[str, Any]:
-        """What was proved about a tool, as its evidence card has it; empty when it has nothing."""
+        """The evidence card of a tool; empty when it has nothing."""
         card = (await self.call("inspect_tool", {"name": name})).structured_content
         report = card.get("report") if isinstance(card, dict) else None
         return report if isinstance(report, dict) else {}

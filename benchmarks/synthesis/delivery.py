@@ -30,7 +30,7 @@ Tell = Callable[[str], None]
 
 
 class Trial(Value):
-    """What came of one request."""
+    """Trial of one request."""
 
     task_id: str
     tool: str

@@ -15,7 +15,7 @@ Figures = dict[str, Any]
 
 
 def tally(trials: Sequence[Trial]) -> Figures:
-    """What a sandbox's server made of the requests."""
+    """Figures of one sandbox's server over the requests."""
     published = [trial for trial in trials if trial.published]
     rejected = [trial for trial in trials if trial.status == "rejected"]
     existing = [trial for trial in trials if trial.status == "exists"]
@@ -49,7 +49,7 @@ def tally(trials: Sequence[Trial]) -> Figures:
 def tally_broken(
     broken: Sequence[BrokenRequest], unbroken: Sequence[Unbroken], trials: Sequence[Trial], seed: int
 ) -> Figures:
-    """How many broken solutions were published; `broken` and `trials` in the same order."""
+    """Number of published broken solutions; `broken` and `trials` in the same order."""
     pairs = list(zip(broken, trials, strict=True))
     return {
         "seed": seed,

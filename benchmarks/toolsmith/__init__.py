@@ -106,7 +106,7 @@ async def measure(
     options: argparse.Namespace,
     patience: Patience | None = None,
 ) -> dict[str, object]:
-    """As `run`, with the requests that were read; `patience` is how failures of a model are tried again."""
+    """Runs the benchmark on requests that were read; `patience` is how failures of a model are tried again."""
     from alita_mcp.sandbox.choose import open_sandbox
 
     log = CallLog(_through(options))

@@ -67,7 +67,7 @@ class _LoggedModel:
 
 
 def busy_seconds(calls: Iterable[Call]) -> float:
-    """How long at least one call was under way: each row of calls that wait for one another, its slowest counted."""
+    """Seconds during which at least one call was under way."""
     total, until = 0.0, 0.0
     for call in sorted(calls, key=lambda each: each.started):
         total += max(0.0, call.ended - max(call.started, until))

@@ -20,7 +20,7 @@ MODEL = "recorded"
 
 
 class RecordedAnswers:
-    """All that is left of a request's answers; whoever asks in whatever role takes from the same store."""
+    """Remaining answers of a request, shared by all roles."""
 
     def __init__(self, wish: ToolWish, tokens_per_second: float | None = None) -> None:
         """Nothing is used yet.
@@ -88,7 +88,7 @@ class _RecordedModel:
 
 
 def asked_kind(role: Role | None, messages: Sequence[Message], schema: dict[str, Any] | None) -> Kind:
-    """What a question asks for, by its role, its turns and the fields of the wanted answer.
+    """The kind of a question, by its role, its turns and the fields of the wanted answer.
 
     Raises:
         ModelError: nothing of that sort is ever recorded: a judgement, a correction, another shape.

@@ -20,7 +20,7 @@ MEASURABLE_S = 0.05
 
 
 def figures(trials: Sequence[Trial]) -> Figures:
-    """What one contender made of the requests; medians are those of published tools, totals of all requests."""
+    """Figures of one contender over the requests; medians are those of published tools, totals of all requests."""
     published = [trial for trial in trials if trial.published]
     verified = [trial for trial in published if trial.trust == "verified"]
     rejected = [trial for trial in trials if trial.status == "rejected"]

@@ -21,7 +21,7 @@ Rooms = Callable[[ToolWish], ModelRoom]
 
 
 class Trial(Value):
-    """What came of one request."""
+    """Trial of one contender on one request."""
 
     name: str
     status: str

@@ -52,7 +52,7 @@ class Project(Value):
     """What the index itself says against it."""
 
     def by_version(self) -> dict[Version, list[ProjectFile]]:
-        """Its files, newest version first."""
+        """The project's files by version, newest first."""
         found: dict[Version, list[ProjectFile]] = {}
         for file in self.files:
             found.setdefault(Version(file.version), []).append(file)

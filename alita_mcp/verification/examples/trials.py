@@ -125,7 +125,7 @@ def job_of(
 
 
 def failure_in_words(result: RunResult) -> str:
-    """How a run without a value ended, in a few words."""
+    """The end of a run without a value, in a few words."""
     message = encodable(result.message[:300])
     if result.status == "error":
         return f"raised {result.error_type}: {message}" if message else f"raised {result.error_type}"

@@ -136,7 +136,7 @@ class _Trials:
             raise errors[0]
 
     async def failure_of(self, arguments: Arguments) -> _Failure | None:
-        """What is wrong with what the tool does; an input is run once."""
+        """The failure of an input, which is run once; None where there is none."""
         text = json.dumps(arguments, sort_keys=True)
         if text not in self._known:
             self._known[text] = await self._run(arguments)

@@ -73,7 +73,7 @@ def rates() -> dict[str, dict[str, Decimal]]:
 
 @cache
 def items() -> tuple[Item, ...]:
-    """Of three warehouses, 180 in all."""
+    """Stock items of three warehouses, 180 in all."""
     draw = _drawn("items")
     return tuple(
         Item(
@@ -108,7 +108,7 @@ def flights() -> tuple[Flight, ...]:
 
 @cache
 def letters() -> tuple[tuple[str, date], ...]:
-    """Who wrote, and when: 90 letters of 1887."""
+    """Writers and dates of 90 letters of 1887."""
     draw = _drawn("letters")
     days = sorted(draw.sample(range(365), 90))
     return tuple((draw.choice(WRITERS), date(1887, 1, 1) + timedelta(days=day)) for day in days)

@@ -233,7 +233,7 @@ def hits() -> tuple[Hit, ...]:
 
 
 def orders_csv() -> str:
-    """As a shop exports them."""
+    """Orders as a shop exports them."""
     head = ("order", "date", "region", "product", "quantity", "unit_price", "currency", "status")
     return _csv(
         head,
@@ -256,7 +256,7 @@ def readings_csv() -> str:
 
 
 def staff_csv() -> str:
-    """As an office in a country of decimal commas exports it."""
+    """Staff as an office in a country of decimal commas exports it."""
     head = ("id", "name", "department", "contract", "hired", "hours", "salary", "manager")
     rows = (
         (each.number, each.name, each.department, each.contract, f"{each.hired:%d.%m.%Y}", each.hours,

@@ -25,7 +25,7 @@ def result_in(observation: str) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """What is written about one tool."""
+    """Texts that the model writes about one tool."""
 
     specification: dict[str, Any]
     suites: tuple[list[dict[str, Any]], ...]

@@ -34,7 +34,7 @@ Read = Generator[Turn, tuple[str, ...], tuple[str, str]]
 
 @dataclass(frozen=True)
 class Opened:
-    """How a task begins: its text, and what the model is offered."""
+    """Opening of a task: its text, and the tools that the model is offered."""
 
     task: str
     offered: frozenset[str]
@@ -94,7 +94,7 @@ def part(observation: str, pointer: str = "text") -> dict[str, str]:
 
 
 def answer_in(observation: str) -> str:
-    """What code printed as its answer; empty where it did not."""
+    """The answer that code printed; empty where it did not."""
     found = _ANSWER.search(observation)
     return found[1].strip() if found else ""
 
