@@ -99,7 +99,7 @@ def is_private_host(host: str) -> bool:
 
 
 def address_problem(address: str) -> str:
-    """Why connections to this address are refused; empty for a public one."""
+    """Reason why an address may not be connected to; empty for a public one."""
     try:
         plain = ipaddress.ip_address(address)
     except ValueError:

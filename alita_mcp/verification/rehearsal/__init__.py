@@ -1,1 +1,1 @@
-"""Rehearsal of calls with stand-ins for everything that a draft asks for."""
+"""Rehearsal of drafts with stand-ins for all that they ask for, so that nothing real is touched."""

@@ -1,4 +1,4 @@
-"""In-memory stand-in for every host that a draft asks for: fixed or echoed HTTP responses.
+"""Stand-in HTTP server for every granted host during verification, with fixed or echoed responses.
 
 No socket is opened and nothing leaves the process. docs/rehearsal.md lists the responses.
 """
@@ -28,7 +28,7 @@ _JSON = "application/json"
 
 
 class Request(NamedTuple):
-    """One HTTP request as the stand-in reads it."""
+    """HTTP request as the stand-in reads it."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Request(NamedTuple):
 
 
 class StandInResponse(NamedTuple):
-    """One HTTP response of the stand-in."""
+    """HTTP response of the stand-in."""
 
     body: bytes
     kind: str = _PLAIN
@@ -47,7 +47,7 @@ class StandInResponse(NamedTuple):
 
 
 def response_to(request: Request) -> StandInResponse:
-    """The fixed response of a fixed path, else the request itself as JSON."""
+    """Response to a request: the fixed one of a fixed path, else the request itself as JSON."""
     if request.path.startswith("/status/"):
         return _status(request.path.removeprefix("/status/"))
     fixed = _FIXED.get(request.path)
@@ -106,7 +106,7 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
 
 
 class RehearsalEgress:
-    """Egress of a rehearsed call: connects to the stand-in, for the hosts that the draft asks for."""
+    """Egress of a rehearsed call: connects the hosts that the draft asks for to the stand-in."""
 
     def __init__(self, patterns: Iterable[HostPattern], *, any_host: bool) -> None:
         """`any_host`: the draft leaves its hosts to a person, so every host is admitted."""
@@ -123,7 +123,7 @@ class RehearsalEgress:
 
 
 class OriginStream(ByteStream):
-    """The server's end of one connection: takes one request, then gives its response."""
+    """Server side of one connection: takes one request, then sends its response."""
 
     def __init__(self) -> None:
         self._received = b""

@@ -1,4 +1,4 @@
-"""Rehearsed calls: examples run under the requested grants, with stand-ins behind them.
+"""Rehearsed calls: a draft's examples with stand-ins for model, tools, secrets, workspace and hosts.
 
 The grants are checked as later, by the same code; behind them stand a host in memory, a folder that is thrown away, a
 model that repeats, made-up secrets, and other tools of the library, which are rehearsed too.
@@ -31,7 +31,7 @@ ReadTool = Callable[[str], Awaitable[StoredVersion]]
 
 
 class Rehearsal:
-    """Runner of jobs that ask for grants, with stand-ins for the host's services."""
+    """Rehearsal of jobs that ask for grants in one sandbox, with stand-ins for all services."""
 
     def __init__(self, sandbox: Sandbox, read_tool: ReadTool | None = None) -> None:
         self.sandbox = sandbox
@@ -106,7 +106,7 @@ class Rehearsal:
 
 
 class RehearsalBroker(Broker):
-    """Broker of one rehearsed call: checks grants as later calls do, and serves stand-ins."""
+    """Broker of one rehearsed call: checks grants as the real one does and serves stand-ins."""
 
     def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
         named = [host for host in grants.network if host != ANY]
@@ -133,7 +133,7 @@ _PASSED_ON = {f"builtins.{kind.__name__}": kind for kind in (ValueError, LookupE
 
 
 def value_of(name: str, result: RunResult) -> Any:
-    """The value of a called tool for its caller, or the error that the caller sees.
+    """Value of a called tool for the tool that called it.
 
     Raises:
         ValueError, LookupError, TimeoutError: the called tool raised it, or a kind of it.

@@ -1,4 +1,4 @@
-"""Sample data of rehearsed calls: workspace files, a model's completion, values of secrets."""
+"""Samples for rehearsed calls: workspace files, the model's completion and the values of secrets."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def completed(prompt: str) -> str:
 
 
 def secret_of(name: str) -> str:
-    """The stand-in value of a secret."""
+    """The stand-in for a secret."""
     return f"rehearsal-{name}"
