@@ -16,7 +16,7 @@ from alita_mcp.sandbox.packages.builder import OnLine, build
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
@@ -151,11 +151,11 @@ class IsolatedSandbox(PooledSandbox):
             tasks.start_soon(self._environments.tend)
             await self._pool.tend()
 
-    async def _start(self, key: WorkerKey) -> KeptWorker:
+    async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._environments.held(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)
             self._python_tag = worker.attestation.python_tag
-            return KeptWorker(worker, stack.pop_all())
+            return PooledWorker(worker, stack.pop_all())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Owner(NamedTuple):
+class ProcessOwner(NamedTuple):
     """One process; comparable across restarts of the machine because the start time counts too."""
 
     machine: str
@@ -18,12 +18,12 @@ class Owner(NamedTuple):
     started: str
 
     @classmethod
-    def this_process(cls) -> Owner:
+    def this_process(cls) -> ProcessOwner:
         """The process that asks."""
         return cls(_machine(), os.getpid(), _started(os.getpid()))
 
     @classmethod
-    def parse(cls, text: str) -> Owner | None:
+    def parse(cls, text: str) -> ProcessOwner | None:
         """An owner as `str()` wrote it; None when it is none."""
         machine, _, rest = text.partition("-")
         pid, _, started = rest.partition("-")

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.network.egress import MAX_STREAMS
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
 from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
 from alita_mcp.sandbox.wire.outbox import Outbox
-from alita_mcp.sandbox.workers.call_session import Serving
+from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.values import Limits
 from tests.sandbox.in_memory import DEMANDS
 
@@ -116,12 +116,12 @@ GIFTS: dict[str, Any] = {
 @asynccontextmanager
 async def serving(
     broker: Broker | None = None, *, calls: int = 10, inside: Inside | None = None
-) -> AsyncIterator[tuple[Serving, Inside]]:
+) -> AsyncIterator[tuple[CallSession, Inside]]:
     inside = inside or Inside()
     worker = Worker(inside, Limits(), Confinement(demands=DEMANDS))
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
-            served = Serving(worker, broker, tasks, calls=calls)
+            served = CallSession(worker, broker, tasks, calls=calls)
             try:
                 yield served, inside
             finally:
@@ -245,7 +245,7 @@ async def test_connections_and_questions_together_are_limited_in_words_that_name
         assert served.limit_reached
 
 
-def take_all(served: Serving, frames: list[Frame]) -> None:
+def take_all(served: CallSession, frames: list[Frame]) -> None:
     for frame in frames:
         served.take(frame)
 

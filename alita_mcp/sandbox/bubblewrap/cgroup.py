@@ -12,7 +12,7 @@ from typing import NamedTuple
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.values import Limits
 
 ROOT = Path("/sys/fs/cgroup")
@@ -74,7 +74,7 @@ class Cgroups:
         self._root = root
         self._own = own
         self._manager = manager
-        self._owner = Owner.this_process()
+        self._owner = ProcessOwner.this_process()
 
     def create(self, limits: Limits) -> Cgroup:
         """A control group with these limits, checked by reading them back.
@@ -119,7 +119,7 @@ class Cgroups:
         for parent in self._parents():
             # beside ours too: a later process seldom starts in the very group of the one that was killed
             for folder in (*parent.glob("alita-*"), *self._beside(parent)):
-                owner = Owner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
+                owner = ProcessOwner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
                 if owner is not None and owner.is_gone():
                     _removed(folder)
 

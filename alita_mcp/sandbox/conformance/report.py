@@ -6,7 +6,7 @@ from typing import Literal
 
 from alita_mcp.values import Value
 
-Outcome = Literal["passed", "refused", "failed", "skipped"]
+VerdictKind = Literal["passed", "refused", "failed", "skipped"]
 
 
 class Verdict(Value):
@@ -14,7 +14,7 @@ class Verdict(Value):
 
     chapter: str
     claim: str
-    outcome: Outcome
+    outcome: VerdictKind
     """`refused`: the back end says that it does not offer this, which is fine; `skipped`: it could not be tried."""
     detail: str = ""
     seconds: float = 0.0
@@ -37,6 +37,6 @@ class ConformanceReport(Value):
         """The claims that do not hold."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome == "failed")
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: VerdictKind) -> int:
         """How many claims came to this."""
         return sum(verdict.outcome == outcome for verdict in self.verdicts)

@@ -14,7 +14,7 @@ from alita_mcp.sandbox.conformance.environments import ENVIRONMENTS
 from alita_mcp.sandbox.conformance.errors_and_traces import ERRORS
 from alita_mcp.sandbox.conformance.isolation import ISOLATION
 from alita_mcp.sandbox.conformance.limits import LIMITS
-from alita_mcp.sandbox.conformance.report import ConformanceReport, Outcome, Verdict
+from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict, VerdictKind
 from alita_mcp.sandbox.conformance.results import RESULTS
 from alita_mcp.sandbox.interface import Sandbox
 
@@ -22,8 +22,8 @@ CLAIMS: tuple[Claim, ...] = (
     *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *DOORS,
 )  # fmt: skip
 """The whole suite, chapter by chapter."""
-_FAILED: Outcome = "failed"
-_SKIPPED: Outcome = "skipped"
+_FAILED: VerdictKind = "failed"
+_SKIPPED: VerdictKind = "skipped"
 OnVerdict = Callable[[Verdict], Awaitable[None]]
 
 
@@ -77,7 +77,7 @@ async def _tried(claim: Claim, subject: Subject, skip: Collection[str]) -> Verdi
     )  # fmt: skip
 
 
-async def _outcome(claim: Claim, subject: Subject) -> tuple[Outcome, str]:
+async def _outcome(claim: Claim, subject: Subject) -> tuple[VerdictKind, str]:
     try:
         await claim.attempt(subject)
     except Exception as problem:  # noqa: BLE001 - a stranger's back end may raise anything, which is a finding
@@ -85,7 +85,7 @@ async def _outcome(claim: Claim, subject: Subject) -> tuple[Outcome, str]:
     return "passed", ""
 
 
-def _judged(problem: BaseException) -> tuple[Outcome, str]:
+def _judged(problem: BaseException) -> tuple[VerdictKind, str]:
     """What an attempt that did not return says about the claim."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]

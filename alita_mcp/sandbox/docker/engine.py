@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Progress
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 
 OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
@@ -30,7 +30,7 @@ class Engine:
 
     def __init__(self, image: str) -> None:
         self.image = image
-        self.owner = Owner.this_process()
+        self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
         self._image_is_here = False
@@ -143,7 +143,7 @@ class Engine:
 
         # the low-level listing: the other one inspects each container, and fails when one is removed meanwhile
         for container in self._client.api.containers(all=True, filters={"label": OWNER_LABEL}):
-            owner = Owner.parse(container["Labels"].get(OWNER_LABEL, ""))
+            owner = ProcessOwner.parse(container["Labels"].get(OWNER_LABEL, ""))
             if owner is not None and owner.is_gone():
                 try:
                     remove_container(self._client, container["Id"])

@@ -12,8 +12,8 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine, remove_container
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import plain_tar
 from alita_mcp.sandbox.wire.link import PACKAGES
 
@@ -155,7 +155,7 @@ def _drop_if_abandoned(client: Any, holder: str) -> bool:
         labels = client.containers.get(holder).labels
     except docker.errors.NotFound:
         return False
-    owner = Owner.parse(labels.get(OWNER_LABEL, ""))
+    owner = ProcessOwner.parse(labels.get(OWNER_LABEL, ""))
     if owner is not None and owner.is_gone():
         remove_container(client, holder)
     return False

@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
 _PARTIAL = ".partial-"
@@ -75,7 +75,7 @@ class Folders:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _partial(self) -> Path:
-        return self._root / f"{_PARTIAL}{Owner.this_process()}-{uuid.uuid4().hex[:8]}"
+        return self._root / f"{_PARTIAL}{ProcessOwner.this_process()}-{uuid.uuid4().hex[:8]}"
 
     def _place(self, digest: str) -> Path:
         return self._root / digest_name(digest)
@@ -83,7 +83,7 @@ class Folders:
     def _sweep(self) -> None:
         """Removes what builders that were killed left behind."""
         for partial in self._root.glob(f"{_PARTIAL}*"):
-            owner = Owner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
+            owner = ProcessOwner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
             if owner is not None and owner.is_gone():
                 shutil.rmtree(partial, ignore_errors=True)
 

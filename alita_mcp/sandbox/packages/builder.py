@@ -14,7 +14,7 @@ from alita_mcp.sandbox.network.egress import Egress
 from alita_mcp.sandbox.network.egress_gate import AllowList
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, Worker
-from alita_mcp.sandbox.workers.calls import Head, ran_out_of_memory, read_head
+from alita_mcp.sandbox.workers.calls import EndReport, ran_out_of_memory, read_end_report
 
 PROXY = "http://127.0.0.1:3128"
 MAX_RESULT_BYTES = 512 << 20
@@ -92,7 +92,7 @@ async def build(
 
 async def _follow(
     worker: Worker, egress: Egress, lines: Lines, work: tuple[str, bytes]
-) -> tuple[Head, bytes]:
+) -> tuple[EndReport, bytes]:
     program, payload = work
     variables = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), PROXY)
     files = {"payload_file": PAYLOAD_FILE, "result_file": RESULT_FILE}
@@ -106,7 +106,7 @@ async def _follow(
             frame = await worker.next_frame()
             if frame.kind == Kind.RESULT:
                 await lines.finish()
-                return read_head(frame.payload), b"".join(chunks)
+                return read_end_report(frame.payload), b"".join(chunks)
             if frame.kind == Kind.CHUNK:
                 received += len(frame.payload)
                 if received > MAX_RESULT_BYTES:
@@ -117,10 +117,10 @@ async def _follow(
             else:
                 egress.take(frame)
     wall = worker.limits.wall_seconds
-    return Head(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
+    return EndReport(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
 
 
-async def _failure(worker: Worker, head: Head, lines: Lines) -> BuilderFailed:
+async def _failure(worker: Worker, head: EndReport, lines: Lines) -> BuilderFailed:
     output = tuple(lines.kept)
     if head.status == "ok":
         return BuilderFailed(

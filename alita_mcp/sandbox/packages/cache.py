@@ -40,7 +40,7 @@ class _Seen(NamedTuple):
     at: float
 
 
-class KeptEnvironments:
+class EnvironmentCache:
     """What `prepare` hands out and workers hold."""
 
     def __init__(self, store: FillableStore, uses: Uses, tend_seconds: float = TEND_SECONDS) -> None:

@@ -12,10 +12,10 @@ from packaging.version import InvalidVersion
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.cache import FillableStore, KeptEnvironments
+from alita_mcp.sandbox.packages.cache import EnvironmentCache, FillableStore
 from alita_mcp.sandbox.packages.collector import Bounds, Collected, bounds_of
-from alita_mcp.sandbox.packages.file_lock import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.index_builder import Builder, IndexBuilder
+from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
@@ -59,7 +59,7 @@ class EnvironmentBuilder:
         self._back_end = back_end
         self._settings = settings
         self._index = index or IndexBuilder(back_end, settings)
-        self._kept = KeptEnvironments(back_end, Uses(settings.home, back_end.kind))
+        self._kept = EnvironmentCache(back_end, Uses(settings.home, back_end.kind))
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
 
@@ -108,7 +108,7 @@ class EnvironmentBuilder:
 
     @asynccontextmanager
     async def held(self, environment: Environment | None) -> AsyncIterator[None]:
-        """Keeps an environment from being collected while a worker has it; see `KeptEnvironments.held`."""
+        """Keeps an environment from being collected while a worker has it; see `EnvironmentCache.held`."""
         async with self._kept.held(environment):
             yield
 

@@ -1,4 +1,4 @@
-"""One request to a builder sandbox that reaches the package index alone: a task in, its answer and its bytes out."""
+"""One request to a builder sandbox that reaches the package index alone: a task in, its report and its bytes out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages.builder import PROXY, BuilderFailed, OnLine
-from alita_mcp.sandbox.packages.file_lock import MAX_HASHES, MAX_LOCKED
+from alita_mcp.sandbox.packages.lockfile import MAX_HASHES, MAX_LOCKED
 from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.settings import Settings
@@ -62,7 +62,7 @@ class Resolved(Value):
         return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
 
 
-class Answer(Value):
+class BuilderReport(Value):
     """The first line of a builder's result."""
 
     status: int
@@ -84,8 +84,8 @@ class IndexBuilder:
         packages: Sequence[str],
         progress: Progress,
         uv: Environment | None = None,
-    ) -> tuple[Answer, bytes]:
-        """The answer to a request about packages, and the bytes that come with it.
+    ) -> tuple[BuilderReport, bytes]:
+        """The report to a request about packages, and the bytes that come with it.
 
         Raises:
             PackagesRejected: the packages are at fault.
@@ -114,10 +114,10 @@ class IndexBuilder:
             )
         except BuilderFailed as failed:
             raise _no_result(failed, packages) from failed
-        answer, rest = _read_answer(result)
-        if answer.status:
-            raise failure_of(answer.notes, packages)
-        return answer, rest
+        report, rest = _read_report(result)
+        if report.status:
+            raise failure_of(report.notes, packages)
+        return report, rest
 
 
 def _steps_of(progress: Progress) -> OnLine:
@@ -130,10 +130,10 @@ def _steps_of(progress: Progress) -> OnLine:
     return on_line
 
 
-def _read_answer(result: bytes) -> tuple[Answer, bytes]:
+def _read_report(result: bytes) -> tuple[BuilderReport, bytes]:
     head, _, rest = result.partition(b"\n")
     try:
-        return Answer.model_validate_json(head), rest
+        return BuilderReport.model_validate_json(head), rest
     except ValidationError as broken:
         raise SandboxError(f"The builder gave no proper answer: {broken.error_count()} errors.") from broken
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
 MARK_SECONDS = 3600.0
@@ -62,7 +62,7 @@ class Uses:
         self._root = home / "environments" / _FOLDER
         self._folder = self._root / kind
         self._kind = kind
-        self._owner = str(Owner.this_process())
+        self._owner = str(ProcessOwner.this_process())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -156,7 +156,7 @@ class Uses:
 
 
 def _protects(mark: Path) -> bool:
-    owner = Owner.parse(mark.name.partition("@")[2])
+    owner = ProcessOwner.parse(mark.name.partition("@")[2])
     fresh = time.time() - _mtime(mark) < MARK_SECONDS
     return fresh and owner is not None and not owner.is_gone()
 

@@ -29,11 +29,11 @@ _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
 
 
-class Serving:
+class CallSession:
     """Answers what one call asks for; without a broker every answer names the grant that is missing."""
 
     def __init__(self, worker: Worker, broker: Broker | None, tasks: TaskGroup, *, calls: int) -> None:
-        self._broker = broker or _Nobody()
+        self._broker = broker or _NoBroker()
         self._tasks = tasks
         self._calls = calls
         self._used = 0
@@ -116,7 +116,7 @@ class Serving:
             return _error(*in_words(problem))
 
 
-class _Nobody:
+class _NoBroker:
     """Answers where there is no broker."""
 
     gate = None
@@ -129,15 +129,15 @@ class _Nobody:
 class _CountedGate:
     """A gate that closes once the call has asked too often."""
 
-    def __init__(self, gate: Gate, serving: Serving) -> None:
+    def __init__(self, gate: Gate, session: CallSession) -> None:
         self._gate = gate
-        self._serving = serving
+        self._session = session
 
     async def open(self, host: str, port: int) -> ByteStream:
         """Opens the gate behind; see the seam."""
-        if self._serving.limit_reached:
+        if self._session.limit_reached:
             await anyio.sleep(_PENALTY_SECONDS)
-            raise GateClosed(429, self._serving.limit_reached)
+            raise GateClosed(429, self._session.limit_reached)
         return await self._gate.open(host, port)
 
 

@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 C = TypeVar("C")
 
 
-class Turns(Generic[K, C]):
+class FairQueue(Generic[K, C]):
     """Callers that wait; a key that was served comes after all others."""
 
     def __init__(self, urgency: Callable[[C], int]) -> None:

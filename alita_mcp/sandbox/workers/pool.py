@@ -16,7 +16,7 @@ import anyio
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
 from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
-from alita_mcp.sandbox.workers.fair_queue import Turns
+from alita_mcp.sandbox.workers.fair_queue import FairQueue
 
 _CLOSED = "The sandbox is closed."
 
@@ -83,7 +83,7 @@ class Pool(Generic[K, W]):
         self._bounds = bounds
         self._places: set[_Place[K, W]] = set()
         self._idle: dict[_Place[K, W], None] = {}  # least recently used first
-        self._turns: Turns[K, _Waiter[K, W]] = Turns(lambda waiter: waiter.depth)
+        self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
         self._in_use: Counter[K] = Counter()
         self._did: Counter[Literal["started", "reused", "evicted", "expired", "recycled"]] = Counter()
         self._closed = False
@@ -132,7 +132,7 @@ class Pool(Generic[K, W]):
     async def aclose(self) -> None:
         """Closes all workers, those in use and those that others are closing included; later calls are refused."""
         self._closed = True
-        for waiter in self._turns:
+        for waiter in self._queue:
             self._refuse(waiter, SandboxError(_CLOSED))
         leaving = tuple(self._places)
         for starting in [place.start for place in leaving if place.start is not None]:
@@ -144,7 +144,7 @@ class Pool(Generic[K, W]):
     def figures(self) -> PoolFigures:
         """What happens now and happened so far."""
         return PoolFigures(
-            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._turns),
+            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue),
             started=self._did["started"], reused=self._did["reused"], evicted=self._did["evicted"],
             expired=self._did["expired"], recycled=self._did["recycled"],
         )  # fmt: skip
@@ -157,7 +157,7 @@ class Pool(Generic[K, W]):
                 waiter.woken = anyio.Event()
                 await self._end(waiter.evicted)
         except BaseException:
-            self._turns.leave(waiter.key, waiter)
+            self._queue.leave(waiter.key, waiter)
             if waiter.place is not None:
                 await self._give_back(waiter.place, reusable=True)
             self._serve()
@@ -231,16 +231,16 @@ class Pool(Generic[K, W]):
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
                 " of all together (ALITA_MAX_SANDBOX_MEMORY_MB)."
             )
-        self._turns.join(waiter.key, waiter)
+        self._queue.join(waiter.key, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
-        if waits and len(self._turns) > self._bounds.waiting:
+        if waits and len(self._queue) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may (ALITA_MAX_WAITING)."
-            loser = self._turns.most_dispensable(waiter.key)
+            loser = self._queue.most_dispensable(waiter.key)
             self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
 
     def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
-        self._turns.leave(waiter.key, waiter)
+        self._queue.leave(waiter.key, waiter)
         waiter.refusal = refusal
         waiter.woken.set()
 
@@ -252,7 +252,7 @@ class Pool(Generic[K, W]):
     def _serve_own(self) -> bool:
         """An idle worker goes to a caller of its own key where it may stay with it."""
         for place in tuple(self._idle):
-            waiter = self._turns.first(place.key)
+            waiter = self._queue.first(place.key)
             if waiter and not waiter.fresh and self._may_stay(place) and self._serve_warm(waiter):
                 return True
         return False
@@ -262,7 +262,7 @@ class Pool(Generic[K, W]):
         if time.monotonic() - place.started_at < self._bounds.turn_seconds:
             return True
         own = self._in_use[place.key]
-        return all(0 < self._in_use[key] >= own for key in self._turns.keys if key != place.key)
+        return all(0 < self._in_use[key] >= own for key in self._queue.keys if key != place.key)
 
     def _serve_next(self) -> bool:
         """Of the keys below their own limit, the one with the fewest workers in use gets a place; else in turns.
@@ -270,7 +270,7 @@ class Pool(Generic[K, W]):
         Who needs room that is not there yet has it reserved, or a large worker waits while small ones come and go.
         """
         ahead: list[_Waiter[K, W]] = []
-        for waiter in sorted(self._turns.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
+        for waiter in sorted(self._queue.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
             if self._in_use[waiter.key] >= self._bounds.per_key:
                 continue
             if not waiter.fresh and self._serve_warm(waiter):
@@ -298,7 +298,7 @@ class Pool(Generic[K, W]):
 
     def _give(self, waiter: _Waiter[K, W], place: _Place[K, W]) -> bool:
         self._in_use[waiter.key] += 1
-        self._turns.serve(waiter.key, waiter)
+        self._queue.serve(waiter.key, waiter)
         waiter.place = place
         waiter.woken.set()
         return True

@@ -8,7 +8,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wire.link import WorkerStale
 from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
 from alita_mcp.sandbox.workers.pool import Pool
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey, key_of
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey, key_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 
@@ -20,7 +20,7 @@ class PooledSandbox(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._pool: Pool[WorkerKey, KeptWorker] = Pool(self._start, _bounds(settings))
+        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, _bounds(settings))
 
     @property
     def settings(self) -> Settings:
@@ -52,7 +52,7 @@ class PooledSandbox(ABC):
         await self._pool.aclose()
 
     @abstractmethod
-    async def _start(self, key: WorkerKey) -> KeptWorker:
+    async def _start(self, key: WorkerKey) -> PooledWorker:
         """A worker for such jobs; leaves no task group and no cancel scope open."""
 
 

@@ -49,7 +49,7 @@ def key_of(job: Job) -> WorkerKey:
     )
 
 
-class KeptWorker:
+class PooledWorker:
     """A worker and all that ends with it."""
 
     def __init__(self, worker: Worker, stack: AsyncExitStack) -> None:
