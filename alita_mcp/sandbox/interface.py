@@ -29,20 +29,20 @@ class Environment(Value):
     """Opaque to everyone but its back end: a folder, a volume."""
 
 
-class Gate(Protocol):
-    """Decides where the connections of a sandbox may go; the sandbox itself has no network."""
+class EgressPolicy(Protocol):
+    """Egress policy: decides where the connections of a sandbox may go; the sandbox itself has no network."""
 
     async def open(self, host: str, port: int) -> ByteStream:
         """A connection to a host that may be reached.
 
         Raises:
-            GateClosed: it may not be reached, or did not answer.
+            EgressRefused: it may not be reached, or did not answer.
         """
         ...
 
 
-class GateClosed(Exception):
-    """A connection that is not made; `status` is the HTTP status that the tool's client sees."""
+class EgressRefused(Exception):
+    """Refusal of a connection; `status` is the HTTP status that the tool's client sees."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -54,8 +54,8 @@ class Broker(Protocol):
     """Answers what one call asks for beyond computing, under the grants of its version; one for each call."""
 
     @property
-    def gate(self) -> Gate | None:
-        """Where its connections may go; None: nowhere."""
+    def egress_policy(self) -> EgressPolicy | None:
+        """Egress policy of its connections; None: no network."""
         ...
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""A small GET from inside a sandbox, through the broker's gate, against the same GET without a sandbox."""
+"""A small GET from inside a sandbox, through the broker's egress policy, against the same GET without a sandbox."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import ByteStream
 
 from alita_mcp.errors import ModelError, SandboxError
-from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import MAX_STREAMS
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
 from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
@@ -71,13 +71,13 @@ class Inside:
 class Answers(Broker):
     """A broker that does as the question says."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy | None = None) -> None:
+        self._policy = policy
         self.cancelled: list[str] = []
 
     @property
-    def gate(self) -> Gate | None:
-        return self._gate
+    def egress_policy(self) -> EgressPolicy | None:
+        return self._policy
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         if door == "raise":
@@ -299,11 +299,11 @@ async def test_closing_ends_what_is_under_way_and_nothing_of_it_reaches_the_next
 
 
 class Held:
-    """A gate that never opens."""
+    """Egress policy that refuses every host."""
 
     async def open(self, host: str, port: int) -> ByteStream:
         await anyio.sleep_forever()
-        raise GateClosed(502, "unreachable")
+        raise EgressRefused(502, "unreachable")
 
 
 async def test_a_worker_that_is_lost_is_no_error_of_the_answers() -> None:

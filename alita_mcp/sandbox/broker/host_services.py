@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from alita_mcp.sandbox.broker.redaction import check_secret
-from alita_mcp.sandbox.network.egress_gate import Resolve
+from alita_mcp.sandbox.network.egress_policies import Resolve
 
 MAX_CHAIN = 4
 """How many tools may call one another in a row, the first one included."""

@@ -9,9 +9,9 @@ from alita_mcp.errors import SandboxError, SandboxRefused, SandboxUnavailable
 from alita_mcp.sandbox.conformance.calls_at_once import CANCELLATION, CONCURRENCY
 from alita_mcp.sandbox.conformance.claims import Broken, Claim, Lacking, Subject, Untried, said
 from alita_mcp.sandbox.conformance.cleanliness import CLEANLINESS
-from alita_mcp.sandbox.conformance.doors import DOORS
 from alita_mcp.sandbox.conformance.environments import ENVIRONMENTS
 from alita_mcp.sandbox.conformance.errors_and_traces import ERRORS
+from alita_mcp.sandbox.conformance.grants import GRANTS
 from alita_mcp.sandbox.conformance.isolation import ISOLATION
 from alita_mcp.sandbox.conformance.limits import LIMITS
 from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict, VerdictKind
@@ -19,7 +19,7 @@ from alita_mcp.sandbox.conformance.results import RESULTS
 from alita_mcp.sandbox.interface import Sandbox
 
 CLAIMS: tuple[Claim, ...] = (
-    *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *DOORS,
+    *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *GRANTS,
 )  # fmt: skip
 """The whole suite, chapter by chapter."""
 _FAILED: VerdictKind = "failed"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 
 
 class ByteBudget:
@@ -26,7 +26,7 @@ class ByteBudget:
         """Takes bytes out of the budget.
 
         Raises:
-            GateClosed: there are not so many left.
+            EgressRefused: there are not so many left.
         """
         self._left -= count
         self.check()
@@ -35,10 +35,10 @@ class ByteBudget:
         """Refuses when nothing is left.
 
         Raises:
-            GateClosed: nothing is left.
+            EgressRefused: nothing is left.
         """
         if self.spent:
-            raise GateClosed(403, self.spent)
+            raise EgressRefused(403, self.spent)
 
 
 class Pace:
@@ -72,14 +72,14 @@ class MeteredStream(ByteStream):
         self._open = True
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        """The next bytes; GateClosed when they are more than the budget allows."""
+        """The next bytes; EgressRefused when they are more than the budget allows."""
         data = await self._inner.receive(max_bytes)
         self.bytes_in += len(data)
         self._budget.spend(len(data))
         return data
 
     async def send(self, item: bytes) -> None:
-        """Sends bytes; GateClosed before any of them is sent when they are more than the budget allows."""
+        """Sends bytes; EgressRefused before any of them is sent when they are more than the budget allows."""
         self._budget.spend(len(item))
         self.bytes_out += len(item)
         await self._inner.send(item)

@@ -18,7 +18,7 @@ from anyio.streams.stapled import StapledObjectStream
 from anyio.streams.tls import TLSAttribute, TLSStream
 from pydantic import Field
 
-from alita_mcp.sandbox.interface import Gate
+from alita_mcp.sandbox.interface import EgressPolicy
 from alita_mcp.sandbox.network.proxy import USUAL_CLOCKS, Clocks, serve
 from alita_mcp.values import Value
 
@@ -65,8 +65,8 @@ class Question(Value):
 class Streams:
     """All connections of one call, by number."""
 
-    def __init__(self, gate: Gate, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS) -> None:
+        self._policy = policy
         self._tasks = tasks
         self._clocks = clocks
         self._streams: dict[int, _Stream] = {}
@@ -122,7 +122,7 @@ class Streams:
         self._opened += 1
         number, stream = self._opened, _Stream()
         self._streams[number] = stream
-        self._tasks.start_soon(stream.serve, self._gate, self._clocks)
+        self._tasks.start_soon(stream.serve, self._policy, self._clocks)
         if question.tls is None:
             return {"stream": number}
         try:
@@ -190,10 +190,10 @@ class _Stream:
         """Whether the next `take` waits for nothing."""
         return bool(self._arrived) or self._ended
 
-    async def serve(self, gate: Gate, clocks: Clocks) -> None:
+    async def serve(self, policy: EgressPolicy, clocks: Clocks) -> None:
         """Has the proxy answer it."""
         with self._scope, self._requests, self._answers:
-            await serve(self, gate, clocks)
+            await serve(self, policy, clocks)
 
     async def receive(self) -> bytes:
         """What the proxy gets of the inside; empty at the end."""

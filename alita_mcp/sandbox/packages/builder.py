@@ -11,7 +11,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.network.egress import Egress
-from alita_mcp.sandbox.network.egress_gate import AllowList
+from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, Worker
 from alita_mcp.sandbox.workers.calls import EndReport, ran_out_of_memory, read_end_report

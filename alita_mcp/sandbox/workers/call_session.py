@@ -11,9 +11,9 @@ from anyio.abc import ByteStream, TaskGroup
 
 from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
-from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
-from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.streams import Question, StreamFailed, Streams
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
@@ -41,9 +41,9 @@ class CallSession:
         self._answering: dict[int, anyio.CancelScope] = {}
         self._closed = False
         self._outbox = Outbox(worker, tasks)
-        gate = _CountedGate(self._broker.gate or NoHosts(), self)
-        self._egress = Egress(worker, gate, tasks)
-        self._streams = Streams(gate, tasks)
+        policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
+        self._egress = Egress(worker, policy, tasks)
+        self._streams = Streams(policy, tasks)
 
     @property
     def limit_reached(self) -> str:
@@ -119,26 +119,26 @@ class CallSession:
 class _NoBroker:
     """Answers where there is no broker."""
 
-    gate = None
+    egress_policy = None
 
     async def answer(self, door: str, _words: dict[str, Any]) -> Any:
         """Refuses; see the seam."""
         raise PermissionError(lacks(door))
 
 
-class _CountedGate:
-    """A gate that closes once the call has asked too often."""
+class _CountedEgressPolicy:
+    """Egress policy that refuses once the call has asked too often."""
 
-    def __init__(self, gate: Gate, session: CallSession) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy, session: CallSession) -> None:
+        self._policy = policy
         self._session = session
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """Opens the gate behind; see the seam."""
+        """Opens a connection by the wrapped policy; see the interface."""
         if self._session.limit_reached:
             await anyio.sleep(_PENALTY_SECONDS)
-            raise GateClosed(429, self._session.limit_reached)
-        return await self._gate.open(host, port)
+            raise EgressRefused(429, self._session.limit_reached)
+        return await self._policy.open(host, port)
 
 
 def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.plain_connection import connect
@@ -35,12 +35,12 @@ class AllowList:
     async def open(self, host: str, port: int) -> ByteStream:
         """A connection to a host on the list; see the seam."""
         if f"{host}:{port}" not in self._hosts:
-            raise GateClosed(403, f"{host}:{port} is not on the allow-list")
+            raise EgressRefused(403, f"{host}:{port} is not on the allow-list")
         try:
             with anyio.fail_after(CONNECT_SECONDS):
                 return await anyio.connect_tcp(host, port)
         except (OSError, TimeoutError) as problem:
-            raise GateClosed(502, f"{host}:{port} cannot be reached: {problem}") from problem
+            raise EgressRefused(502, f"{host}:{port} cannot be reached: {problem}") from problem
 
 
 class GrantedHosts:
@@ -80,7 +80,7 @@ class GrantedHosts:
             await self._wait_for_turn()
             inner = await self._connect(host, port)
             status = "ok"
-        except GateClosed as closed:
+        except EgressRefused as closed:
             status = "refused" if closed.status == 403 else "failed"
             raise
         finally:
@@ -90,13 +90,13 @@ class GrantedHosts:
 
     def _check(self, host: str, port: int) -> None:
         if not any(pattern.covers(host, port) for pattern in self._patterns):
-            raise GateClosed(403, not_granted(host, port))
+            raise EgressRefused(403, not_granted(host, port))
         self.budget.check()
 
     async def _wait_for_turn(self) -> None:
         delay = self._pace.delay(anyio.current_time())
         if delay > MAX_DELAY:
-            raise GateClosed(429, f"more than {PER_SECOND:g} connections in a second")
+            raise EgressRefused(429, f"more than {PER_SECOND:g} connections in a second")
         await anyio.sleep(delay)
 
     async def _connect(self, host: str, port: int) -> ByteStream:
@@ -106,17 +106,17 @@ class GrantedHosts:
                     with suppress(OSError):
                         return await connect(address, port)
         except TimeoutError:
-            raise GateClosed(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
-        raise GateClosed(502, f"{host}:{port} cannot be reached")
+            raise EgressRefused(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
+        raise EgressRefused(502, f"{host}:{port} cannot be reached")
 
     async def _checked_addresses(self, host: str, port: int) -> list[str]:
         try:
             addresses = await self._resolve(host, port)
         except (OSError, UnicodeError) as unknown:
-            raise GateClosed(502, f"{host} does not resolve") from unknown
+            raise EgressRefused(502, f"{host} does not resolve") from unknown
         for address in addresses:
             if address not in self._reachable and (problem := address_problem(address)):
-                raise GateClosed(403, f"{host} is at {address}, {problem}")
+                raise EgressRefused(403, f"{host} is at {address}, {problem}")
         return addresses
 
     def _note(
@@ -139,7 +139,7 @@ class NoHosts:
 
     async def open(self, host: str, port: int) -> ByteStream:
         """Refuses; see the seam."""
-        raise GateClosed(403, not_granted(host, port))
+        raise EgressRefused(403, not_granted(host, port))
 
 
 def not_granted(host: str, port: int) -> str:
