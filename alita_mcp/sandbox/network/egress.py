@@ -1,4 +1,4 @@
-"""Egress of a sandbox that has no network: connections arrive as streams of frames, the proxy here serves them.
+"""Egress of a sandbox without a network: connections arrive as streams of frames and are served by the proxy.
 
 An egress policy decides where they may go; everything else gets 403 before any name is resolved.
 """
@@ -26,7 +26,7 @@ _PIECE = 64 << 10
 
 
 class Stream:
-    """The host's end of one connection; both directions are bounded by credit."""
+    """Host's end of one connection; both directions are bounded by credit."""
 
     def __init__(self, outbox: Outbox, number: int) -> None:
         self.scope = anyio.CancelScope()
@@ -104,7 +104,7 @@ def _credit_of(frame: Frame) -> int:
 
 
 class Egress:
-    """All streams of one call or one build, each served by the proxy in a task of its own."""
+    """All network streams of one call or build, each served by the proxy in a task of its own."""
 
     def __init__(
         self, worker: Worker, policy: EgressPolicy, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS

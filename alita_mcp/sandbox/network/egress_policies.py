@@ -1,4 +1,4 @@
-"""Where the connections of a sandbox may go: a builder's list of hosts, or the hosts that a tool was granted."""
+"""Egress policies: a builder's list of hosts, the hosts granted to a tool, or none."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class AllowList:
-    """Exactly these `host:port`, wherever they are: for builders, whose hosts a person set."""
+    """Egress policy of exactly these `host:port`, at any address: for builders, whose hosts a person set."""
 
     def __init__(self, hosts: Iterable[str]) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a host on the list; see the seam."""
+        """Opens a connection to a host on the list; see the interface."""
         if f"{host}:{port}" not in self._hosts:
             raise EgressRefused(403, f"{host}:{port} is not on the allow-list")
         try:
@@ -44,7 +44,7 @@ class AllowList:
 
 
 class GrantedHosts:
-    """The granted hosts, at public addresses only, within one call's budget; one for each call.
+    """Egress policy of one call: its granted hosts, at public addresses only, within its budget.
 
     A name is resolved here, every address that it has is checked, and the connection goes to a checked address, so
     a name that changes its mind in between reaches nothing. `reachable` are addresses allowed though not public.
@@ -72,7 +72,7 @@ class GrantedHosts:
         self._pace = Pace(PER_SECOND, BURST)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a granted host; see the seam."""
+        """Opens a connection to a granted host; see the interface."""
         started = time.monotonic()
         status = "failed"
         try:
@@ -135,19 +135,19 @@ class GrantedHosts:
 
 
 class NoHosts:
-    """Nowhere: for calls without the grant."""
+    """Egress policy that refuses every host: for calls without the grant."""
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """Refuses; see the seam."""
+        """Refuses; see the interface."""
         raise EgressRefused(403, not_granted(host, port))
 
 
 def not_granted(host: str, port: int) -> str:
-    """What a tool's author reads about a host that was not granted."""
+    """Message for a tool's author about a host that was not granted."""
     return f'grant "network": {host}{"" if port in {80, 443} else f":{port}"} is not granted'
 
 
 async def addresses_of(host: str, port: int) -> list[str]:
-    """The addresses that the machine's own resolver gives."""
+    """Addresses of a host by the machine's own resolver."""
     found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))

@@ -31,7 +31,7 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class Clocks(NamedTuple):
-    """How long a connection may take over its parts; the call's own clock stands above all of them."""
+    """Time limits of a connection's phases, in seconds; the call's own limit holds besides."""
 
     head_seconds: float = 20.0
     """For a request's head, and for the first bytes of a tunnel."""
@@ -43,7 +43,7 @@ USUAL_CLOCKS = Clocks()
 
 
 class Client(Protocol):
-    """The program inside, at the other end of a stream of frames."""
+    """Program inside the sandbox, at the other end of a stream of frames."""
 
     async def receive(self) -> bytes:
         """The next bytes; empty at the end."""
@@ -59,7 +59,7 @@ class Client(Protocol):
 
 
 async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
-    """Answers one connection: one request, or one tunnel; False when it broke and must be reset."""
+    """Serves one connection: one request or one tunnel; False when it broke and must be reset."""
     try:
         with _within(clocks.head_seconds, "the request did not arrive"):
             head, rest = await _read_head(client)
@@ -106,7 +106,7 @@ def _is_address(host: str) -> bool:
 
 
 class _Copying:
-    """Bytes both ways between a client and a server, until one is done, the policy refuses or nothing moves."""
+    """Copies bytes both ways between client and server, until one is done, the policy refuses or nothing moves."""
 
     def __init__(self, client: Client, upstream: ByteStream) -> None:
         self.whole = False

@@ -1,4 +1,4 @@
-"""Which addresses tools and the page reader may connect to: an address as text in, the reason against it out."""
+"""Check of addresses that tools and the page reader may connect to: public ones only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _UNICAST = ipaddress.ip_network("2000::/3")
 
 
 def address_problem(address: str) -> str:
-    """Why nobody may connect to this address; empty for a public one."""
+    """Reason why an address may not be connected to; empty for a public one."""
     try:
         plain = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The head of a request to the proxy, read so strictly that no server can read it in another way (RFC 9112)."""
+"""Strict parser of the head of a proxy request; what two servers could read differently is refused (RFC 9112)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Target(NamedTuple):
-    """Where a request wants to go, and what to send there first."""
+    """Destination of a request, and the bytes to send there first."""
 
     host: str
     """Lower case, without a dot at its end."""
@@ -31,12 +31,12 @@ class Target(NamedTuple):
 
     @property
     def upload_bytes(self) -> int | None:
-        """How much goes to the server in all; None: no end."""
+        """Bytes that go to the server in all; None: no end."""
         return None if self.body_bytes is None else len(self.opening) + self.body_bytes
 
 
 def read_target(head: bytes) -> Target:
-    """The target of a request's head (without the empty line), for CONNECT and for absolute `http://` URLs.
+    """Parses a request's head (without the empty line): CONNECT and absolute `http://` URLs.
 
     Raises:
         EgressRefused: 400 or 411; the reason says which rule it breaks.

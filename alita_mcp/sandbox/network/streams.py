@@ -1,7 +1,7 @@
-"""The connections of one call in the embedded sandbox: questions about them in, bytes out. TLS begins and ends here.
+"""Connections of one call in the embedded sandbox, which has neither sockets nor TLS: TLS begins and ends here.
 
-The component has neither sockets nor TLS. The proxy of the other sandboxes serves each connection, so that the same
-rules hold: one request for the host that it names, or a tunnel whose TLS names the granted host.
+The proxy of the other sandboxes serves each connection, so that the same rules hold: one request for the host
+that it names, or a tunnel whose TLS names the granted host.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Seconds = Annotated[float, Field(ge=0)] | None
 
 
 class StreamFailed(Exception):
-    """What a tool gets instead of an answer; `name` is the class of the error inside."""
+    """Error that a tool gets for a failed connection; `name` is the class of the error inside."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class StreamFailed(Exception):
 
 
 class Question(Value):
-    """What the inside asks about its connections."""
+    """Request from inside about its connections."""
 
     do: Literal["open", "send", "receive", "ready", "end", "close"]
     streams: tuple[int, ...] = Field((), max_length=MAX_STREAMS)
@@ -74,7 +74,7 @@ class Streams:
         self._context: ssl.SSLContext | None = None
 
     async def answer(self, question: Question) -> Any:
-        """The JSON value that answers.
+        """Handles a request about connections; gives a JSON value.
 
         Raises:
             StreamFailed: there is none; the error that the tool gets.
@@ -173,7 +173,7 @@ class Streams:
 
 
 class _Stream:
-    """One connection: the inside's end, and the proxy that serves the other end."""
+    """One connection: the end for the program inside, and the proxy that serves the other end."""
 
     def __init__(self) -> None:
         self._upload, self._requests = anyio.create_memory_object_stream[bytes](_QUEUED)
@@ -187,27 +187,27 @@ class _Stream:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next `take` waits for nothing."""
+        """Whether the next `take` returns at once."""
         return bool(self._arrived) or self._ended
 
     async def serve(self, policy: EgressPolicy, clocks: Clocks) -> None:
-        """Has the proxy answer it."""
+        """Serves the connection by the proxy."""
         with self._scope, self._requests, self._answers:
             await serve(self, policy, clocks)
 
     async def receive(self) -> bytes:
-        """What the proxy gets of the inside; empty at the end."""
+        """The next bytes from inside, for the proxy; empty at the end."""
         try:
             return await self._requests.receive()
         except anyio.EndOfStream:
             return b""
 
     async def send(self, data: bytes) -> None:
-        """What the proxy sends inside, as fast as it is taken."""
+        """Sends bytes of the proxy inside, as fast as they are taken."""
         await self._answers.send(data)
 
     async def end(self) -> None:
-        """What the proxy says when nothing more follows."""
+        """Ends the proxy's direction: nothing more follows."""
         self._whole = True
         await self._answers.aclose()
 
@@ -233,11 +233,11 @@ class _Stream:
         return data[:count]
 
     async def finish(self) -> None:
-        """Nothing more comes from the inside."""
+        """Ends the direction from inside: nothing more comes."""
         await self._upload.aclose()
 
     def close(self) -> None:
-        """Ends it at both ends."""
+        """Closes both ends."""
         self._scope.cancel()
         for end in (self._upload, self._requests, self._answers, self._download):
             end.close()

@@ -1,4 +1,4 @@
-"""Runs a builder program of ours in a worker: source and a payload in, the bytes of its result file out."""
+"""Runs a builder program in a worker and returns the bytes of its result file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OnLine = Callable[[str], Awaitable[None]]
 
 
 class BuilderFailed(SandboxError):
-    """A builder program ended without a result; `output` are the last lines that it wrote."""
+    """Error: a builder program ended without a result; `output` are its last lines."""
 
     def __init__(self, message: str, *, exit_code: int | None, output: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class BuilderFailed(SandboxError):
 
 
 class Lines:
-    """Cuts what arrives into lines, tells each to somebody and keeps the last ones."""
+    """Splitter of output into lines: passes each to a callback and keeps the last ones."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.kept: deque[str] = deque(maxlen=KEPT_LINES)
@@ -67,7 +67,7 @@ class Lines:
 async def build(
     worker: Worker, program: str, payload: bytes, hosts: frozenset[str], on_line: OnLine
 ) -> bytes:
-    """What the program wrote to its result file.
+    """Runs a builder program and returns the content of its result file.
 
     The program sees `sys.argv == ["builder", payload file, result file]` and the proxy's variables.
 

@@ -1,4 +1,4 @@
-"""Packages in, a lock with hashes and a built environment out; uv does both in a sandbox that sees the index only."""
+"""Builder of package environments: locks packages with hashes and installs them by uv, in a builder sandbox."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from alita_mcp.values import Lock
 
 
 class BackEnd(Builder, FillableStore, Protocol):
-    """What a sandbox must offer for environments to be built in it and for it."""
+    """Sandbox as the builder of environments needs it."""
 
     @property
     def kind(self) -> str:
@@ -41,7 +41,7 @@ class BackEnd(Builder, FillableStore, Protocol):
         ...
 
     async def python_tag(self) -> str:
-        """Python and platform inside."""
+        """Python version and platform inside."""
         ...
 
 
@@ -64,7 +64,7 @@ class EnvironmentBuilder:
         self._uv_binary: UvBinary | None = None
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """Exact versions and hashes; errors as in the seam."""
+        """Exact versions and hashes; errors as in the interface."""
         wanted = read_requirements(packages)
         python = await self._back_end.python_tag()
         if not wanted:
@@ -81,7 +81,7 @@ class EnvironmentBuilder:
         return Lock(requirements=tuple(lines), python=python)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """The environment for a lock, built at most once; errors as in the seam."""
+        """The environment for a lock, built at most once; errors as in the interface."""
         names = read_lock(lock)
         python = await self._back_end.python_tag()
         if lock.python != python:
@@ -113,11 +113,11 @@ class EnvironmentBuilder:
             yield
 
     async def collect(self, bounds: Bounds | None = None) -> Collected:
-        """Drops environments that nobody needs, by the settings' bounds or tighter ones."""
+        """Drops unused environments, by the settings' bounds or tighter ones."""
         return await self._kept.collect(bounds or bounds_of(self._settings))
 
     async def tend(self) -> None:
-        """Collects now and then, until it is cancelled."""
+        """Collects at intervals until cancelled."""
         await self._kept.tend(bounds_of(self._settings))
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:

@@ -1,4 +1,4 @@
-"""One request to a builder sandbox that reaches the package index alone: a task in, its report and its bytes out."""
+"""Requests to a builder sandbox that reaches only the package index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modu
 
 
 class Builder(Protocol):
-    """A sandbox that runs programs of ours."""
+    """Sandbox that runs builder programs."""
 
     async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
@@ -46,7 +46,7 @@ class Builder(Protocol):
 
 
 class Resolved(Value):
-    """One package as uv resolved it."""
+    """Package as uv resolved it."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
     version: str = Field(max_length=80)
@@ -57,13 +57,13 @@ class Resolved(Value):
 
     @property
     def line(self) -> str:
-        """The lock's line for it."""
+        """Line of the lock for this package."""
         hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
         return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
 
 
 class BuilderReport(Value):
-    """The first line of a builder's result."""
+    """First line of a builder program's result."""
 
     status: int
     notes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class BuilderReport(Value):
 
 
 class IndexBuilder:
-    """Runs `builder_program.py` for one task at a time."""
+    """Runner of `builder_program.py`, one request at a time."""
 
     def __init__(self, builder: Builder, settings: Settings, fetch_seconds: int = FETCH_SECONDS) -> None:
         self._builder = builder
@@ -85,7 +85,7 @@ class IndexBuilder:
         progress: Progress,
         uv: Environment | None = None,
     ) -> tuple[BuilderReport, bytes]:
-        """The report to a request about packages, and the bytes that come with it.
+        """Runs one request about packages; returns the report and the bytes that come with it.
 
         Raises:
             PackagesRejected: the packages are at fault.

@@ -1,4 +1,4 @@
-"""What the host does for one call: proxied connections and asked doors, each in a task of its own."""
+"""Host's side of one call: proxied connections and requests to the broker, each in a task of its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PENALTY_SECONDS = 0.1
 
 
 class CallSession:
-    """Answers what one call asks for; without a broker every answer names the grant that is missing."""
+    """Host's side of one call; without a broker every request is refused with the name of the missing grant."""
 
     def __init__(self, worker: Worker, broker: Broker | None, tasks: TaskGroup, *, calls: int) -> None:
         self._broker = broker or _NoBroker()
@@ -47,7 +47,7 @@ class CallSession:
 
     @property
     def limit_reached(self) -> str:
-        """What to tell the tool's author once too much was asked; empty before."""
+        """Message for the tool's author once too much was asked; empty before."""
         return f"asked more than {self._calls} times (broker_calls)" if self._used > self._calls else ""
 
     def take(self, frame: Frame) -> None:
@@ -65,7 +65,7 @@ class CallSession:
             self._take_ask(frame)
 
     def close(self) -> None:
-        """Ends what is still under way."""
+        """Ends all requests and connections under way."""
         self._closed = True
         for scope in self._answering.values():
             scope.cancel()
@@ -117,12 +117,12 @@ class CallSession:
 
 
 class _NoBroker:
-    """Answers where there is no broker."""
+    """Broker that refuses every request."""
 
     egress_policy = None
 
     async def answer(self, door: str, _words: dict[str, Any]) -> Any:
-        """Refuses; see the seam."""
+        """Refuses; see the interface."""
         raise PermissionError(lacks(door))
 
 
@@ -142,7 +142,7 @@ class _CountedEgressPolicy:
 
 
 def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
-    """Door and words of an ASK frame.
+    """Parses the payload of an ASK frame.
 
     Raises:
         ValueError: the program inside wrote something else.
@@ -154,9 +154,9 @@ def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def in_words(problem: Exception) -> tuple[str, str]:
-    """Name and text of an error as the tool sees it: its own errors as they are, ours as RuntimeError.
+    """Name and text of an error as the tool sees it: Python's errors unchanged, ours as RuntimeError.
 
-    What nobody wrote for the tool's author (a library's error, with paths or keys of the host in it) stays here.
+    Other errors (a library's, which may hold paths or keys of the host) are not shown to the tool.
     """
     if isinstance(problem, AlitaError):
         return "RuntimeError", str(problem)

@@ -1,4 +1,4 @@
-"""One call in a worker: a job in, a result out, whatever the code did; the first one imports the code."""
+"""One call in a worker, from job to result; the first call of a worker imports the code."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MAX_TRACE = 10
 
 
 class EndReport(Value):
-    """The supervisor's word on how a child ended."""
+    """Supervisor's report on how a child process ended."""
 
     status: RunStatus
     error_type: str = ""
@@ -50,7 +50,7 @@ class EndReport(Value):
 
 
 class FrameCollector:
-    """Collects what arrives during a call."""
+    """Collector of the frames of one call: result, output and end report."""
 
     def __init__(self, limits: Limits, last: Kind) -> None:
         self.head: EndReport | None = None
@@ -60,7 +60,7 @@ class FrameCollector:
         self._last = last
 
     def take(self, frame: Frame, session: CallSession | None = None) -> bool:
-        """Takes a frame; True when it was the last one. What is part of no result is for `session`.
+        """Takes a frame; True when it was the last one. Frames that are no part of a result go to `session`.
 
         Raises:
             WorkerStale: the worker ended before the call began.
@@ -88,7 +88,7 @@ class FrameCollector:
 
 
 def read_end_report(payload: bytes) -> EndReport:
-    """The content of a RESULT frame.
+    """Parses the payload of a RESULT frame.
 
     Raises:
         SandboxError: it is not what a supervisor sends.
@@ -111,7 +111,7 @@ def _end_before_the_call(payload: bytes) -> EndReport:
 
 
 async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunResult:
-    """Runs the job's call; whatever the code does ends in a RunResult. The worker is this code's or nobody's yet.
+    """Runs the job's call in a worker that is unused or has loaded this code; any failure of the code is a RunResult.
 
     Raises:
         WorkerStale: the worker was of no use any more; nothing of this call reached it.
@@ -194,7 +194,7 @@ async def _converse(worker: Worker, collected: FrameCollector, job: Job, broker:
 
 
 async def ran_out_of_memory(worker: Worker, head: EndReport) -> bool:
-    """Whether memory ended the child: the supervisor says so, or the back end does where only it can see it."""
+    """Whether memory ended the child, as the supervisor or, where only it can see that, the back end reports."""
     if head.status == "memory":
         return True
     killed = head.status in {"crashed", "load_failed"} and head.signal == _SIGKILL

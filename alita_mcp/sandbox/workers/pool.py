@@ -1,4 +1,4 @@
-"""Warm workers by key: who asks gets an idle one, a new one, or waits for its turn; all of it within bounds.
+"""Bounded pool of warm workers by key: a caller gets an idle one, a new one, or waits.
 
 No task and no cancel scope of its own outlives a step: a worker is seldom closed by the task that opened it.
 """
@@ -22,15 +22,15 @@ _CLOSED = "The sandbox is closed."
 
 
 class Pooled(Protocol):
-    """What a pool keeps."""
+    """Worker as a pool needs it."""
 
     @property
     def usable(self) -> bool:
-        """False after any anomaly: it is closed then and never handed out again."""
+        """False after any anomaly: the worker is then closed and never handed out again."""
         ...
 
     async def aclose(self) -> None:
-        """Kills it; never raises, is never cut short by a cancellation, is called once, also while it is used."""
+        """Kills it, also while it is used; called once, never raises, never cut short by a cancellation."""
         ...
 
 
@@ -40,7 +40,7 @@ W = TypeVar("W", bound=Pooled)
 
 @dataclass(eq=False)
 class _Place(Generic[K, W]):
-    """Room for one worker, from before its start until it is closed."""
+    """Slot for one worker, from before its start until it is closed."""
 
     key: K
     memory_bytes: int
@@ -59,7 +59,7 @@ class _Place(Generic[K, W]):
 
 @dataclass(eq=False)
 class _Waiter(Generic[K, W]):
-    """One caller until it has a place; it closes what is evicted for it, for it waits for that room anyway."""
+    """Waiting caller; it closes the workers that are evicted for it."""
 
     key: K
     memory_bytes: int
@@ -72,7 +72,7 @@ class _Waiter(Generic[K, W]):
 
 
 class Pool(Generic[K, W]):
-    """Workers for callers, fair between keys.
+    """Pool of workers for callers, fair between keys.
 
     Callers of one key are served in the order of their coming, keys in turns. `start` makes a worker and must leave
     no task group and no cancel scope open; if it fails or is cancelled, it cleans up after itself.
@@ -92,7 +92,7 @@ class Pool(Generic[K, W]):
     async def worker(
         self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
     ) -> AsyncIterator[W]:
-        """A worker of that key for one call; one that nobody used and nobody will use after when `fresh`.
+        """Lends a worker of that key for one call; with `fresh` one without earlier and later calls.
 
         `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
         one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
@@ -114,7 +114,7 @@ class Pool(Generic[K, W]):
             await self._give_back(place, reusable=finished and not fresh, spent=fresh)
 
     async def tend(self) -> None:
-        """Closes workers that are idle for too long or died meanwhile, until it is cancelled."""
+        """Closes workers that were idle for too long or died, until cancelled."""
         while True:
             oldest = min((place.idle_since for place in self._idle), default=time.monotonic())
             await anyio.sleep(max(oldest + self._bounds.idle_seconds - time.monotonic(), 0))
@@ -124,13 +124,13 @@ class Pool(Generic[K, W]):
             await self._end([self._condemn(place) for place in stale])
 
     async def release_idle(self, kept: int) -> None:
-        """Closes the workers that are idle longest, but for so many."""
+        """Closes the longest idle workers until `kept` are left."""
         await self._end(
             [self._condemn(place) for place in tuple(self._idle)[: max(0, len(self._idle) - kept)]]
         )
 
     async def aclose(self) -> None:
-        """Closes all workers, those in use and those that others are closing included; later calls are refused."""
+        """Closes all workers, those in use included; later calls are refused."""
         self._closed = True
         for waiter in self._queue:
             self._refuse(waiter, SandboxError(_CLOSED))
@@ -142,7 +142,7 @@ class Pool(Generic[K, W]):
             await place.gone.wait()
 
     def figures(self) -> PoolFigures:
-        """What happens now and happened so far."""
+        """Current state and counts so far."""
         return PoolFigures(
             busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue),
             started=self._did["started"], reused=self._did["reused"], evicted=self._did["evicted"],
@@ -193,7 +193,7 @@ class Pool(Generic[K, W]):
             await self._end([self._condemn(place)])
 
     def _condemn(self, place: _Place[K, W]) -> _Place[K, W]:
-        """From now on nobody gets it, and whoever called this ends it."""
+        """Takes a worker out of the pool; the caller closes it."""
         place.closing = True
         if place in self._idle:
             del self._idle[place]

@@ -1,4 +1,4 @@
-"""What all back ends of ours share: calls in kept workers, taken from a bounded pool."""
+"""Base class of the back ends: calls run in workers from a bounded pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRIES = 3
 
 
 class PooledSandbox(ABC):
-    """Workers that are kept between calls and shared by nobody."""
+    """Sandbox whose calls run in workers from a bounded pool."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -28,7 +28,7 @@ class PooledSandbox(ABC):
         return self._settings
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs one call in a kept worker; see the seam."""
+        """Runs one call in a pooled worker; see the interface."""
         if broker is None and not job.grants.is_pure:
             job = job.model_copy(update={"grants": Grants()})
         key = key_of(job)
@@ -44,7 +44,7 @@ class PooledSandbox(ABC):
         raise AssertionError  # the last attempt raises or returns
 
     def figures(self) -> PoolFigures:
-        """What the kept workers do and did."""
+        """Figures of the pool of workers."""
         return self._pool.figures()
 
     async def aclose(self) -> None:
