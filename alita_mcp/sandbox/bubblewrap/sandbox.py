@@ -1,4 +1,4 @@
-"""The bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
+"""Bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ASK = "import sys; print(*sys.version_info[:2])"
 
 
 class ResourceScope(NamedTuple):
-    """How one process is limited: a group made for it, a command before its command, or rlimits only."""
+    """Limits of one process: a control group made for it, a prefix of its command, or rlimits only."""
 
     confinement: Confinement
     cgroup: Cgroup | None = None
@@ -58,7 +58,7 @@ class ResourceScope(NamedTuple):
 
 
 class BubblewrapSandbox(IsolatedSandbox):
-    """Linux with user namespaces; needs no daemon and no privileges."""
+    """Bubblewrap back end: needs Linux with user namespaces, no daemon and no privileges."""
 
     kind = "bubblewrap"
 
@@ -69,14 +69,14 @@ class BubblewrapSandbox(IsolatedSandbox):
         self._tools: tuple[str, Interpreter] | None = None
 
     def hint(self) -> str:
-        """How to get bubblewrap, or what it needs."""
+        """How to install bubblewrap, or what it needs."""
         return DELEGATE if shutil.which("bwrap") else INSTALL
 
     @asynccontextmanager
     async def boot(
         self, limits: Limits, environment: Environment | None
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
-        """A bubblewrap process under its limits that waits for its supervisor."""
+        """Starts a bubblewrap process under its limits, which waits for its supervisor."""
         if self._tools is None:
             self._tools = await anyio.to_thread.run_sync(_find_tools)
             self._cgroups.sweep()
@@ -101,7 +101,7 @@ class BubblewrapSandbox(IsolatedSandbox):
         return self._folders.find(digest)
 
     async def stored_environments(self) -> frozenset[str]:
-        """All folders: nobody but this home puts any there."""
+        """Digests of all stored environments; only this home stores any in the folder."""
         return await anyio.to_thread.run_sync(self._folders.names)
 
     async def drop_environment(self, digest: str) -> bool:
@@ -118,7 +118,7 @@ class BubblewrapSandbox(IsolatedSandbox):
 
     @asynccontextmanager
     async def _resource_scope(self, limits: Limits) -> AsyncIterator[ResourceScope]:
-        """A control group for one process.
+        """Resource scope of one process; its control group is removed at the end.
 
         Raises:
             SandboxUnavailable: no control group can be had, and weaker limits are not accepted.

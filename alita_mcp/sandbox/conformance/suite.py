@@ -1,4 +1,4 @@
-"""Runs every claim on a back end, one after the other: a sandbox in, a report out, never one of its exceptions."""
+"""Conformance suite: runs every claim on a back end, one after the other, and reports instead of raising."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OnVerdict = Callable[[Verdict], Awaitable[None]]
 async def conform(
     sandbox: Sandbox, *, skip: Collection[str] = (), on_verdict: OnVerdict | None = None
 ) -> ConformanceReport:
-    """What a back end is worth: each claim of the seam tried on it.
+    """Tries each claim of the interface on a back end.
 
     `skip` names chapters that are left out: `environments` needs the package index. The sandbox is used, not closed;
     `on_verdict` hears each verdict as it is found. Isolation is tried first of all: a back end that reads the

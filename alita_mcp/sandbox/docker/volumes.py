@@ -23,7 +23,7 @@ _LABEL = "alita.environment"
 
 
 def volume_name(digest: str) -> str:
-    """The volume of an environment.
+    """Name of an environment's volume.
 
     Raises:
         SandboxError: the digest cannot be a name.
@@ -32,7 +32,7 @@ def volume_name(digest: str) -> str:
 
 
 async def has_volume(engine: Engine, digest: str) -> str | None:
-    """The volume's name when it was filled completely."""
+    """The volume's name, when it was filled completely."""
     volume = volume_name(digest)
     return volume if await engine.call(partial(_is_complete, engine=engine, volume=volume)) else None
 
@@ -55,7 +55,7 @@ async def store_volume(engine: Engine, digest: str, tar: bytes) -> str:
 
 
 async def drop_volume(engine: Engine, digest: str) -> bool:
-    """Removes the volume, whole or half; False when a container has it.
+    """Removes the volume, complete or not; False when a container uses it.
 
     Raises:
         SandboxError: the engine refused, or the volume of that name is not ours.
