@@ -72,7 +72,7 @@ async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLO
             return await _tunnel(client, upstream, target, rest, clocks)
         copying = _Copying(client, upstream)
         await copying.run(target.opening + rest, target.upload_bytes, clocks)
-    if copying.refusal is not None and not copying.answered:
+    if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discarded(client, clocks)
 
@@ -110,9 +110,9 @@ class _Copying:
 
     def __init__(self, client: Client, upstream: ByteStream) -> None:
         self.whole = False
-        """The server ended its answer."""
-        self.answered = False
-        """Something of the answer went to the client."""
+        """The server ended its response."""
+        self.response_started = False
+        """Part of the response went to the client."""
         self.refusal: EgressRefused | None = None
         """Why it was ended before."""
         self._client = client
@@ -126,7 +126,7 @@ class _Copying:
         with self._scope:
             self._note_progress()
             if upload_bytes is not None and upload_bytes <= len(data) <= MAX_HEAD:
-                # it fits the socket's buffer, so no answer can be in its way
+                # it fits the socket's buffer, so no response can be in its way
                 await self._upload(data, upload_bytes)
                 if self.refusal is None:
                     await self._download()
@@ -158,14 +158,14 @@ class _Copying:
             self.refusal = refusal
             self._scope.cancel()
         except _GONE:
-            return  # the answer, if there is one, still goes through
+            return  # the response, if there is one, still goes through
 
     async def _download(self) -> None:
         try:
             while True:
                 data = await self._upstream.receive(_PIECE)
                 self._note_progress()
-                self.answered = True
+                self.response_started = True
                 await self._client.send(data)
                 self._note_progress()
         except anyio.EndOfStream:
@@ -208,7 +208,7 @@ async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> boo
 
 
 async def _discarded(client: Client, clocks: Clocks) -> bool:
-    """Takes what a client still sends, for many read no answer before they have sent all; False when it never ends."""
+    """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
     with anyio.move_on_after(clocks.idle_seconds):
         while await client.receive():
             continue

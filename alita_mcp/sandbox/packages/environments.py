@@ -59,7 +59,7 @@ class EnvironmentBuilder:
         self._back_end = back_end
         self._settings = settings
         self._index = index or IndexBuilder(back_end, settings)
-        self._kept = EnvironmentCache(back_end, Uses(settings.home, back_end.kind))
+        self._cache = EnvironmentCache(back_end, Uses(settings.home, back_end.kind))
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
 
@@ -103,22 +103,22 @@ class EnvironmentBuilder:
             _, tar = await self._index.ask(request, names, progress, uv)
             return tar
 
-        digest = environment_digest(lock, self._back_end.kind, await self._kept.home_id())
-        return await self._kept.obtain(digest, tuple(names), install)
+        digest = environment_digest(lock, self._back_end.kind, await self._cache.home_id())
+        return await self._cache.obtain(digest, tuple(names), install)
 
     @asynccontextmanager
     async def held(self, environment: Environment | None) -> AsyncIterator[None]:
         """Keeps an environment from being collected while a worker has it; see `EnvironmentCache.held`."""
-        async with self._kept.held(environment):
+        async with self._cache.held(environment):
             yield
 
     async def collect(self, bounds: Bounds | None = None) -> Collected:
         """Drops unused environments, by the settings' bounds or tighter ones."""
-        return await self._kept.collect(bounds or bounds_of(self._settings))
+        return await self._cache.collect(bounds or bounds_of(self._settings))
 
     async def tend(self) -> None:
         """Collects at intervals until cancelled."""
-        await self._kept.tend(bounds_of(self._settings))
+        await self._cache.tend(bounds_of(self._settings))
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
@@ -133,8 +133,8 @@ class EnvironmentBuilder:
                 program = await self._fetch(binary, progress)
             return await to_thread.run_sync(uv_tar, program)
 
-        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._kept.home_id()}\n"
-        return await self._kept.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._cache.home_id()}\n"
+        return await self._cache.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _fetch(self, binary: UvBinary, progress: Progress) -> bytes:
         wheel = binary.wheel

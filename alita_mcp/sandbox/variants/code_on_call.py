@@ -108,7 +108,7 @@ def brought_along(job: Job) -> list[Job] | None:
     return [job.model_copy(update={**job.arguments, "arguments": each}) for each in inputs]
 
 
-def outcomes_of(results: Sequence[RunResult]) -> RunResult:
+def results_of(results: Sequence[RunResult]) -> RunResult:
     """Result of a job on many inputs, composed of the results of each alone."""
     ended = next((each for each in results if each.status not in {"ok", "error"}), None)
     told = [[each.value] if each.ok else {"raised": _bare_kinds(each)} for each in results]

@@ -8,7 +8,7 @@ from typing import Any
 
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.variants.code_on_call import brought_along, outcomes_of
+from alita_mcp.sandbox.variants.code_on_call import brought_along, results_of
 from alita_mcp.values import Lock
 
 Answers = Callable[[Job], RunResult]
@@ -82,7 +82,7 @@ class ScriptedSandbox:
         if all(job.code != variant.code for job in self.jobs for variant in variants):
             return RunResult(status="crashed", message="the script is about another program")
         results = [self._answer(variant) for variant in variants]
-        return outcomes_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
+        return results_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
 
     async def tend(self) -> None:
         """Does nothing."""

@@ -14,7 +14,7 @@ from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
 from alita_mcp.sandbox.network.egress_policies import NoHosts
-from alita_mcp.sandbox.network.streams import Question, StreamFailed, Streams
+from alita_mcp.sandbox.network.streams import StreamFailed, StreamRequest, Streams
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
 from alita_mcp.sandbox.wire.link import Worker
@@ -24,7 +24,7 @@ from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_st
 MAX_MESSAGE = 2_000
 _OVERHEAD = 64
 _AT_ONCE = 1_000
-"""So many questions wait for their answers; an honest inside stays below by its own limits."""
+"""Requests of one call that may wait at once; an honest inside stays below by its own limits."""
 _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
 
@@ -38,7 +38,7 @@ class CallSession:
         self._calls = calls
         self._used = 0
         self._asked = 0
-        self._answering: dict[int, anyio.CancelScope] = {}
+        self._pending: dict[int, anyio.CancelScope] = {}
         self._closed = False
         self._outbox = Outbox(worker, tasks)
         policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
@@ -67,7 +67,7 @@ class CallSession:
     def close(self) -> None:
         """Ends all requests and connections under way."""
         self._closed = True
-        for scope in self._answering.values():
+        for scope in self._pending.values():
             scope.cancel()
         self._egress.close()
         self._streams.close()
@@ -76,27 +76,27 @@ class CallSession:
     def _take_ask(self, frame: Frame) -> None:
         is_counted = (
             frame.kind == Kind.ASK
-        )  # of questions about connections, the reply counts those that open one
+        )  # of requests about connections, the reply counts those that open one
         self._asked += is_counted
         self._used += is_counted
-        is_too_much = self._asked > self._calls or len(self._answering) >= _AT_ONCE
-        if frame.stream in self._answering or is_too_much:
+        is_too_much = self._asked > self._calls or len(self._pending) >= _AT_ONCE
+        if frame.stream in self._pending or is_too_much:
             raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
-        self._answering[frame.stream] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer, frame)
+        self._pending[frame.stream] = anyio.CancelScope()
+        self._tasks.start_soon(self._respond, frame)
 
-    async def _answer(self, frame: Frame) -> None:
+    async def _respond(self, frame: Frame) -> None:
         reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
-        with self._answering[frame.stream]:
+        with self._pending[frame.stream]:
             await self._outbox.send(Kind.ANSWER, frame.stream, await reply(frame.payload))
-        del self._answering[frame.stream]
+        del self._pending[frame.stream]
 
     async def _reply_about_connection(self, payload: bytes) -> bytes:
         try:
-            read = partial(Question.model_validate_json, payload)
-            question = await off_loop(read, large=len(payload) > LARGE_BYTES)
-            self._used += question.do == "open"
-            return _answer(await self._streams.answer(question))
+            read = partial(StreamRequest.model_validate_json, payload)
+            request = await off_loop(read, large=len(payload) > LARGE_BYTES)
+            self._used += request.do == "open"
+            return _response(await self._streams.handle(request))
         except StreamFailed as failed:
             return _error(failed.name, str(failed))
         except Exception as problem:  # noqa: BLE001 - the edge: as below
@@ -106,10 +106,10 @@ class CallSession:
         if self.limit_reached:
             return _error("RuntimeError", self.limit_reached)
         try:
-            read = partial(read_question, payload)
+            read = partial(read_request, payload)
             door, words = await off_loop(read, large=len(payload) > LARGE_BYTES)
             value = await self._broker.answer(door, words)
-            return await off_loop(partial(_answer, value), large=is_large(value))
+            return await off_loop(partial(_response, value), large=is_large(value))
         except NotJson as problem:
             return _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
         except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
@@ -141,7 +141,7 @@ class _CountedEgressPolicy:
         return await self._policy.open(host, port)
 
 
-def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
+def read_request(payload: bytes) -> tuple[str, dict[str, Any]]:
     """Parses the payload of an ASK frame.
 
     Raises:
@@ -165,7 +165,7 @@ def in_words(problem: Exception) -> tuple[str, str]:
     return "RuntimeError", f"the host failed with {type(problem).__name__}"
 
 
-def _answer(value: Any) -> bytes:
+def _response(value: Any) -> bytes:
     return b'{"ok":%s}' % encode_strict(value, MAX_PAYLOAD - _OVERHEAD)
 
 
