@@ -143,7 +143,7 @@ def test_on_windows_a_process_is_never_asked_whether_it_lives_by_a_signal(
     def refuse(pid: int, number: int) -> None:
         raise AssertionError("on Windows signal 0 is Ctrl-C")
 
-    mine = owner.Owner.this_process()
+    mine = owner.ProcessOwner.this_process()
     assert not mine.is_gone()
     monkeypatch.setattr(owner, "os", simulated_platform.Without(os, "", name="nt", kill=refuse))
     assert not mine.is_gone()

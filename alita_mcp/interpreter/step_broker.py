@@ -10,8 +10,8 @@ from anyio.abc import ByteStream
 from pydantic import ConfigDict, ValidationError
 
 from alita_mcp.interpreter.running import LIMITS
-from alita_mcp.sandbox.interface import Broker, Gate
-from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.interface import Broker, EgressPolicy
+from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.values import Value
 
@@ -38,8 +38,8 @@ class StepBroker:
     """Answers for one session; every door but the session's own is for the broker of the step that runs."""
 
     def __init__(self, idle_seconds: float, end: Callable[[str], None], *, has_hosts: bool = False) -> None:
-        """`end` ends the session and gets the reason; `has_hosts`: steps may have a gate."""
-        self.gate: Gate | None = StepGate(self) if has_hosts else None
+        """`end` ends the session and gets the reason; `has_hosts`: steps may have an egress policy."""
+        self.egress_policy: EgressPolicy | None = StepEgressPolicy(self) if has_hosts else None
         self.inner: Broker | None = None
         """Of the step that runs."""
         self._idle_seconds = idle_seconds
@@ -106,13 +106,13 @@ class StepBroker:
         return await self.inner.answer(door, words)
 
 
-class StepGate:
-    """The gate of the step that runs."""
+class StepEgressPolicy:
+    """Egress policy of the step that runs."""
 
     def __init__(self, steps: StepBroker) -> None:
         self._steps = steps
 
     async def open(self, host: str, port: int) -> ByteStream:
         """A connection; see the seam."""
-        gate = self._steps.inner.gate if self._steps.inner else None
-        return await (gate or NoHosts()).open(host, port)
+        policy = self._steps.inner.egress_policy if self._steps.inner else None
+        return await (policy or NoHosts()).open(host, port)

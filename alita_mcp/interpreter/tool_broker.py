@@ -24,7 +24,7 @@ from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.sandbox.broker.requests import CallWords, Name, Words
-from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.workers.call_session import in_words
 from alita_mcp.values import Manifest
@@ -120,9 +120,9 @@ class ToolBroker(CleaningBroker):
         }
 
     @property
-    def gate(self) -> Gate | None:
+    def egress_policy(self) -> EgressPolicy | None:
         """Where the run's connections may go: as the inner one says."""
-        return self._inner.gate if self._inner is not None else None
+        return self._inner.egress_policy if self._inner is not None else None
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         """The value that a door gives; see the seam."""

@@ -1,1 +1,1 @@
-"""Where generated code runs, and nowhere else: one seam, a file per back end."""
+"""Sandboxes, the only places where generated code runs: one interface, several back ends."""

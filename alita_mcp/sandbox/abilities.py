@@ -1,4 +1,4 @@
-"""What code can do in a sandbox and what it must do without, in words for the author of a tool."""
+"""Abilities of code in a sandbox and what it lacks, in words for the author of a tool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from alita_mcp.values import Limits, Value
 
 
 class Missing(Value):
-    """One feature of CPython that a sandbox does not have, and how code shows that it needs it."""
+    """Feature of CPython that a sandbox does not have, and how code shows that it needs it."""
 
     feature: str
     instead: str
@@ -16,7 +16,7 @@ class Missing(Value):
 
 
 class Abilities(Value):
-    """What a sandbox offers to code, and what it lacks."""
+    """Abilities that a sandbox offers to code, and what it lacks."""
 
     offers: tuple[str, ...]
     """A few sentences."""
@@ -29,7 +29,7 @@ class Abilities(Value):
         return (*self.offers, *(f"Not here: {each.feature}. Instead: {each.instead}." for each in self.lacks))
 
     def lacking(self) -> tuple[str, ...]:
-        """What is missing, in one sentence for writers who pay by the word; empty where nothing is."""
+        """Missing features in one sentence, for prompts that are paid by the word; empty where nothing is missing."""
         if not self.lacks:
             return ()
         return (

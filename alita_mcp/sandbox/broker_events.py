@@ -1,4 +1,4 @@
-"""What one call asked the host for, as the journal keeps it: never a body, a path of a URL, or a secret's value."""
+"""Journal record of what one call asked the host for; without bodies, paths of URLs or values of secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_TARGET = 200
 
 
 class BrokerEvent(Value):
-    """One asked door or one connection."""
+    """One request to the broker or one connection."""
 
     door: str
     """`network`, `complete`, `call_tool`, `secret`, `workspace`."""

@@ -1,4 +1,4 @@
-"""Which sandbox runs the tools: settings in, the first back end that proves its isolation out. Never a bare process."""
+"""Choice of the sandbox that runs the tools: the first back end that proves its isolation; never a bare process."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ UNCHOSEN = "unchosen"
 
 
 def expected_kind(sandbox: Sandbox) -> str:
-    """The kind that calls will run in, or `UNCHOSEN`; starts nothing."""
+    """Kind of sandbox that calls will run in, or `UNCHOSEN`; starts nothing."""
     return sandbox.expected_kind if isinstance(sandbox, LazySandbox) else sandbox.kind
 
 
 async def silent(_line: str) -> None:
-    """Tells nobody."""
+    """Progress callback that does nothing."""
 
 
 async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandbox:
-    """The back end that the settings name, or for `auto` the first whose probe isolates; tells what takes long.
+    """Opens the back end that the settings name, or for `auto` the first whose probe isolates; reports slow steps.
 
     Raises:
         SandboxUnavailable: none isolates here; the message says why, the hint what to install.
@@ -67,7 +67,7 @@ async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandb
 
 
 async def probe_all(settings: Settings, progress: Progress = silent) -> tuple[ProbeReport, ...]:
-    """What each back end proves about itself, whichever one is set; for `doctor`."""
+    """Probes each back end, whichever one is set; for `doctor`."""
     names = list(BACK_ENDS)
     if settings.sandbox not in {"auto", *names}:
         names.insert(0, settings.sandbox)
@@ -85,7 +85,7 @@ async def probe_all(settings: Settings, progress: Progress = silent) -> tuple[Pr
 
 
 def load_sandbox(name: str, settings: Settings) -> Sandbox:
-    """The back end of that name or import string, as it is: nothing was proved about it yet.
+    """Loads the back end of that name or import string, without a proof of its isolation.
 
     Raises:
         SandboxUnavailable: there is no such back end, or it cannot be made.
@@ -94,7 +94,7 @@ def load_sandbox(name: str, settings: Settings) -> Sandbox:
 
 
 class _Choice:
-    """One attempt to choose a back end, for all who wait for it; given up when the last of them leaves."""
+    """Attempt to choose a back end for all waiting callers; cancelled when the last of them leaves."""
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
@@ -116,7 +116,7 @@ class _Choice:
 
 
 class LazySandbox:
-    """A sandbox that is chosen when it is first needed, once, and then stays the same.
+    """Sandbox that is chosen when it is first needed, once.
 
     When a chosen back end stops working its calls fail; another one is never slipped in.
     """
@@ -140,12 +140,12 @@ class LazySandbox:
 
     @property
     def expected_kind(self) -> str:
-        """The kind that calls will run in: known before the first use where the settings name a back end of ours."""
+        """Kind that calls will run in: known before the first use where the settings name a back end of ours."""
         named = self._settings.sandbox
         return self._chosen.kind if self._chosen else named if named in BACK_ENDS else UNCHOSEN
 
     async def chosen(self) -> Sandbox:
-        """The back end; the first caller has it chosen, and the choice goes on while anybody waits for it.
+        """The chosen back end; the first caller starts the choice, which goes on while any caller waits for it.
 
         Where nobody tends this object, the first caller chooses; when it is cancelled the next one begins again.
 
@@ -172,7 +172,7 @@ class LazySandbox:
             return self._chosen
 
     async def until_chosen(self) -> None:
-        """Returns when there is a back end; who chooses it is not waited for."""
+        """Waits until another caller has chosen a back end."""
         await self._is_chosen.wait()
 
     async def probe(self) -> ProbeReport:

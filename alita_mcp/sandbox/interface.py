@@ -1,4 +1,4 @@
-"""The sandbox's one seam: a job in, a result out. Back ends stand beside this file, one each.
+"""Interface of sandboxes: a job gives a result. Back ends implement `Sandbox`, brokers and egress policies its helpers.
 
 A failing tool is a value (`RunResult`); a failing sandbox is an exception (`SandboxError`). Never mix them.
 """
@@ -22,27 +22,27 @@ Progress = Callable[[str], Awaitable[None]]
 
 
 class Environment(Value):
-    """Packages built once for one lock; only the back end that made it knows where it is."""
+    """Packages built once for one lock; only the back end that made it knows its location."""
 
     digest: str
     location: str
     """Opaque to everyone but its back end: a folder, a volume."""
 
 
-class Gate(Protocol):
-    """Decides where the connections of a sandbox may go; the sandbox itself has no network."""
+class EgressPolicy(Protocol):
+    """Egress policy: decides where the connections of a sandbox may go; the sandbox itself has no network."""
 
     async def open(self, host: str, port: int) -> ByteStream:
         """A connection to a host that may be reached.
 
         Raises:
-            GateClosed: it may not be reached, or did not answer.
+            EgressRefused: it may not be reached, or did not answer.
         """
         ...
 
 
-class GateClosed(Exception):
-    """A connection that is not made; `status` is the HTTP status that the tool's client sees."""
+class EgressRefused(Exception):
+    """Refusal of a connection; `status` is the HTTP status that the tool's client sees."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -51,15 +51,15 @@ class GateClosed(Exception):
 
 
 class Broker(Protocol):
-    """Answers what one call asks for beyond computing, under the grants of its version; one for each call."""
+    """Broker of one call: serves what it asks for beyond computing, under the grants of its version."""
 
     @property
-    def gate(self) -> Gate | None:
-        """Where its connections may go; None: nowhere."""
+    def egress_policy(self) -> EgressPolicy | None:
+        """Egress policy of its connections; None: no network."""
         ...
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """The JSON value that a door of `alita_tool` gives: `complete`, `call_tool`, `secret`, `workspace.read`.
+        """The JSON value that a request of `alita_tool` gives: `complete`, `call_tool`, `secret`, `workspace.read`.
 
         Raises:
             PermissionError: the grant is missing; the message names it.
@@ -69,7 +69,7 @@ class Broker(Protocol):
 
 
 class Job(Value):
-    """One call of one function, in a process of its own."""
+    """Call of one function, in a process of its own."""
 
     code: str
     function: str
@@ -77,13 +77,13 @@ class Job(Value):
     environment: Environment | None = None
     limits: Limits = Limits()
     hash_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
-    """PYTHONHASHSEED inside; None: one that nobody can foresee, see `hash_seeds`."""
+    """PYTHONHASHSEED inside; None: an unpredictable one, see `hash_seeds`."""
     clock_offset_s: int = 0
     """Moves the wall clock that the code reads; used to show that results do not depend on it."""
     moment: int | None = None
     """Where the wall clock stands when a rehearsed call begins, in seconds of the epoch: it counts whole ones."""
     random_seed: int | None = Field(default=None, ge=0, le=4_294_967_295)
-    """What the random numbers of a rehearsed call are drawn with; None: nobody can foresee them."""
+    """Seed of a rehearsed call's random numbers; None: unpredictable."""
     grants: Grants = Grants()
     """What the version was granted; the broker that comes with the job answers for it."""
     fresh: bool = False
@@ -93,7 +93,7 @@ class Job(Value):
 
 
 class RunResult(Value):
-    """What one call did.
+    """Result of one call.
 
     `ok`: `value` is strict JSON. `error`: the code raised `error_type`. `load_failed`: the module did not
     import. `bad_result`: the result is not JSON, too deep or too large. `timeout`, `memory`, `output_flood`:
@@ -121,7 +121,7 @@ class RunResult(Value):
 
 
 class Probe(Value):
-    """One claim that a back end proved or failed to prove about itself, here and now."""
+    """Claim that a back end proved or failed to prove about itself, here and now."""
 
     name: str
     """`starts`, `network refused`, `home unreadable`, `memory cap bites`, `time cap bites`, …"""
@@ -130,7 +130,7 @@ class Probe(Value):
 
 
 class ProbeReport(Value):
-    """What `doctor` prints and `auto` decides by."""
+    """Report of a back end's probes: what `doctor` prints and `auto` decides by."""
 
     kind: str
     probes: tuple[Probe, ...]
@@ -144,7 +144,7 @@ class ProbeReport(Value):
 
 
 class Sandbox(Protocol):
-    """An isolated place that runs code.
+    """Isolated place that runs code.
 
     Implementers: code and arguments come from strangers. No network, no host files, no environment variables
     of the host; limits as asked or an error, never silently weaker. A call leaves no process and no file
@@ -185,7 +185,7 @@ class Sandbox(Protocol):
         ...
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs one call; without a broker every door of `alita_tool` names the grant that is missing.
+        """Runs one call; without a broker every request of `alita_tool` is refused with the name of the missing grant.
 
         Raises:
             SandboxRefused: the job needs what this back end does not offer.
@@ -195,7 +195,7 @@ class Sandbox(Protocol):
         ...
 
     async def tend(self) -> None:
-        """Looks after what is kept between calls (idle workers, unused environments) until it is cancelled."""
+        """Maintains what is kept between calls (idle workers, unused environments) until cancelled."""
         ...
 
     async def aclose(self) -> None:

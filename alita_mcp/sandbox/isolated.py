@@ -1,4 +1,4 @@
-"""What docker and bubblewrap share: everything above "start a confined supervisor and give me its pipes"."""
+"""Common base of docker and bubblewrap: all but starting a confined supervisor and giving its pipes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from alita_mcp.sandbox.packages.builder import OnLine, build
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
@@ -28,7 +28,7 @@ DEEPEST = 8
 
 
 class IsolatedSandbox(PooledSandbox):
-    """A sandbox whose workers are kept between calls; each call is a process of its own in one of them."""
+    """Sandbox with pooled workers; each call is a process of its own in one of them."""
 
     kind: str
 
@@ -52,7 +52,7 @@ class IsolatedSandbox(PooledSandbox):
 
     @abstractmethod
     async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Keeps an environment's files, given as an uncompressed tar; its location. Safe against a second builder.
+        """Stores an environment, given as an uncompressed tar, and returns its location. Safe against a second builder.
 
         Raises:
             SandboxError: it cannot be stored, or the tar holds what no environment holds.
@@ -64,19 +64,19 @@ class IsolatedSandbox(PooledSandbox):
 
     @abstractmethod
     async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment, whole or half; False when a sandbox has it open.
+        """Removes an environment, complete or not; False when a sandbox uses it.
 
         Raises:
             SandboxError: it cannot be removed.
         """
 
     async def stored_environments(self) -> frozenset[str]:
-        """Digests of what lies in a place that is this home's alone; empty where the place is shared."""
+        """Digests of what is stored for this home alone; empty where the place is shared."""
         return frozenset()
 
     @abstractmethod
     def hint(self) -> str:
-        """The command that makes this back end work where it does not."""
+        """How to make this back end work where it does not."""
 
     @asynccontextmanager
     async def open_worker(
@@ -87,14 +87,14 @@ class IsolatedSandbox(PooledSandbox):
         egress: bool = False,
         depth: int = 0,
     ) -> AsyncIterator[Worker]:
-        """A worker of its own that attested what was asked for; waits while as many others run as may."""
+        """Lends a worker of its own that attested its confinement; waits while as many others run as may."""
         key = WorkerKey(limits, environment, egress)
         place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
         async with place as kept:
             yield kept.worker
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs one call in a kept worker; see the seam."""
+        """Runs one call in a pooled worker; see the interface."""
         if job.limits.processes < FEWEST_PROCESSES:
             raise SandboxRefused(
                 f"A limit of {job.limits.processes} processes is too small: a sandbox takes {FEWEST_PROCESSES}."
@@ -105,7 +105,7 @@ class IsolatedSandbox(PooledSandbox):
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
         scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
-        """What a program of ours wrote to its result file; see `builder.build`.
+        """Runs a builder program and returns its result file; see `builder.build`.
 
         It may reach `hosts` ("name:port") and nothing else. `memory_bytes` is for its processes;
         `scratch_bytes`, for its files in /tmp, comes on top.
@@ -122,40 +122,40 @@ class IsolatedSandbox(PooledSandbox):
             return await build(worker, program, payload, hosts, on_line)
 
     async def python_tag(self) -> str:
-        """Python and platform inside, as in `cp311-linux_x86_64`."""
+        """Python version and platform inside, as in `cp311-linux_x86_64`."""
         if not self._python_tag:
             async with self.open_worker(Limits()):
                 pass
         return self._python_tag
 
     async def abilities(self) -> Abilities:
-        """Those of the CPython inside; starts a worker only where none was ever started."""
+        """Abilities of the CPython inside; starts a worker only where none was ever started."""
         digits = (await self.python_tag()).partition("-")[0].removeprefix("cp")
         return whole_cpython(self.kind, f"{digits[:1]}.{digits[1:]}")
 
     async def probe(self) -> ProbeReport:
-        """Tries to break out; see `probes`."""
+        """Runs the isolation probes; see `probes`."""
         return await probe_isolation(self, self.kind, self.hint())
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """Exact versions and hashes of wheels for the Python inside; see the seam."""
+        """Exact versions and hashes of wheels for the Python inside; see the interface."""
         return await self._environments.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """The environment for a lock; see the seam."""
+        """The environment for a lock; see the interface."""
         return await self._environments.prepare(lock, progress)
 
     async def tend(self) -> None:
-        """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
+        """Closes workers that were idle for too long and drops unused environments, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._environments.tend)
             await self._pool.tend()
 
-    async def _start(self, key: WorkerKey) -> KeptWorker:
+    async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._environments.held(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)
             self._python_tag = worker.attestation.python_tag
-            return KeptWorker(worker, stack.pop_all())
+            return PooledWorker(worker, stack.pop_all())

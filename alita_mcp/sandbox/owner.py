@@ -1,4 +1,4 @@
-"""Who owns a container or a control group: a process by number and start time, so that leftovers are known."""
+"""Owner of a container or control group: a process by machine, number and start time, to recognise leftovers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Owner(NamedTuple):
-    """One process; comparable across restarts of the machine because the start time counts too."""
+class ProcessOwner(NamedTuple):
+    """Identity of one process, comparable across restarts of the machine because the start time counts too."""
 
     machine: str
     """Hash of the host name and the PID namespace: process numbers mean nothing outside both."""
@@ -18,13 +18,13 @@ class Owner(NamedTuple):
     started: str
 
     @classmethod
-    def this_process(cls) -> Owner:
-        """The process that asks."""
+    def this_process(cls) -> ProcessOwner:
+        """Identity of the calling process."""
         return cls(_machine(), os.getpid(), _started(os.getpid()))
 
     @classmethod
-    def parse(cls, text: str) -> Owner | None:
-        """An owner as `str()` wrote it; None when it is none."""
+    def parse(cls, text: str) -> ProcessOwner | None:
+        """Parses what `str()` wrote; None for anything else."""
         machine, _, rest = text.partition("-")
         pid, _, started = rest.partition("-")
         return cls(machine, int(pid), started) if pid.isdigit() else None
@@ -33,7 +33,7 @@ class Owner(NamedTuple):
         return f"{self.machine}-{self.pid}-{self.started}"
 
     def is_gone(self) -> bool:
-        """True when the process surely ended: it was one of this machine, and its number is free or reused.
+        """Whether the process surely ended: it was one of this machine, and its number is free or reused.
 
         On Windows False: nothing in the standard library tells it there.
         """

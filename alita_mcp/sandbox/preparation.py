@@ -1,4 +1,4 @@
-"""Long work that is done once for many who wait: how far it is, told to all of them."""
+"""Progress of long preparations that many callers wait for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from alita_mcp.sandbox.interface import Progress
 
 @runtime_checkable
 class Preparable(Protocol):
-    """A back end that has to be prepared on a machine, once, before it can prove anything."""
+    """Back end that has to be prepared once on a machine before it can prove anything."""
 
     async def ready(self, progress: Progress) -> None:
         """Prepares it; returns at once where that was done before.
@@ -23,7 +23,7 @@ class Preparable(Protocol):
 
 
 class Preparation:
-    """The last line about the work, which is entered as a block; empty while there is none."""
+    """Last progress line of a preparation, entered as a block; empty outside of it."""
 
     def __init__(self) -> None:
         self.line = ""
@@ -36,13 +36,13 @@ class Preparation:
         self.line = ""
 
     async def tell(self, line: str) -> None:
-        """Takes the place of the line before."""
+        """Replaces the progress line."""
         self.line = line
         self._changed.set()
         self._changed = anyio.Event()
 
     async def follow(self, progress: Progress) -> None:
-        """Passes on the line there is and those that come, until it is cancelled; a slow listener misses some."""
+        """Passes on the present line and later ones until cancelled; a slow listener misses some."""
         while True:
             changed = self._changed
             if self.line:

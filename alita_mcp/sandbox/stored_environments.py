@@ -1,4 +1,4 @@
-"""The environments of every kind of sandbox in one home: what there is, and how to be rid of what nobody uses."""
+"""Stored environments of every kind of sandbox in one home: listing and pruning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_mcp.settings import Settings
 
 
 def kept_environments(settings: Settings) -> dict[str, tuple[Use, ...]]:
-    """What is known of each kind's environments, least recently used first; needs no engine."""
+    """Known environments of each kind, least recently used first; needs no engine."""
     found = {kind: Uses(settings.home, kind).listed() for kind in BACK_ENDS}
     return {kind: tuple(sorted(uses, key=lambda use: use.last_used)) for kind, uses in found.items() if uses}
 

@@ -14,7 +14,7 @@ from alita_mcp.app import App
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
 from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import Broker, Environment, Gate, Job, Progress, RunResult
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, Progress, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Grants, Lock, StoredVersion
 from tests.app.conftest import Open, adder, adding
@@ -45,7 +45,7 @@ class Asked:
         self.events = [BrokerEvent(door="secret", target=str(number), status="ok") for number in range(count)]
 
     @property
-    def gate(self) -> Gate | None:
+    def egress_policy(self) -> EgressPolicy | None:
         return None
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:

@@ -217,10 +217,10 @@ async def test_a_derived_image_and_its_containers_are_removed_and_nobody_elses(
 @pytest.mark.docker
 @pytest.mark.usefixtures("docker_engine")
 async def test_what_a_killed_run_left_is_removed_by_the_next(settings: Settings, tmp_path: Path) -> None:
-    from alita_mcp.sandbox.owner import Owner
+    from alita_mcp.sandbox.owner import ProcessOwner
 
-    alive = str(Owner.this_process())
-    dead = str(Owner.this_process()._replace(started="1"))
+    alive = str(ProcessOwner.this_process())
+    dead = str(ProcessOwner.this_process()._replace(started="1"))
     with removed_afterwards(alive), removed_afterwards(dead), anyio.fail_after(300):
         for run in (alive, dead):
             await peer_images.built("plain", settings.docker_image, run, tmp_path, silent)

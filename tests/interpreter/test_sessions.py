@@ -32,7 +32,7 @@ from alita_mcp.interpreter.sessions import (
 )
 from alita_mcp.interpreter.step_broker import DOOR, MAX_QUESTIONS, StepBroker
 from alita_mcp.interpreter.tool_broker import CleaningBroker
-from alita_mcp.sandbox.interface import Gate, GateClosed, RunResult
+from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused, RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 from tests.interpreter.scripted_inside import (
@@ -462,9 +462,9 @@ async def test_output_is_bounded_whatever_the_program_inside_says() -> None:
 class Doors:
     """A step's own broker."""
 
-    def __init__(self, name: str, gate: Gate | None = None) -> None:
+    def __init__(self, name: str, policy: EgressPolicy | None = None) -> None:
         self.name = name
-        self.gate = gate
+        self.egress_policy = policy
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         return [self.name, door, words]
@@ -530,17 +530,17 @@ async def test_a_step_that_asks_too_often_is_refused(monkeypatch: pytest.MonkeyP
 async def test_connections_go_through_the_gate_of_the_step_that_runs() -> None:
     class Named:
         async def open(self, host: str, port: int) -> Any:
-            raise GateClosed(418, f"asked for {host}:{port}")
+            raise EgressRefused(418, f"asked for {host}:{port}")
 
     door = StepBroker(60.0, lambda _why: None, has_hosts=True)
-    assert door.gate is not None
-    with pytest.raises(GateClosed) as closed:
-        await door.gate.open("example.org", 443)
+    assert door.egress_policy is not None
+    with pytest.raises(EgressRefused) as closed:
+        await door.egress_policy.open("example.org", 443)
     assert closed.value.status == 403
     door.inner = Doors("one", Named())
-    with pytest.raises(GateClosed, match=r"asked for example\.org:443"):
-        await door.gate.open("example.org", 443)
-    assert StepBroker(60.0, lambda _why: None).gate is None
+    with pytest.raises(EgressRefused, match=r"asked for example\.org:443"):
+        await door.egress_policy.open("example.org", 443)
+    assert StepBroker(60.0, lambda _why: None).egress_policy is None
 
 
 async def test_of_few_sessions_that_ended_it_is_remembered_why() -> None:

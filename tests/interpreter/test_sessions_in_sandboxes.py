@@ -14,7 +14,7 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.session import Patience, Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.sandbox.choose import load_sandbox
-from alita_mcp.sandbox.interface import Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 
@@ -258,7 +258,7 @@ async def test_tools_have_a_worker_while_every_session_works(sandbox: Sandbox) -
 class OneSecret:
     """A broker of one step."""
 
-    gate: Gate | None = None
+    egress_policy: EgressPolicy | None = None
 
     def __init__(self, value: str) -> None:
         self.value = value

@@ -15,7 +15,7 @@ from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
 from alita_mcp.library.search.answer import SearchHit
-from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.values import Manifest
@@ -55,7 +55,7 @@ class OneTool:
 class Inner(CleaningBroker):
     """Whom the run's own rights belong to."""
 
-    gate: Gate | None = object()  # type: ignore[assignment]
+    egress_policy: EgressPolicy | None = object()  # type: ignore[assignment]
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         return [door, words]
@@ -94,10 +94,10 @@ async def test_failures_of_the_host_tell_no_more_than_their_words() -> None:
 async def test_other_doors_are_the_inner_brokers() -> None:
     async with open_tool_broker(OneTool(None), Inner()) as broker:
         assert await broker.answer("secret", {"name": "x"}) == ["secret", {"name": "x"}]
-        assert broker.gate is Inner.gate
+        assert broker.egress_policy is Inner.egress_policy
         assert broker.cleaned(RunResult(status="ok")).stdout == "[hidden]"
     async with open_tool_broker(OneTool(None)) as broker:
-        assert broker.gate is None
+        assert broker.egress_policy is None
         with pytest.raises(PermissionError, match="needs the grant 'secrets'"):
             await broker.answer("secret", {"name": "x"})
 

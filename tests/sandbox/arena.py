@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from alita_mcp.sandbox.interface import Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wire.link import WorkerLost
 from alita_mcp.settings import Settings
 from tests.sandbox.hostile import Hostile, gives
@@ -51,7 +51,7 @@ HARMLESS = Hostile("harmless", "def f():\n    return 1\n", gives(lambda value: v
 class Fussy:
     """A broker that counts, answers one door and waits for ever when it is asked to."""
 
-    gate: Gate | None = None
+    egress_policy: EgressPolicy | None = None
 
     def __init__(self) -> None:
         self.asked = 0

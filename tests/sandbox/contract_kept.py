@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.interface import Gate, Job, RunResult
+from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.leftovers import Leftovers, nothing_left
@@ -97,7 +97,7 @@ MESSAGES = {
 class Oracle:
     """A broker that echoes, refuses what says so, and counts."""
 
-    gate: Gate | None = None
+    egress_policy: EgressPolicy | None = None
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []

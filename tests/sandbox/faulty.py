@@ -38,7 +38,7 @@ def waits(seconds):
 class Doorbell:
     """A broker that tells when it was asked for anything."""
 
-    gate = None
+    egress_policy = None
 
     def __init__(self) -> None:
         self.rung = anyio.Event()

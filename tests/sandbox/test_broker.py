@@ -16,8 +16,8 @@ from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, GrantedBroker
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
-from alita_mcp.sandbox.interface import GateClosed, RunResult
-from alita_mcp.sandbox.network.egress_gate import GrantedHosts
+from alita_mcp.sandbox.interface import EgressRefused, RunResult
+from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.sites import HERE, resolved, running_site
 
@@ -70,7 +70,7 @@ async def test_without_grants_each_door_is_refused_by_the_name_of_its_grant(
     pure = broker()
     with pytest.raises(PermissionError, match=r"needs the grant '(model|tools|secrets|workspace)'"):
         await pure.answer(door, words)
-    assert pure.gate is None
+    assert pure.egress_policy is None
     assert [event.status for event in pure.events] == ["refused"]
 
 
@@ -87,7 +87,7 @@ async def test_one_grant_opens_no_other_door(grant: str) -> None:
         if door.partition(".")[0] != own:
             with pytest.raises(PermissionError, match="needs the grant"):
                 await one.answer(door, words)
-    assert (one.gate is not None) == (grant == "network")
+    assert (one.egress_policy is not None) == (grant == "network")
 
 
 @pytest.mark.parametrize("door", ["", "shell", "__class__", "_complete", "answer", "workspace", "x" * 10_000])
@@ -257,10 +257,10 @@ async def test_the_gate_of_a_broker_opens_for_granted_hosts_and_records_in_the_s
     with running_site() as site:
         doors = Doors(resolve=resolved, reachable=HERE)
         granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), Limits(), doors)
-        assert isinstance(granted.gate, GrantedHosts)
-        await (await granted.gate.open("api.test", site.port)).aclose()
-        with pytest.raises(GateClosed):
-            await granted.gate.open("evil.test", 443)
+        assert isinstance(granted.egress_policy, GrantedHosts)
+        await (await granted.egress_policy.open("api.test", site.port)).aclose()
+        with pytest.raises(EgressRefused):
+            await granted.egress_policy.open("evil.test", 443)
     assert [(event.door, event.status) for event in granted.events] == [
         ("network", "ok"),
         ("network", "refused"),
@@ -333,9 +333,9 @@ async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
     granted = GrantedBroker(
         Grants(network=("api.test",), secrets=("KEY",)), Limits(), Doors(secrets={"KEY": "Hunter2Word"})
     )
-    assert granted.gate is not None
-    with pytest.raises(GateClosed):
-        await granted.gate.open("hunter2word.evil.test", 443)
+    assert granted.egress_policy is not None
+    with pytest.raises(EgressRefused):
+        await granted.egress_policy.open("hunter2word.evil.test", 443)
     assert [event.target for event in granted.events] == ["[secret].evil.test:443"]
 
 
@@ -354,9 +354,9 @@ async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
         limits = Limits(network_bytes=10)
         doors = Doors(resolve=resolved, reachable=HERE)
         granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), limits, doors)
-        assert granted.gate is not None
-        async with await granted.gate.open("api.test", site.port) as stream:
-            with pytest.raises(GateClosed):
+        assert granted.egress_policy is not None
+        async with await granted.egress_policy.open("api.test", site.port) as stream:
+            with pytest.raises(EgressRefused):
                 await stream.send(b"x" * 11)
     failed = RunResult(status="error", error_type="ConnectionResetError", message="reset")
     told = "reset (the call moved more than 10 bytes over the network (network_bytes))"

@@ -19,7 +19,7 @@ from alita_mcp.sandbox.bubblewrap.cgroup import Cgroups
 from alita_mcp.sandbox.bubblewrap.command import USER, Interpreter, bwrap_command
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Environment, Job
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
 from tests.sandbox.contract import WAIT_SECONDS, ConfinedContract
@@ -48,7 +48,7 @@ def f():
         os.listdir(folder)
     return seen
 """
-GONE = Owner.this_process()._replace(pid=2**22 - 1)
+GONE = ProcessOwner.this_process()._replace(pid=2**22 - 1)
 
 
 class BubblewrapFixtures:
@@ -114,7 +114,7 @@ class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
         ours, theirs = (
-            home / "environments" / f".partial-{owner}-1" for owner in (Owner.this_process(), GONE)
+            home / "environments" / f".partial-{owner}-1" for owner in (ProcessOwner.this_process(), GONE)
         )
         ours.mkdir(parents=True)
         theirs.mkdir()

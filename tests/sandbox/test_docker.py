@@ -19,7 +19,7 @@ from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
 from alita_mcp.sandbox.interface import Environment, Job
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits
@@ -32,7 +32,7 @@ from tests.sandbox.tars import HELLO, tar_of
 
 pytestmark = pytest.mark.docker
 ADD = Job(code="def f(a, b):\n    return a + b\n", function="f", arguments={"a": 2, "b": 40})
-GONE = Owner.this_process()._replace(pid=2**22 - 1)
+GONE = ProcessOwner.this_process()._replace(pid=2**22 - 1)
 """An owner of this machine whose process does not exist."""
 
 
@@ -135,12 +135,12 @@ async def test_a_container_weaker_than_asked_is_refused_and_removed(
     with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match=weakness):
         await sandbox.run(ADD)
     await sandbox.aclose()
-    await nothing_left(docker_leftovers, Owner.this_process().pid)
+    await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
 
 
 async def test_a_frozen_container_is_killed_by_the_outer_clock(docker_sandbox: DockerSandbox) -> None:
     async def freeze(line: str) -> None:
-        (container,) = docker_leftovers(Owner.this_process().pid)
+        (container,) = docker_leftovers(ProcessOwner.this_process().pid)
         await anyio.to_thread.run_sync(run, ["docker", "pause", container.split()[0]])
 
     program = "import time\nprint('ready', flush=True)\ntime.sleep(600)\n"
@@ -154,7 +154,7 @@ async def test_a_frozen_container_is_killed_by_the_outer_clock(docker_sandbox: D
             scratch_bytes=1 << 20,
             on_line=freeze,
         )
-    await nothing_left(docker_leftovers, Owner.this_process().pid)
+    await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
 
 
 async def test_a_start_removes_what_a_crash_left_and_nothing_else(
@@ -162,7 +162,7 @@ async def test_a_start_removes_what_a_crash_left_and_nothing_else(
 ) -> None:
     names = {
         f"alita-test-{uuid.uuid4().hex}": owner
-        for owner in (GONE, Owner.this_process(), "elsewhere-1-1", "odd")
+        for owner in (GONE, ProcessOwner.this_process(), "elsewhere-1-1", "odd")
     }
     for name, owner in names.items():
         run(
@@ -271,14 +271,14 @@ async def test_no_more_containers_run_at_once_than_are_allowed(docker_engine: No
                 sandbox.run, ADD.model_copy(update={"code": "import time\ndef f(a, b): time.sleep(.3)"})
             )
         for _ in range(15):
-            seen += [len(await anyio.to_thread.run_sync(docker_leftovers, Owner.this_process().pid))]
+            seen += [len(await anyio.to_thread.run_sync(docker_leftovers, ProcessOwner.this_process().pid))]
     await sandbox.aclose()
     assert max(seen) == 1
 
 
 async def test_nothing_of_the_host_is_mounted_and_nothing_logged(docker_sandbox: DockerSandbox) -> None:
     async with docker_sandbox.open_worker(Limits()):
-        (name,) = (line.split()[0] for line in docker_leftovers(Owner.this_process().pid))
+        (name,) = (line.split()[0] for line in docker_leftovers(ProcessOwner.this_process().pid))
         with closing(docker.from_env()) as client:
             found = client.api.inspect_container(name)
     assert found["Mounts"] == []

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.cache import EnvironmentGone, KeptEnvironments
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.cache import EnvironmentCache, EnvironmentGone
 from alita_mcp.sandbox.packages.collector import (
     DAY_SECONDS,
     NOTHING_KEPT,
@@ -84,8 +84,8 @@ def uses(home: Path) -> Uses:
 
 
 @pytest.fixture
-def kept(store: TrustingBackEnd, uses: Uses) -> KeptEnvironments:
-    return KeptEnvironments(store, uses)
+def kept(store: TrustingBackEnd, uses: Uses) -> EnvironmentCache:
+    return EnvironmentCache(store, uses)
 
 
 async def tar() -> bytes:
@@ -97,7 +97,7 @@ async def refusing() -> bytes:
 
 
 async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
-    kept: KeptEnvironments, store: TrustingBackEnd, uses: Uses, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
     await kept.obtain("abc", ("packaging",), tar)
     collected = await kept.collect(NOTHING_KEPT)
@@ -111,7 +111,7 @@ async def test_an_environment_is_kept_while_its_maker_lives_and_goes_afterwards(
 
 
 async def test_an_environment_that_was_dropped_is_made_again(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     await kept.obtain("abc", (), tar)
     unmark(home)
@@ -121,17 +121,17 @@ async def test_an_environment_that_was_dropped_is_made_again(
 
 
 async def test_an_environment_of_a_dead_process_is_nobodys(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     await kept.obtain("abc", (), tar)
     unmark(home)
     folder = home / "environments" / ".uses" / "trusting"
-    (folder / f"abc@{Owner.this_process()._replace(started='1')}").touch()
+    (folder / f"abc@{ProcessOwner.this_process()._replace(started='1')}").touch()
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
 
 
 async def test_an_environment_that_another_living_process_uses_stays(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     await kept.obtain("abc", (), tar)
     unmark(home)
@@ -151,7 +151,7 @@ async def test_an_environment_that_another_living_process_uses_stays(
 
 
 async def test_what_a_worker_holds_stays_though_its_mark_grew_old(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     environment = await kept.obtain("abc", (), tar)
     async with kept.held(environment), kept.held(None):
@@ -162,7 +162,7 @@ async def test_what_a_worker_holds_stays_though_its_mark_grew_old(
 
 
 async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     environment = await kept.obtain("abc", (), tar)
     strange = Environment(digest="never", location="/etc")
@@ -177,7 +177,7 @@ async def test_an_environment_that_is_gone_or_elsewhere_is_not_held(
 
 
 async def test_what_a_sandbox_has_open_stays_on_the_books(
-    kept: KeptEnvironments, store: TrustingBackEnd, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     await kept.obtain("abc", (), tar)
     unmark(home)
@@ -187,18 +187,18 @@ async def test_what_a_sandbox_has_open_stays_on_the_books(
 
 
 async def test_what_a_killed_builder_left_half_done_goes(
-    store: TrustingBackEnd, kept: KeptEnvironments, home: Path
+    store: TrustingBackEnd, kept: EnvironmentCache, home: Path
 ) -> None:
     folder = home / "environments" / ".uses" / "trusting"
     folder.mkdir(parents=True)
-    (folder / f"half@{Owner.this_process()._replace(started='1')}").touch()
-    (folder / f"busy@{Owner.this_process()}").touch()
+    (folder / f"half@{ProcessOwner.this_process()._replace(started='1')}").touch()
+    (folder / f"busy@{ProcessOwner.this_process()}").touch()
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["busy"]
     assert [file.name.partition("@")[0] for file in folder.iterdir()] == ["busy"]
 
 
 async def test_a_whole_environment_without_a_record_gets_one(
-    store: TrustingBackEnd, kept: KeptEnvironments, uses: Uses, home: Path
+    store: TrustingBackEnd, kept: EnvironmentCache, uses: Uses, home: Path
 ) -> None:
     store.environments["abc"] = b"made when records were not kept"
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["abc"]
@@ -207,43 +207,43 @@ async def test_a_whole_environment_without_a_record_gets_one(
     assert [use.record is not None for use in (await kept.collect(GENEROUS)).kept] == [True]
 
 
-async def test_a_build_that_fails_leaves_no_trace(kept: KeptEnvironments, uses: Uses) -> None:
+async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: Uses) -> None:
     with pytest.raises(SandboxError, match="not now"):
         await kept.obtain("abc", (), refusing)
     assert uses.listed() == ()
 
 
-async def test_marks_of_the_dead_are_swept(kept: KeptEnvironments, home: Path) -> None:
+async def test_marks_of_the_dead_are_swept(kept: EnvironmentCache, home: Path) -> None:
     await kept.obtain("abc", (), tar)
     folder = home / "environments" / ".uses" / "trusting"
     for pid in range(5):
-        (folder / f"abc@{Owner.this_process()._replace(pid=2**22 - 1 - pid)}").touch()
+        (folder / f"abc@{ProcessOwner.this_process()._replace(pid=2**22 - 1 - pid)}").touch()
     await kept.collect(GENEROUS)
     assert len(list(folder.glob("abc@*"))) == 1
 
 
 async def test_an_environment_is_used_anew_by_whoever_prepares_it(
-    kept: KeptEnvironments, store: TrustingBackEnd, uses: Uses, home: Path
+    kept: EnvironmentCache, store: TrustingBackEnd, uses: Uses, home: Path
 ) -> None:
     await kept.obtain("abc", (), tar)
     for file in (home / "environments" / ".uses" / "trusting").iterdir():
         os.utime(file, (1, 1))
     assert uses.listed()[0].last_used == 1
-    await KeptEnvironments(store, uses).obtain("abc", (), refusing)
+    await EnvironmentCache(store, uses).obtain("abc", (), refusing)
     assert time.time() - uses.listed()[0].last_used < MARK_SECONDS
 
 
-async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: KeptEnvironments) -> None:
+async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: EnvironmentCache) -> None:
     names = [await kept.home_id()]
     for kind in ("trusting", "other"):
         async with locked(Uses(home, kind)):
             names.append(Uses(home, kind).home_id())
     assert len(set(names)) == 1
-    assert await KeptEnvironments(TrustingBackEnd(home), Uses(home / "b", "k")).home_id() not in names
+    assert await EnvironmentCache(TrustingBackEnd(home), Uses(home / "b", "k")).home_id() not in names
 
 
 @pytest.mark.parametrize("digest", ["../up", "/abs", "a/b", "", ".hidden"])
-async def test_a_digest_is_never_a_path(kept: KeptEnvironments, digest: str) -> None:
+async def test_a_digest_is_never_a_path(kept: EnvironmentCache, digest: str) -> None:
     with pytest.raises(SandboxError, match="no digest"):
         await kept.obtain(digest, (), tar)
     with pytest.raises(SandboxError, match="not here"):
@@ -267,7 +267,7 @@ async def test_a_home_that_another_process_keeps_locked_is_an_error(
 async def test_tending_collects_and_goes_on_after_a_failure(
     store: TrustingBackEnd, uses: Uses, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = KeptEnvironments(store, uses, tend_seconds=0.01)
+    kept = EnvironmentCache(store, uses, tend_seconds=0.01)
     await kept.obtain("abc", (), tar)
     unmark(home)
     (lock := home / "environments" / ".uses" / "trusting.lock").unlink()

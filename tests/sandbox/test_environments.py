@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused, UsageError
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
-from alita_mcp.sandbox.packages.file_lock import environment_digest, read_lock, read_requirements
+from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock

@@ -17,11 +17,11 @@ from alita_mcp.sandbox.bubblewrap.cgroup import (
     Setting,
     write_setting,
 )
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.values import Limits
 
 LIMITS = Limits(memory_bytes=64 << 20, processes=9)
-GONE = Owner.this_process()._replace(pid=2**22 - 1)
+GONE = ProcessOwner.this_process()._replace(pid=2**22 - 1)
 
 
 def v2(root: Path, own: str, delegated: str) -> Cgroups:
@@ -84,7 +84,9 @@ def test_a_limit_that_does_not_hold_is_no_limit() -> None:
 
 def test_only_empty_groups_of_processes_that_are_gone_are_swept(tmp_path: Path) -> None:
     groups = v2(tmp_path, "a", "a")
-    names = [f"alita-{owner}-1" for owner in (Owner.this_process(), GONE, "elsewhere-1-1")] + ["alita-odd"]
+    names = [f"alita-{owner}-1" for owner in (ProcessOwner.this_process(), GONE, "elsewhere-1-1")] + [
+        "alita-odd"
+    ]
     for name in names:
         (tmp_path / "a" / name).mkdir()
     groups.sweep()
@@ -151,11 +153,11 @@ def test_a_scope_of_systemd_carries_the_limits(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_owner_is_gone_only_when_that_is_sure() -> None:
-    me = Owner.this_process()
-    assert Owner.parse(str(me)) == me
+    me = ProcessOwner.this_process()
+    assert ProcessOwner.parse(str(me)) == me
     assert not me.is_gone()
     assert GONE.is_gone()
     assert me._replace(started="1").is_gone()
     assert not GONE._replace(machine="another").is_gone()
-    assert Owner.parse("odd") is None
-    assert Owner.parse("") is None
+    assert ProcessOwner.parse("odd") is None
+    assert ProcessOwner.parse("") is None

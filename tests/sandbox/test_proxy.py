@@ -13,8 +13,8 @@ import trustme
 from anyio.abc import ByteStream, SocketStream
 
 from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import GateClosed
-from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts
+from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts
 from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES, Clocks, serve
 from alita_mcp.values import Limits
 from tests.sandbox.sites import HERE, Site, resolved, running_site
@@ -69,9 +69,9 @@ def granted(
     return GrantedHosts(hosts, limits or Limits(), record=record, resolve=resolved, reachable=HERE)
 
 
-async def served(program: Program, gate: GrantedHosts | AllowList, clocks: Clocks = Clocks()) -> bool:  # noqa: B008
+async def served(program: Program, policy: GrantedHosts | AllowList, clocks: Clocks = Clocks()) -> bool:  # noqa: B008
     with anyio.fail_after(WAIT_SECONDS):
-        return await serve(program, gate, clocks)
+        return await serve(program, policy, clocks)
 
 
 @asynccontextmanager
@@ -117,12 +117,12 @@ async def test_any_other_host_gets_the_missing_grant_in_status_line_and_body(whe
 
 async def test_a_redirect_is_a_new_request_and_is_checked_like_one() -> None:
     with running_site() as site:
-        gate = granted(f"api.test:{site.port}")
+        policy = granted(f"api.test:{site.port}")
         program = Program(get(site, "/to/evil.test"))
-        await served(program, gate)
+        await served(program, policy)
         assert b"Location: http://evil.test/moved" in program.heard
         followed = Program(b"GET http://evil.test/moved HTTP/1.1\r\n\r\n")
-        await served(followed, gate)
+        await served(followed, policy)
     assert followed.status == 403
 
 
@@ -193,11 +193,11 @@ async def test_a_server_that_breaks_the_connection_breaks_it_inside() -> None:
 async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_told() -> None:
     with running_site() as site:
         program = Program(get(site, "/big/300000"), ends=False)
-        gate = granted(f"api.test:{site.port}", limits=Limits(network_bytes=100_000))
-        assert not await served(program, gate)
+        policy = granted(f"api.test:{site.port}", limits=Limits(network_bytes=100_000))
+        assert not await served(program, policy)
         assert len(program.heard) <= 100_000
         again = Program(get(site))
-        await served(again, gate)
+        await served(again, policy)
         assert again.status == 403
         assert b"more than 100000 bytes over the network (network_bytes)" in again.heard
         head = f"POST http://api.test:{site.port}/ HTTP/1.1\r\nContent-Length: 900\r\n\r\n".encode()
@@ -208,11 +208,11 @@ async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_to
 
 
 async def open_tunnel(
-    gate: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
+    policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
 ) -> tuple[bool, bytes]:
     program = Program(f"CONNECT {name}:{port} HTTP/1.1\r\n\r\n".encode(), ends=False)
     program.on_heard = lambda heard: first if heard.endswith(b"established\r\n\r\n") else b""
-    return await served(program, gate, clocks), program.heard
+    return await served(program, policy, clocks), program.heard
 
 
 async def echo(stream: SocketStream) -> None:
@@ -258,9 +258,9 @@ async def test_a_tunnel_whose_client_ends_before_it_began_is_reset() -> None:
 
 async def test_a_tunnel_to_an_address_of_a_builder_names_nobody() -> None:
     async with server(echo) as port:
-        gate = AllowList({f"127.0.0.1:{port}"})
-        assert (await open_tunnel(gate, "127.0.0.1", port, hello(None)))[1] == ESTABLISHED + b"<\x16>"
-        assert (await open_tunnel(gate, "127.0.0.1", port, hello("evil.test")))[1] == ESTABLISHED
+        policy = AllowList({f"127.0.0.1:{port}"})
+        assert (await open_tunnel(policy, "127.0.0.1", port, hello(None)))[1] == ESTABLISHED + b"<\x16>"
+        assert (await open_tunnel(policy, "127.0.0.1", port, hello("evil.test")))[1] == ESTABLISHED
 
 
 async def test_a_tunnel_to_a_host_that_is_not_granted_is_refused_before_it_opens() -> None:
@@ -273,7 +273,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
     authority = trustme.CA()
     events: list[BrokerEvent] = []
     with running_site(authority) as site:
-        gate = granted(f"api.test:{site.port}", events=events)
+        policy = granted(f"api.test:{site.port}", events=events)
         context = ssl.create_default_context()
         authority.configure_trust(context)
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -298,7 +298,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
             return outgoing.read()
 
         program.on_heard = speak
-        await served(program, gate, Clocks(20, 5))
+        await served(program, policy, Clocks(20, 5))
     assert answer.startswith(b"HTTP/1.1 200")
     assert events[0].bytes_in > len(answer)
     assert events[0].bytes_out > 200
@@ -307,7 +307,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
 async def test_reasons_never_break_the_status_line() -> None:
     class Odd:
         async def open(self, host: str, port: int) -> ByteStream:
-            raise GateClosed(403, "a\r\nX: y\u00e4")
+            raise EgressRefused(403, "a\r\nX: y\u00e4")
 
     program = Program(b"GET http://api.test/ HTTP/1.1\r\n\r\n")
     assert await serve(program, Odd())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.request_head import read_target
 
 GET = "GET http://api.test/ HTTP/1.1\r\n"
@@ -14,7 +14,7 @@ POST = "POST http://api.test/ HTTP/1.1\r\n"
 
 
 def refusal(head: str) -> tuple[int, str]:
-    with pytest.raises(GateClosed) as closed:
+    with pytest.raises(EgressRefused) as closed:
         read_target(head.encode("latin-1"))
     return closed.value.status, closed.value.reason
 
@@ -127,7 +127,7 @@ def test_headers_that_hide_a_second_request_are_refused(head: str, status: int, 
 def test_whatever_comes_is_read_or_refused_and_never_sends_two_heads(head: bytes) -> None:
     try:
         target = read_target(head)
-    except GateClosed:
+    except EgressRefused:
         return
     assert target.opening.count(b"\r\n\r\n") == (target.body_bytes is not None)
     assert b"\n" not in target.opening.replace(b"\r\n", b"")

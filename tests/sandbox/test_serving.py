@@ -12,12 +12,12 @@ import pytest
 from anyio.abc import ByteStream
 
 from alita_mcp.errors import ModelError, SandboxError
-from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import MAX_STREAMS
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, WINDOW, Decoder, Frame, Kind, credit
 from alita_mcp.sandbox.wire.link import Confinement, Worker, WorkerLost
 from alita_mcp.sandbox.wire.outbox import Outbox
-from alita_mcp.sandbox.workers.call_session import Serving
+from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.values import Limits
 from tests.sandbox.in_memory import DEMANDS
 
@@ -71,13 +71,13 @@ class Inside:
 class Answers(Broker):
     """A broker that does as the question says."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy | None = None) -> None:
+        self._policy = policy
         self.cancelled: list[str] = []
 
     @property
-    def gate(self) -> Gate | None:
-        return self._gate
+    def egress_policy(self) -> EgressPolicy | None:
+        return self._policy
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         if door == "raise":
@@ -116,12 +116,12 @@ GIFTS: dict[str, Any] = {
 @asynccontextmanager
 async def serving(
     broker: Broker | None = None, *, calls: int = 10, inside: Inside | None = None
-) -> AsyncIterator[tuple[Serving, Inside]]:
+) -> AsyncIterator[tuple[CallSession, Inside]]:
     inside = inside or Inside()
     worker = Worker(inside, Limits(), Confinement(demands=DEMANDS))
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
-            served = Serving(worker, broker, tasks, calls=calls)
+            served = CallSession(worker, broker, tasks, calls=calls)
             try:
                 yield served, inside
             finally:
@@ -245,7 +245,7 @@ async def test_connections_and_questions_together_are_limited_in_words_that_name
         assert served.limit_reached
 
 
-def take_all(served: Serving, frames: list[Frame]) -> None:
+def take_all(served: CallSession, frames: list[Frame]) -> None:
     for frame in frames:
         served.take(frame)
 
@@ -299,11 +299,11 @@ async def test_closing_ends_what_is_under_way_and_nothing_of_it_reaches_the_next
 
 
 class Held:
-    """A gate that never opens."""
+    """Egress policy that refuses every host."""
 
     async def open(self, host: str, port: int) -> ByteStream:
         await anyio.sleep_forever()
-        raise GateClosed(502, "unreachable")
+        raise EgressRefused(502, "unreachable")
 
 
 async def test_a_worker_that_is_lost_is_no_error_of_the_answers() -> None:

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.bubblewrap.command import USER
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import Job
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.settings import Settings
 from tests.sandbox.leftovers import bubblewrap_leftovers, docker_leftovers, nothing_left
 
@@ -75,7 +75,7 @@ async def test_a_weakened_container_is_refused_and_removed(
         report = await sandbox.probe()
     assert not report.isolates
     await sandbox.aclose()
-    await nothing_left(docker_leftovers, Owner.this_process().pid)
+    await nothing_left(docker_leftovers, ProcessOwner.this_process().pid)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Decoder, Frame, FrameErro
 from alita_mcp.sandbox.wire.link import WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_strict
 from alita_mcp.sandbox.workers.calls import call
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, key_of
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, key_of
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.in_memory import FACTS, Answer, Played, greeted, result
 
@@ -456,7 +456,7 @@ class Stubborn(AsyncExitStack):
 async def test_a_worker_that_does_not_end_as_it_should_is_logged_and_not_used(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    kept = KeptWorker(await greeted(Played()), Stubborn())
+    kept = PooledWorker(await greeted(Played()), Stubborn())
     assert kept.usable
     await kept.aclose()
     assert not kept.usable

@@ -12,11 +12,11 @@ import pytest
 
 from alita_mcp.errors import SandboxError, ToolNotFound
 from alita_mcp.library.versions.files import manifest_of
-from alita_mcp.sandbox.interface import Broker, GateClosed, Job, RunResult
+from alita_mcp.sandbox.interface import Broker, EgressRefused, Job, RunResult
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.values import Draft, Example, Grants, StoredVersion
-from alita_mcp.verification.rehearsal.origin import LARGE, MAX_REQUEST, OriginStream, RehearsalEgress
+from alita_mcp.verification.rehearsal.origin import LARGE, MAX_REQUEST, OriginStream, RehearsalEgressPolicy
 from alita_mcp.verification.rehearsal.rehearsal import ReadTool, Rehearsal, RehearsalBroker, value_of
 from alita_mcp.verification.rehearsal.samples import FILES, completed
 from alita_mcp.verification.verify import verify
@@ -137,17 +137,17 @@ async def closed() -> bytes:
 
 
 async def test_only_hosts_that_are_asked_for_answer_and_only_over_http() -> None:
-    egress = RehearsalEgress([read_pattern("*.example.org")], any_host=False)
-    assert await egress.open("api.example.org", 80)
-    with pytest.raises(GateClosed, match="not granted") as refused:
-        await egress.open("example.com", 80)
+    policy = RehearsalEgressPolicy([read_pattern("*.example.org")], any_host=False)
+    assert await policy.open("api.example.org", 80)
+    with pytest.raises(EgressRefused, match="not granted") as refused:
+        await policy.open("example.com", 80)
     assert refused.value.status == 403
-    with pytest.raises(GateClosed, match="speaks http only") as secure:
-        await egress.open("api.example.org", 443)
+    with pytest.raises(EgressRefused, match="speaks http only") as secure:
+        await policy.open("api.example.org", 443)
     assert secure.value.status == 502
-    anywhere = RehearsalEgress([], any_host=True)
+    anywhere = RehearsalEgressPolicy([], any_host=True)
     assert await anywhere.open("whatever.example.com", 8080)
-    with pytest.raises(GateClosed, match="speaks http only"):
+    with pytest.raises(EgressRefused, match="speaks http only"):
         await anywhere.open("whatever.example.com", 443)
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import anyio
 from anyio.abc import ByteStream, SocketAttribute
 
-from alita_mcp.sandbox.interface import Broker, Gate, Job, RunResult
-from alita_mcp.sandbox.network.egress_gate import NoHosts
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
+from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.network.proxy import PROXY, PROXY_VARIABLES, serve
 from alita_mcp.sandbox.runner.tool import grants
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
@@ -62,9 +62,9 @@ class TrustingSandbox(ScriptedSandbox):
         """What the process says at its end."""
         self.jobs.append(job)
         self.brokers.append(broker)
-        gate = (broker.gate if broker else None) or NoHosts()
+        policy = (broker.egress_policy if broker else None) or NoHosts()
         with tempfile.TemporaryDirectory() as root, anyio.fail_after(60):
-            async with proxied(gate) as variables:
+            async with proxied(policy) as variables:
                 request = job.model_dump(mode="json") | {"root": f"{root}/workspace"}
                 return await conversation(request, variables, broker)
         raise AssertionError("a conversation ends with a result")
@@ -116,12 +116,12 @@ class Caller:
 
 
 @asynccontextmanager
-async def proxied(gate: Gate) -> AsyncIterator[dict[str, str]]:
-    """The environment variables of a proxy that goes through the gate."""
+async def proxied(policy: EgressPolicy) -> AsyncIterator[dict[str, str]]:
+    """The environment variables of a proxy that goes through the policy."""
 
     async def take(stream: ByteStream) -> None:
         async with stream:
-            await serve(Caller(stream), gate)
+            await serve(Caller(stream), policy)
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,

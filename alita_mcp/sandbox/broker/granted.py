@@ -23,8 +23,8 @@ from alita_mcp.sandbox.broker.requests import (
 )
 from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
 from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import Broker, Gate, RunResult
-from alita_mcp.sandbox.network.egress_gate import GrantedHosts
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
+from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.runner.tool.mirror import READ_ONLY
 from alita_mcp.values import Grants, Limits
@@ -70,7 +70,7 @@ class GrantedBroker(Broker):
         }
 
     @property
-    def gate(self) -> Gate | None:
+    def egress_policy(self) -> EgressPolicy | None:
         """Where its connections may go; None: nowhere."""
         return self._hosts if self._grants.network else None
 

@@ -1,1 +1,1 @@
-"""The sandbox of bubblewrap: a process in namespaces of its own, limited by a control group."""
+"""Bubblewrap sandbox: a process in namespaces of its own, limited by a control group."""

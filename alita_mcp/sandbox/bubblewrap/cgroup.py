@@ -12,7 +12,7 @@ from typing import NamedTuple
 import anyio
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 from alita_mcp.values import Limits
 
 ROOT = Path("/sys/fs/cgroup")
@@ -22,7 +22,7 @@ _PERIOD_US = 100_000
 
 
 class CgroupMissing(Exception):
-    """No control group can be made here; the text says why."""
+    """Error: no control group can be made here; the text says why."""
 
 
 class Cgroup(NamedTuple):
@@ -31,7 +31,7 @@ class Cgroup(NamedTuple):
     folders: tuple[Path, ...]
 
     def admit(self, pid: int) -> None:
-        """Moves a process, and with it all that it will start, under the limits."""
+        """Moves a process, and all that it will start, under the limits."""
         try:
             for folder in self.folders:
                 (folder / "cgroup.procs").write_text(str(pid), "ascii")
@@ -45,7 +45,7 @@ class Cgroup(NamedTuple):
         return _number(self.folders[0] / "memory.max"), _number(self.folders[0] / "pids.max")
 
     def oom_kills(self) -> int:
-        """How many processes the kernel killed here for want of memory."""
+        """Number of processes that the kernel killed in this group because memory ran out."""
         for folder in self.folders:
             for name in ("memory.events", "memory.oom_control"):
                 try:
@@ -56,7 +56,7 @@ class Cgroup(NamedTuple):
         return 0
 
     async def remove(self) -> None:
-        """Kills whatever is still inside and removes the folders."""
+        """Kills all processes in the group and removes its folders."""
         with anyio.move_on_after(_REMOVE_SECONDS):
             for folder in self.folders:
                 while not _removed(folder):
@@ -65,7 +65,7 @@ class Cgroup(NamedTuple):
 
 
 class Cgroups:
-    """Makes control groups where this process may.
+    """Factory of control groups below those that are delegated to this process.
 
     `root` and `own` are where the kernel shows them, `manager` is the socket of the user's own systemd.
     """
@@ -74,10 +74,10 @@ class Cgroups:
         self._root = root
         self._own = own
         self._manager = manager
-        self._owner = Owner.this_process()
+        self._owner = ProcessOwner.this_process()
 
     def create(self, limits: Limits) -> Cgroup:
-        """A control group with these limits, checked by reading them back.
+        """Makes a control group with these limits, which are checked by reading them back.
 
         Raises:
             CgroupMissing: the system delegates none to this process.
@@ -98,14 +98,14 @@ class Cgroups:
         return Cgroup(tuple(made))
 
     def scope_command(self, limits: Limits) -> list[str] | None:
-        """The words before a command through which the user's systemd makes a group where we may not."""
+        """Prefix of a command by which the user's systemd makes a control group that this process may not make."""
         manager = self._manager or Path(f"/run/user/{os.geteuid()}/systemd/private")
         program = shutil.which("systemd-run")
         there = program is not None and self._is_v2() and manager.exists()
         return [str(program), *_scope_options(limits)] if there else None
 
     def group_of(self, pid: int) -> Cgroup:
-        """The v2 group that a process is in, which somebody else made; one without limits when it is gone."""
+        """The v2 control group of a process, made by another program; one without limits when the process is gone."""
         try:
             lines = Path(f"/proc/{pid}/cgroup").read_text("ascii").splitlines()
         except OSError:
@@ -115,11 +115,11 @@ class Cgroups:
         )
 
     def sweep(self) -> None:
-        """Removes empty groups of processes that are gone."""
+        """Removes empty control groups of processes that have ended."""
         for parent in self._parents():
             # beside ours too: a later process seldom starts in the very group of the one that was killed
             for folder in (*parent.glob("alita-*"), *self._beside(parent)):
-                owner = Owner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
+                owner = ProcessOwner.parse(folder.name.removeprefix("alita-").rpartition("-")[0])
                 if owner is not None and owner.is_gone():
                     _removed(folder)
 
@@ -177,7 +177,7 @@ class Cgroups:
 
 
 class Setting(NamedTuple):
-    """One file of a group and what goes into it."""
+    """One file of a control group and the value to write into it."""
 
     file: str
     value: str

@@ -1,4 +1,4 @@
-"""The words of a bubblewrap command: namespaces of its own, a minimal read-only root, no capabilities."""
+"""Command line of bubblewrap: namespaces of its own, a minimal read-only root, no capabilities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ and OpenBLAS, which has something to do at each fork, then waits for its own thr
 
 
 class Interpreter(NamedTuple):
-    """A Python that the sandbox user can start."""
+    """Python interpreter that the sandbox's user can start."""
 
     executable: str
     prefix: str
@@ -40,7 +40,7 @@ class Interpreter(NamedTuple):
 
 
 def scratch_bytes(limits: Limits) -> int:
-    """Size of /tmp; never 0, which would mean no limit."""
+    """Size of /tmp in bytes; never 0, which would mean no limit."""
     return max(limits.scratch_bytes, _PAGE)
 
 
@@ -64,7 +64,7 @@ def bwrap_command(bwrap: str, python: Interpreter, limits: Limits, packages: str
 
 
 def unprivileged(argv: list[str]) -> list[str]:
-    """The command as whom it may run: root becomes nobody in particular, everybody else stays who they are.
+    """The command with root's rights dropped; other users run it as themselves.
 
     bubblewrap started as root would map the sandbox's user to root outside, who may write /proc/sys without any
     capability.
@@ -73,12 +73,12 @@ def unprivileged(argv: list[str]) -> list[str]:
 
 
 def waiting_command(argv: list[str]) -> list[str]:
-    """Starts `argv` once a line arrives on stdin."""
+    """Command that starts `argv` once a line arrives on stdin."""
     return unprivileged(["/bin/sh", "-c", WAIT, "sh", *argv])
 
 
 def mounting_command(python: Interpreter, bwrap: str, limits: Limits, packages: str) -> list[str]:
-    """As root: shows a folder of root's to a sandbox of another user.
+    """Command by which root shows a folder of its own to a sandbox of another user.
 
     bubblewrap resolves paths as the user it runs as, who cannot look into root's home. So the folder is mounted over
     a public place, in a mount namespace that only this command sees, before the privileges are dropped.

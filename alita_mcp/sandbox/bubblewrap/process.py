@@ -1,4 +1,4 @@
-"""A bubblewrap process with its pipes: started without root, put under its limits, killed at the end."""
+"""Bubblewrap process with its pipes: started without root, put under its limits, killed at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class BubblewrapTransport:
-    """The pipes of a bubblewrap process."""
+    """Transport over the pipes of a bubblewrap process."""
 
     def __init__(self, duplex: Polled, complaints: IO[bytes], cgroup: Cgroup | None) -> None:
         self._duplex = duplex
@@ -32,7 +32,7 @@ class BubblewrapTransport:
 
     @property
     def complaints(self) -> str:
-        """What was written to stderr, cut."""
+        """What was written to stderr, shortened."""
         # pread: the process writes at the same offset that a seek here would move
         return os.pread(self._complaints.fileno(), MAX_COMPLAINTS, 0).decode("utf-8", "replace").strip()
 
@@ -57,7 +57,7 @@ class BubblewrapTransport:
         return self._duplex.is_silent()
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:  # noqa: ARG002 - a group outlives its processes
-        """Whether the control group counts an OOM kill that was not told of before."""
+        """Whether the control group counts an OOM kill that was not reported before."""
         before = self._oom_kills
         self._oom_kills = self._cgroup.oom_kills() if self._cgroup is not None else 0
         return self._oom_kills > before
@@ -67,7 +67,7 @@ class BubblewrapTransport:
 async def confined_process(
     argv: list[str], confine: Callable[[int], Awaitable[Cgroup | None]]
 ) -> AsyncIterator[BubblewrapTransport]:
-    """Starts a command that waits for a line on stdin; `confine(pid)` comes before that line and gives its group.
+    """Starts a command that waits for a line on stdin; `confine(pid)` runs before it and gives the control group.
 
     Raises:
         SandboxUnavailable: a program that it takes is not there.

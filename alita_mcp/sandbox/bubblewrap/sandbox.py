@@ -1,4 +1,4 @@
-"""The bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
+"""Bubblewrap back end: a process tree in namespaces of its own, under a control group, never started as root."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _SETTLE_SECONDS = 10.0
 _ASK = "import sys; print(*sys.version_info[:2])"
 
 
-class Cage(NamedTuple):
-    """How one process is limited: a group made for it, a command before its command, or rlimits only."""
+class ResourceScope(NamedTuple):
+    """Limits of one process: a control group made for it, a prefix of its command, or rlimits only."""
 
     confinement: Confinement
     cgroup: Cgroup | None = None
@@ -58,7 +58,7 @@ class Cage(NamedTuple):
 
 
 class BubblewrapSandbox(IsolatedSandbox):
-    """Linux with user namespaces; needs no daemon and no privileges."""
+    """Bubblewrap back end: needs Linux with user namespaces, no daemon and no privileges."""
 
     kind = "bubblewrap"
 
@@ -69,28 +69,28 @@ class BubblewrapSandbox(IsolatedSandbox):
         self._tools: tuple[str, Interpreter] | None = None
 
     def hint(self) -> str:
-        """How to get bubblewrap, or what it needs."""
+        """How to install bubblewrap, or what it needs."""
         return DELEGATE if shutil.which("bwrap") else INSTALL
 
     @asynccontextmanager
     async def boot(
         self, limits: Limits, environment: Environment | None
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
-        """A bubblewrap process under its limits that waits for its supervisor."""
+        """Starts a bubblewrap process under its limits, which waits for its supervisor."""
         if self._tools is None:
             self._tools = await anyio.to_thread.run_sync(_find_tools)
             self._cgroups.sweep()
         bwrap, python = self._tools
-        async with self._cage(limits) as cage:
+        async with self._resource_scope(limits) as scope:
             packages = self._packages(environment)
             if packages and os.geteuid() == 0:
                 words = mounting_command(python, bwrap, limits, packages)
             else:
                 words = waiting_command(bwrap_command(bwrap, python, limits, packages))
-            confine = partial(self._confine, cage, limits)
-            argv = [*cage.prefix, *words]
+            confine = partial(self._confine, scope, limits)
+            argv = [*scope.prefix, *words]
             async with confined_process(argv, confine) as transport:
-                yield transport, cage.confinement
+                yield transport, scope.confinement
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
         """Keeps an environment in a folder of the library's home."""
@@ -101,7 +101,7 @@ class BubblewrapSandbox(IsolatedSandbox):
         return self._folders.find(digest)
 
     async def stored_environments(self) -> frozenset[str]:
-        """All folders: nobody but this home puts any there."""
+        """Digests of all stored environments; only this home stores any in the folder."""
         return await anyio.to_thread.run_sync(self._folders.names)
 
     async def drop_environment(self, digest: str) -> bool:
@@ -117,37 +117,37 @@ class BubblewrapSandbox(IsolatedSandbox):
         return folder or ""
 
     @asynccontextmanager
-    async def _cage(self, limits: Limits) -> AsyncIterator[Cage]:
-        """A control group for one process.
+    async def _resource_scope(self, limits: Limits) -> AsyncIterator[ResourceScope]:
+        """Resource scope of one process; its control group is removed at the end.
 
         Raises:
             SandboxUnavailable: no control group can be had, and weaker limits are not accepted.
         """
-        cage = self._new_cage(limits)
+        scope = self._new_scope(limits)
         try:
-            yield cage
+            yield scope
         finally:
-            if cage.cgroup is not None:
+            if scope.cgroup is not None:
                 with anyio.CancelScope(shield=True):
-                    await cage.cgroup.remove()
+                    await scope.cgroup.remove()
 
-    def _new_cage(self, limits: Limits) -> Cage:
+    def _new_scope(self, limits: Limits) -> ResourceScope:
         try:
-            return Cage(_confinement(limits), self._cgroups.create(limits))
+            return ResourceScope(_confinement(limits), self._cgroups.create(limits))
         except CgroupMissing as problem:
             missing = problem
         if (words := self._cgroups.scope_command(limits)) is not None:
-            return Cage(_confinement(limits), prefix=tuple(words))
+            return ResourceScope(_confinement(limits), prefix=tuple(words))
         if self.settings.allow_weak_limits:
             weak = {"data_bytes": limits.memory_bytes, "processes": limits.processes}
-            return Cage(_confinement(limits).model_copy(update=weak))
+            return ResourceScope(_confinement(limits).model_copy(update=weak))
         raise SandboxUnavailable(f"The memory of a sandbox cannot be limited here: {missing}.", hint=DELEGATE)
 
-    async def _confine(self, cage: Cage, limits: Limits, pid: int) -> Cgroup | None:
-        if cage.cgroup is not None:
-            cage.cgroup.admit(pid)
-            return cage.cgroup
-        if cage.prefix:
+    async def _confine(self, scope: ResourceScope, limits: Limits, pid: int) -> Cgroup | None:
+        if scope.cgroup is not None:
+            scope.cgroup.admit(pid)
+            return scope.cgroup
+        if scope.prefix:
             await self._wait_for_scope(pid, limits)
             return self._cgroups.group_of(pid)
         return None

@@ -1,4 +1,4 @@
-"""A suite that any sandbox back end can run on itself: named claims of the seam in, a verdict on each out."""
+"""Conformance suite that any sandbox back end can run on itself: named claims of the interface, a verdict on each."""
 
 from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict
 from alita_mcp.sandbox.conformance.suite import conform

@@ -1,4 +1,4 @@
-"""Claims about several calls at once, and about calls that are given up."""
+"""Conformance claims about several calls at once, and about cancelled calls."""
 
 from __future__ import annotations
 

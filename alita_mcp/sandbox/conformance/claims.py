@@ -1,4 +1,4 @@
-"""Claims about a back end, and the hand that tries them.
+"""Claims of the conformance suite, and helpers to try them.
 
 Programs are bounded in themselves: on a back end that limits and isolates nothing they must not harm the machine.
 """
@@ -20,19 +20,19 @@ _LACKING = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"})
 
 
 class Broken(Exception):
-    """A claim does not hold; the text says what was seen."""
+    """Error: a claim does not hold; the text says what was seen."""
 
 
 class Lacking(Exception):
-    """What the claim is about does not exist in this back end, so that nothing can be too weak about it."""
+    """Error: the back end does not have what the claim is about, so nothing can be too weak about it."""
 
 
 class Untried(Exception):
-    """The claim cannot be tried here and now; the text says why."""
+    """Error: the claim cannot be tried here and now; the text says why."""
 
 
 class Subject:
-    """The back end under test."""
+    """Back end under test."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
@@ -41,7 +41,7 @@ class Subject:
         self, code: str, arguments: dict[str, Any] | None = None, *, limits: Limits | None = None,
         grants: Grants | None = None, broker: Broker | None = None, environment: Environment | None = None,
     ) -> RunResult:  # fmt: skip
-        """One call of the function `f`.
+        """Runs one call of the function `f`.
 
         Raises:
             Broken: it did not end in time, or the sandbox failed where it had to give a result.
@@ -62,7 +62,7 @@ class Subject:
             raise Broken(f"the call did not end within {PATIENCE_SECONDS:g} s") from None
 
     async def value(self, code: str, arguments: dict[str, Any] | None = None, **words: Any) -> Any:
-        """The value that a call gives; `words` as for `run`.
+        """Result value of a call; `words` as for `run`.
 
         Raises:
             Broken: it gives none.
@@ -79,7 +79,7 @@ Holds = Callable[[RunResult], bool]
 
 
 class Claim(NamedTuple):
-    """One sentence about every back end, and how it is tried."""
+    """Claim about every back end: one sentence, and how it is tried."""
 
     chapter: str
     sentence: str
@@ -93,7 +93,7 @@ def of_result(  # noqa: PLR0913 - the parts of a call and what is asked of it
     sentence: str, code: str, holds: Holds, arguments: dict[str, Any] | None = None, *, limits: Limits | None = None,
     may_lack: bool = False, essential: bool = False,
 ) -> Claim:  # fmt: skip
-    """A claim about one call's result; its chapter is set by `chapter`."""
+    """Makes a claim about one call's result; its chapter is set by `chapter`."""
 
     async def attempt(subject: Subject) -> None:
         result = await subject.run(code, arguments, limits=limits)
@@ -106,7 +106,7 @@ def of_result(  # noqa: PLR0913 - the parts of a call and what is asked of it
 
 
 def chapter(name: str, *claims: Claim) -> tuple[Claim, ...]:
-    """Claims that belong together."""
+    """Groups claims under the name of a chapter."""
     return tuple(claim._replace(chapter=name) for claim in claims)
 
 
@@ -117,17 +117,17 @@ def raise_if_lacking(result: RunResult) -> None:
 
 
 def gives(value: Any) -> Holds:
-    """A call that gives exactly this value, types included."""
+    """Check of a call that gives exactly this value, types included."""
     return lambda result: result.ok and _same(result.value, value)
 
 
 def ends(*statuses: str) -> Holds:
-    """A call that ends in one of these ways."""
+    """Check of a call that ends in one of these ways."""
     return lambda result: result.status in statuses
 
 
 def fails(kind: str, *words: str) -> Holds:
-    """A call whose code raised `kind` with these words, told with a trace."""
+    """Check of a call whose code raises `kind` with these words and a trace."""
     return lambda result: (
         (result.status, result.error_type) == ("error", kind)
         and all(word in result.message for word in words)
@@ -136,18 +136,18 @@ def fails(kind: str, *words: str) -> Holds:
 
 
 def hits(status: str, *words: str) -> Holds:
-    """A call that a limit ended; the message names the limit and its value."""
+    """Check of a call that a limit ends; the message names the limit and its value."""
     return lambda result: result.status == status and all(word in result.message for word in words)
 
 
 def shown(result: RunResult) -> str:
-    """A result in one line."""
+    """Result in one line."""
     said = f"{result.error_type}: {result.message}" if result.error_type else result.message
     return f"{result.status}: {(said or repr(result.value))[:300]}"
 
 
 def said(problem: SandboxError) -> str:
-    """An error of the sandbox in one line."""
+    """Sandbox error in one line."""
     return " ".join(str(problem).split())[:300]
 
 

@@ -1,4 +1,4 @@
-"""Claims about what lies between two calls of the same code: nothing."""
+"""Conformance claims about cleanliness: a call finds nothing of an earlier call of the same code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TIMES = 3
 
 
 def _forgets(sentence: str, head: str, look: str, leave: str, *, essential: bool = False) -> Claim:
-    """A claim that `look` finds nothing of what `leave` left in an earlier call of the same code."""
+    """Claim that `look` finds nothing of what `leave` left in an earlier call of the same code."""
     lines = "\n".join(f"    {line}" for line in leave.splitlines())
     code = f"{head}\ndef f():\n    found = {look}\n{lines}\n    return found\n"
 

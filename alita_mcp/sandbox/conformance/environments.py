@@ -1,4 +1,4 @@
-"""Claims about packages: what is locked can be imported, by the version that locked it and by no other."""
+"""Conformance claims about packages: a locked package can be imported by its version and by no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about code that fails: the error is told as it was, and nothing else of the machine is."""
+"""Conformance claims about failing code: its error is reported as it was, and nothing else of the machine is."""
 
 from __future__ import annotations
 

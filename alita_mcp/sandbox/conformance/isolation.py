@@ -1,4 +1,4 @@
-"""Claims about isolation: nothing of the host is read, written, reached or signalled.
+"""Conformance claims about isolation: nothing of the host is read, written, reached or signalled.
 
 An attempt that fails in any way at all is a success; only one that gets through breaks the claim.
 """
@@ -144,7 +144,7 @@ def f(path, other):
 
 
 class Canary:
-    """A secret in a file of the host and a listener on its loopback address."""
+    """Secret in a file of the host and a listener on its loopback address."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.secret = secrets.token_hex(16)

@@ -1,4 +1,4 @@
-"""Claims about limits: each bites where it was set, and the message names it with its value.
+"""Conformance claims about limits: each holds at its value, and the message names it with that value.
 
 Every program gives up by itself a little above its limit, so that a back end without limits harms nobody.
 """

@@ -1,4 +1,4 @@
-"""Probes: programs that try in a sandbox what no tool may do. A report comes out, never an exception."""
+"""Probes of a sandbox: programs that try what no tool may do. The outcome is a report, never an exception."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def forks():
 
 
 class Runs(Protocol):
-    """The part of a sandbox that a probe needs."""
+    """Part of a sandbox that a probe needs."""
 
     async def run(self, job: Job) -> RunResult:
         """Runs one call."""
@@ -75,7 +75,7 @@ class Runs(Protocol):
 
 
 async def probe_isolation(sandbox: Runs, kind: str, hint: str) -> ProbeReport:
-    """All probes at once, after one that shows that the sandbox starts at all."""
+    """Runs all probes at once, after one that shows that the sandbox starts at all."""
     try:
         answer = await sandbox.run(Job(code="def two():\n    return 1 + 1\n", function="two", arguments={}))
     except SandboxError as problem:

@@ -1,4 +1,4 @@
-"""What came of a conformance run: one verdict for each claim, and whether the back end may be trusted."""
+"""Report of a conformance run: a verdict on each claim, and whether the back end may be trusted."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Literal
 
 from alita_mcp.values import Value
 
-Outcome = Literal["passed", "refused", "failed", "skipped"]
+VerdictKind = Literal["passed", "refused", "failed", "skipped"]
 
 
 class Verdict(Value):
-    """What one claim came to."""
+    """Verdict on one claim."""
 
     chapter: str
     claim: str
-    outcome: Outcome
+    outcome: VerdictKind
     """`refused`: the back end says that it does not offer this, which is fine; `skipped`: it could not be tried."""
     detail: str = ""
     seconds: float = 0.0
 
 
 class ConformanceReport(Value):
-    """All verdicts, in the order of the suite."""
+    """Report with all verdicts, in the order of the suite."""
 
     kind: str
     verdicts: tuple[Verdict, ...]
@@ -34,9 +34,9 @@ class ConformanceReport(Value):
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
-        """The claims that do not hold."""
+        """Claims that do not hold."""
         return tuple(verdict for verdict in self.verdicts if verdict.outcome == "failed")
 
-    def count(self, outcome: Outcome) -> int:
-        """How many claims came to this."""
+    def count(self, outcome: VerdictKind) -> int:
+        """Number of claims with this verdict."""
         return sum(verdict.outcome == outcome for verdict in self.verdicts)

@@ -1,4 +1,4 @@
-"""Claims about results: strict JSON in and out, exact types, output apart from results."""
+"""Conformance claims about results: strict JSON both ways, exact types, output apart from results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs every claim on a back end, one after the other: a sandbox in, a report out, never one of its exceptions."""
+"""Conformance suite: runs every claim on a back end, one after the other, and reports instead of raising."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from alita_mcp.errors import SandboxError, SandboxRefused, SandboxUnavailable
 from alita_mcp.sandbox.conformance.calls_at_once import CANCELLATION, CONCURRENCY
 from alita_mcp.sandbox.conformance.claims import Broken, Claim, Lacking, Subject, Untried, said
 from alita_mcp.sandbox.conformance.cleanliness import CLEANLINESS
-from alita_mcp.sandbox.conformance.doors import DOORS
 from alita_mcp.sandbox.conformance.environments import ENVIRONMENTS
 from alita_mcp.sandbox.conformance.errors_and_traces import ERRORS
+from alita_mcp.sandbox.conformance.grants import GRANTS
 from alita_mcp.sandbox.conformance.isolation import ISOLATION
 from alita_mcp.sandbox.conformance.limits import LIMITS
-from alita_mcp.sandbox.conformance.report import ConformanceReport, Outcome, Verdict
+from alita_mcp.sandbox.conformance.report import ConformanceReport, Verdict, VerdictKind
 from alita_mcp.sandbox.conformance.results import RESULTS
 from alita_mcp.sandbox.interface import Sandbox
 
 CLAIMS: tuple[Claim, ...] = (
-    *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *DOORS,
+    *RESULTS, *ERRORS, *LIMITS, *ISOLATION, *CLEANLINESS, *CONCURRENCY, *CANCELLATION, *ENVIRONMENTS, *GRANTS,
 )  # fmt: skip
 """The whole suite, chapter by chapter."""
-_FAILED: Outcome = "failed"
-_SKIPPED: Outcome = "skipped"
+_FAILED: VerdictKind = "failed"
+_SKIPPED: VerdictKind = "skipped"
 OnVerdict = Callable[[Verdict], Awaitable[None]]
 
 
 async def conform(
     sandbox: Sandbox, *, skip: Collection[str] = (), on_verdict: OnVerdict | None = None
 ) -> ConformanceReport:
-    """What a back end is worth: each claim of the seam tried on it.
+    """Tries each claim of the interface on a back end.
 
     `skip` names chapters that are left out: `environments` needs the package index. The sandbox is used, not closed;
     `on_verdict` hears each verdict as it is found. Isolation is tried first of all: a back end that reads the
@@ -77,7 +77,7 @@ async def _tried(claim: Claim, subject: Subject, skip: Collection[str]) -> Verdi
     )  # fmt: skip
 
 
-async def _outcome(claim: Claim, subject: Subject) -> tuple[Outcome, str]:
+async def _outcome(claim: Claim, subject: Subject) -> tuple[VerdictKind, str]:
     try:
         await claim.attempt(subject)
     except Exception as problem:  # noqa: BLE001 - a stranger's back end may raise anything, which is a finding
@@ -85,7 +85,7 @@ async def _outcome(claim: Claim, subject: Subject) -> tuple[Outcome, str]:
     return "passed", ""
 
 
-def _judged(problem: BaseException) -> tuple[Outcome, str]:
+def _judged(problem: BaseException) -> tuple[VerdictKind, str]:
     """What an attempt that did not return says about the claim."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]

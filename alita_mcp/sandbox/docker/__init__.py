@@ -1,1 +1,1 @@
-"""The sandbox of a Docker engine: a container that is started once and serves call after call."""
+"""Docker sandbox: a container that is started once and serves call after call."""

@@ -1,4 +1,4 @@
-"""The Docker engine as this room uses it: one client, blocking calls in threads, its exceptions translated."""
+"""Client of the Docker engine: blocking calls run in threads, its exceptions become errors of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.interface import Progress
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 
 OWNER_LABEL = "alita.owner"
 START_DOCKER = "Install and start Docker (Docker Desktop, OrbStack, Colima or the docker.io package)."
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 class Engine:
-    """A lazily opened connection to the engine that the user's `docker` command would use."""
+    """Connection to the engine that the user's `docker` command would use, opened on first use."""
 
     def __init__(self, image: str) -> None:
         self.image = image
-        self.owner = Owner.this_process()
+        self.owner = ProcessOwner.this_process()
         self._client: Any = None
         self._address = ""
         self._image_is_here = False
@@ -69,7 +69,7 @@ class Engine:
             self._image_is_here = True
 
     async def runtime(self, wanted: str) -> str:
-        """Name of the runtime for containers; empty: the engine's default. `auto` is gVisor where the engine has it."""
+        """Name of the runtime for containers; empty: the default. `auto` is gVisor where the engine has it."""
         if wanted not in {"", "auto"}:
             return wanted
         if self._has_gvisor is None:
@@ -77,7 +77,7 @@ class Engine:
         return GVISOR if self._has_gvisor else ""
 
     async def require_limits(self) -> None:
-        """For containers that cannot see their own limits: an engine that cannot set one drops it with a warning.
+        """Refuses an engine that cannot limit containers under gVisor: it would drop the limit with a warning.
 
         Raises:
             SandboxError: it cannot limit memory, swap or processes here.
@@ -143,7 +143,7 @@ class Engine:
 
         # the low-level listing: the other one inspects each container, and fails when one is removed meanwhile
         for container in self._client.api.containers(all=True, filters={"label": OWNER_LABEL}):
-            owner = Owner.parse(container["Labels"].get(OWNER_LABEL, ""))
+            owner = ProcessOwner.parse(container["Labels"].get(OWNER_LABEL, ""))
             if owner is not None and owner.is_gone():
                 try:
                     remove_container(self._client, container["Id"])
@@ -152,12 +152,12 @@ class Engine:
 
 
 def missing_limits(told: dict[str, Any]) -> tuple[str, ...]:
-    """What an engine cannot limit, by its own word on itself."""
+    """Limits that an engine cannot set, by its own report."""
     return tuple(what for name, what in _LIMITS.items() if told.get(name) is not True)
 
 
 def remove_container(client: Any, name: str) -> None:
-    """Kills and removes a container; one that is gone or on its way is fine."""
+    """Kills and removes a container; one that is already gone, or being removed, is no error."""
     import docker.errors
 
     try:

@@ -1,4 +1,4 @@
-"""The docker back end: a container for each worker, nothing mounted from the host, frames over attached stdio."""
+"""Docker back end: one container for each worker, nothing mounted from the host, frames over attached stdio."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHARED_MEMORY = "16m"
 
 
 class DockerSandbox(IsolatedSandbox):
-    """Works with any engine that the `docker` command reaches, remote ones included."""
+    """Docker back end; works with any engine that the `docker` command reaches, remote ones included."""
 
     kind = "docker"
 
@@ -32,7 +32,7 @@ class DockerSandbox(IsolatedSandbox):
         self._engine = Engine(settings.docker_image)
 
     def hint(self) -> str:
-        """How to get an engine."""
+        """How to install or start an engine."""
         return START_DOCKER
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
@@ -44,7 +44,7 @@ class DockerSandbox(IsolatedSandbox):
     async def boot(
         self, limits: Limits, environment: Environment | None
     ) -> AsyncIterator[tuple[Transport, Confinement]]:
-        """A container that waits for its supervisor."""
+        """Starts a container that waits for its supervisor."""
         await self._engine.ensure_image()
         runtime = await self._engine.runtime(self.settings.docker_runtime)
         if is_gvisor(runtime):
@@ -54,7 +54,7 @@ class DockerSandbox(IsolatedSandbox):
             yield transport, confinement(limits, runtime)
 
     def parameters(self, limits: Limits, environment: Environment | None) -> dict[str, Any]:
-        """What `containers.create` gets; each line takes something away from the container."""
+        """Arguments of `containers.create`; each of them takes something away from the container."""
         from docker.types import LogConfig, Ulimit
 
         # named by the digest, not by the location: that could be a path, which would be mounted from the host
@@ -118,7 +118,7 @@ FEWEST_SENTRY_THREADS = 512
 
 
 def runtime_parameters(runtime: str, limits: Limits) -> dict[str, Any]:
-    """What `containers.create` gets besides for a runtime; empty: the engine's own default."""
+    """Additional arguments of `containers.create` for a runtime; none for the engine's default."""
     if not runtime:
         return {}
     if not is_gvisor(runtime):
@@ -132,7 +132,7 @@ def is_gvisor(runtime: str) -> bool:
 
 
 def confinement(limits: Limits, runtime: str = "") -> Confinement:
-    """What a container must attest for these limits.
+    """Attestation that a container must give for these limits.
 
     Under gVisor the host's control groups and filters lie outside of what the container sees, so they cannot be
     attested: the engine is asked instead whether it keeps limits, and the processes inside are counted by a resource

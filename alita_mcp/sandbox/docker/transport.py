@@ -1,4 +1,4 @@
-"""A container's stdin and stdout over the engine's attach stream, and its end."""
+"""Transport over a container's attached stdin and stdout, and the container's lifetime."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATE_SECONDS = 2
 
 
 class DockerTransport:
-    """The attach stream is multiplexed: eight bytes of stream and length before each piece."""
+    """Transport over an attach stream, which is multiplexed: eight bytes of stream and length before each piece."""
 
     def __init__(self, engine: Engine, name: str, attached: Any, created: str) -> None:
         self._engine = engine
@@ -36,7 +36,7 @@ class DockerTransport:
 
     @property
     def complaints(self) -> str:
-        """What the container wrote to stderr, cut."""
+        """What the container wrote to stderr, shortened."""
         return self._complaints.decode("utf-8", "replace")
 
     @property
@@ -66,7 +66,7 @@ class DockerTransport:
         return not self._buffer and self._duplex.is_silent()
 
     async def ran_out_of_memory(self, *, ended: bool) -> bool:
-        """Whether the engine reported an OOM kill: an exit code would not tell it from a kill by somebody else.
+        """Whether the engine reported an OOM kill; an exit code would not tell it from any other kill.
 
         It is asked about a container that ended: in one that lives the supervisor sees the kills of each call, while
         the engine's reports may be of an earlier one. They follow the end by some milliseconds, hence the look ahead.
@@ -84,7 +84,7 @@ class DockerTransport:
         return ended and await self._engine.call(ask)
 
     def close(self) -> None:
-        """Wakes whoever reads and closes."""
+        """Closes the stream and wakes a waiting reader."""
         self._duplex.close()
         close_attached(self._attached)
 

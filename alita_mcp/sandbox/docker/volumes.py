@@ -12,8 +12,8 @@ import anyio.to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, Engine, remove_container
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import plain_tar
 from alita_mcp.sandbox.wire.link import PACKAGES
 
@@ -23,7 +23,7 @@ _LABEL = "alita.environment"
 
 
 def volume_name(digest: str) -> str:
-    """The volume of an environment.
+    """Name of an environment's volume.
 
     Raises:
         SandboxError: the digest cannot be a name.
@@ -32,7 +32,7 @@ def volume_name(digest: str) -> str:
 
 
 async def has_volume(engine: Engine, digest: str) -> str | None:
-    """The volume's name when it was filled completely."""
+    """The volume's name, when it was filled completely."""
     volume = volume_name(digest)
     return volume if await engine.call(partial(_is_complete, engine=engine, volume=volume)) else None
 
@@ -55,7 +55,7 @@ async def store_volume(engine: Engine, digest: str, tar: bytes) -> str:
 
 
 async def drop_volume(engine: Engine, digest: str) -> bool:
-    """Removes the volume, whole or half; False when a container has it.
+    """Removes the volume, complete or not; False when a container uses it.
 
     Raises:
         SandboxError: the engine refused, or the volume of that name is not ours.
@@ -155,7 +155,7 @@ def _drop_if_abandoned(client: Any, holder: str) -> bool:
         labels = client.containers.get(holder).labels
     except docker.errors.NotFound:
         return False
-    owner = Owner.parse(labels.get(OWNER_LABEL, ""))
+    owner = ProcessOwner.parse(labels.get(OWNER_LABEL, ""))
     if owner is not None and owner.is_gone():
         remove_container(client, holder)
     return False

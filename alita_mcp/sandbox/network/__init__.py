@@ -1,1 +1,1 @@
-"""What a call with network access goes through: the proxy, its host patterns, limits and address rules."""
+"""Network access of calls: the proxy, host patterns, limits and address rules."""

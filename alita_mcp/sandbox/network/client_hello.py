@@ -1,4 +1,4 @@
-"""The server name in the first bytes of a TLS connection (RFC 8446 §4.1.2, RFC 6066 §3): bytes in, a name out."""
+"""Parser of the server name in the first bytes of a TLS connection (RFC 8446 §4.1.2, RFC 6066 §3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HANDSHAKE, _CLIENT_HELLO, _SERVER_NAME = 22, 1, 0
 
 
 class NotTls(ValueError):
-    """The bytes cannot be the beginning of a TLS connection."""
+    """Error: the bytes cannot be the beginning of a TLS connection."""
 
 
 class _Cut(Exception):
@@ -42,7 +42,7 @@ class _Reader:
 
 
 def server_name(data: bytes) -> str | None:
-    """The name that the client asks for, lower case; empty when it names none; None when more bytes are needed.
+    """The server name that the client sends, lower case; empty when it sends none; None when more bytes are needed.
 
     Raises:
         NotTls: this is no TLS, or a hello that no client sends.

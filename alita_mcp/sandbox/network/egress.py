@@ -1,6 +1,6 @@
-"""Egress of a sandbox that has no network: connections arrive as streams of frames, the proxy here serves them.
+"""Egress of a sandbox without a network: connections arrive as streams of frames and are served by the proxy.
 
-Where they may go, a gate decides; everything else gets 403 before any name is resolved.
+An egress policy decides where they may go; everything else gets 403 before any name is resolved.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.interface import Gate
+from alita_mcp.sandbox.interface import EgressPolicy
 from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES, USUAL_CLOCKS, Clocks, serve
 from alita_mcp.sandbox.wire.frames import WINDOW, Frame, FrameError, Kind, credit, read_credit
 from alita_mcp.sandbox.wire.link import Worker
@@ -26,7 +26,7 @@ _PIECE = 64 << 10
 
 
 class Stream:
-    """The host's end of one connection; both directions are bounded by credit."""
+    """Host's end of one connection; both directions are bounded by credit."""
 
     def __init__(self, outbox: Outbox, number: int) -> None:
         self.scope = anyio.CancelScope()
@@ -104,13 +104,13 @@ def _credit_of(frame: Frame) -> int:
 
 
 class Egress:
-    """All streams of one call or one build, each served by the proxy in a task of its own."""
+    """All network streams of one call or build, each served by the proxy in a task of its own."""
 
     def __init__(
-        self, worker: Worker, gate: Gate, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS
+        self, worker: Worker, policy: EgressPolicy, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS
     ) -> None:
         self._outbox = Outbox(worker, tasks)
-        self._gate = gate
+        self._policy = policy
         self._tasks = tasks
         self._clocks = clocks
         self._streams: dict[int, Stream] = {}
@@ -147,7 +147,7 @@ class Egress:
 
     async def _serve(self, number: int, stream: Stream) -> None:
         with stream.scope:
-            if not await serve(stream, self._gate, self._clocks):
+            if not await serve(stream, self._policy, self._clocks):
                 await stream.reset()
         if self._streams.get(number) is stream:
             del self._streams[number]

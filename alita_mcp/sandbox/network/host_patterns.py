@@ -1,4 +1,4 @@
-"""Granted hosts as people write them: `api.example.org`, `*.example.org`, `api.example.org:8443` in, matches out."""
+"""Patterns of granted hosts: `api.example.org`, `*.example.org`, `api.example.org:8443`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class HostPattern(Value):
-    """One granted host, or all names below one."""
+    """Pattern for one granted host, or for all names below one."""
 
     host: str
     """Without the `*.`."""
@@ -24,7 +24,7 @@ class HostPattern(Value):
     """None: 80 and 443."""
 
     def covers(self, host: str, port: int) -> bool:
-        """Whether a connection to a host, lower case and without a dot at its end, is granted."""
+        """Whether the pattern grants a connection to a host, written in lower case without a trailing dot."""
         named = host.endswith(f".{self.host}") if self.below else host == self.host
         return (
             named and is_host_name(host) and (port in USUAL_PORTS if self.port is None else port == self.port)
@@ -32,10 +32,10 @@ class HostPattern(Value):
 
 
 def read_pattern(text: str) -> HostPattern:
-    """The pattern that a grant writes.
+    """Parses the pattern of a grant.
 
     Raises:
-        UsageError: no host name, an address in whatever notation, or a wildcard over everybody's names.
+        UsageError: no host name, an address in whatever notation, or a wildcard over names of different owners.
     """
     host, colon, port = text.lower().partition(":")
     below = host.startswith("*.")
@@ -55,7 +55,7 @@ _HINT = "Write a name, as in api.example.org, *.example.org or api.example.org:8
 
 
 def is_host_name(host: str) -> bool:
-    """A DNS name in lower case; a last label that is a number would make it an address to some resolver."""
+    """Whether the text is a DNS name in lower case; some resolvers take one that ends in a number for an address."""
     labels = host.split(".")
     return len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not _NUMBER.fullmatch(labels[-1])
 

@@ -1,4 +1,4 @@
-"""What one call may move over the network: a budget of bytes, a pace of connections, and a stream that counts."""
+"""Network limits of one call: a budget of bytes, a rate of connections, and a stream that counts bytes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 
 
 class ByteBudget:
-    """How many bytes all connections of one call may move, both ways together."""
+    """Budget of the bytes that all connections of one call may move, both ways together."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -19,14 +19,14 @@ class ByteBudget:
 
     @property
     def spent(self) -> str:
-        """What to tell the tool's author once nothing is left; empty before."""
+        """Message for the tool's author once nothing is left; empty before."""
         return f"more than {self._limit} bytes over the network (network_bytes)" if self._left < 0 else ""
 
     def spend(self, count: int) -> None:
         """Takes bytes out of the budget.
 
         Raises:
-            GateClosed: there are not so many left.
+            EgressRefused: there are not so many left.
         """
         self._left -= count
         self.check()
@@ -35,14 +35,14 @@ class ByteBudget:
         """Refuses when nothing is left.
 
         Raises:
-            GateClosed: nothing is left.
+            EgressRefused: nothing is left.
         """
         if self.spent:
-            raise GateClosed(403, self.spent)
+            raise EgressRefused(403, self.spent)
 
 
 class Pace:
-    """A token bucket: `burst` connections at once, then `per_second`."""
+    """Token bucket: `burst` connections at once, then `per_second`."""
 
     def __init__(self, per_second: float, burst: int) -> None:
         self._per_second = per_second
@@ -51,7 +51,7 @@ class Pace:
         self._then = 0.0
 
     def delay(self, now: float) -> float:
-        """Takes a token; how long to wait until it is there. `now` in seconds, never going back."""
+        """Takes a token; seconds to wait until it is there. `now` is in seconds and never goes back."""
         self._tokens = min(self._burst, self._tokens + (now - self._then) * self._per_second)
         self._then = now
         self._tokens -= 1
@@ -59,7 +59,7 @@ class Pace:
 
 
 class MeteredStream(ByteStream):
-    """A connection whose bytes are taken out of a budget; `on_close` is told what it moved, once."""
+    """Connection whose bytes are taken out of a budget; `on_close` gets the moved bytes once."""
 
     def __init__(
         self, inner: ByteStream, budget: ByteBudget, on_close: Callable[[MeteredStream], None]
@@ -72,14 +72,14 @@ class MeteredStream(ByteStream):
         self._open = True
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        """The next bytes; GateClosed when they are more than the budget allows."""
+        """The next bytes; EgressRefused when they are more than the budget allows."""
         data = await self._inner.receive(max_bytes)
         self.bytes_in += len(data)
         self._budget.spend(len(data))
         return data
 
     async def send(self, item: bytes) -> None:
-        """Sends bytes; GateClosed before any of them is sent when they are more than the budget allows."""
+        """Sends bytes; EgressRefused before any of them is sent when they are more than the budget allows."""
         self._budget.spend(len(item))
         self.bytes_out += len(item)
         await self._inner.send(item)

@@ -1,4 +1,4 @@
-"""A TCP connection to one address, read and written without a task or a transport of its own.
+"""TCP connection to one address, read and written without a task or a transport of its own.
 
 A sandbox opens one for each request of a tool, so what opening costs is what a small request costs.
 """
@@ -16,7 +16,7 @@ from anyio.abc import ByteStream
 
 
 class PlainConnection(ByteStream):
-    """A connected socket that does not block."""
+    """Connected socket that does not block."""
 
     def __init__(self, connected: socket.socket) -> None:
         self._socket = connected
@@ -36,7 +36,7 @@ class PlainConnection(ByteStream):
                 return data
 
     async def send(self, item: bytes) -> None:
-        """Writes all of it; BrokenResourceError when nobody reads."""
+        """Writes all of it; BrokenResourceError when the connection broke."""
         left = memoryview(item)
         while left:
             try:
@@ -53,7 +53,7 @@ class PlainConnection(ByteStream):
         await anyio.lowlevel.checkpoint()
 
     async def aclose(self) -> None:
-        """Closes it, and wakes whoever waits for it."""
+        """Closes it, and wakes waiting tasks."""
         if self._socket.fileno() >= 0:
             anyio.notify_closing(self._socket)
             self._socket.close()
@@ -61,11 +61,11 @@ class PlainConnection(ByteStream):
 
 
 async def connect(address: str, port: int) -> PlainConnection:
-    """A connection to an IP address, as numbers: nothing is resolved here.
+    """Connects to an IP address; no name is resolved here.
 
     Raises:
-        OSError: nobody answers there.
-        ValueError: it is no address.
+        OSError: no server answers there.
+        ValueError: it is not an address.
     """
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)

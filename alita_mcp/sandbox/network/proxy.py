@@ -1,4 +1,4 @@
-"""The HTTP proxy of a sandbox: a stream from inside and a gate in, one request or one TLS tunnel served.
+"""HTTP proxy of a sandbox: serves one request or one TLS tunnel for each connection from inside.
 
 What it refuses, it refuses in words: the status line's reason is what libraries show to a tool's author.
 """
@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.interface import Gate, GateClosed
+from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.client_hello import NotTls, server_name
 from alita_mcp.sandbox.network.request_head import Target, read_target
 
@@ -31,7 +31,7 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class Clocks(NamedTuple):
-    """How long a connection may take over its parts; the call's own clock stands above all of them."""
+    """Time limits of a connection's phases, in seconds; the call's own limit holds besides."""
 
     head_seconds: float = 20.0
     """For a request's head, and for the first bytes of a tunnel."""
@@ -43,7 +43,7 @@ USUAL_CLOCKS = Clocks()
 
 
 class Client(Protocol):
-    """The program inside, at the other end of a stream of frames."""
+    """Program inside the sandbox, at the other end of a stream of frames."""
 
     async def receive(self) -> bytes:
         """The next bytes; empty at the end."""
@@ -58,22 +58,22 @@ class Client(Protocol):
         ...
 
 
-async def serve(client: Client, gate: Gate, clocks: Clocks = USUAL_CLOCKS) -> bool:
-    """Answers one connection: one request, or one tunnel; False when it broke and must be reset."""
+async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLOCKS) -> bool:
+    """Serves one connection: one request or one tunnel; False when it broke and must be reset."""
     try:
         with _within(clocks.head_seconds, "the request did not arrive"):
             head, rest = await _read_head(client)
         target = read_target(head)
-        upstream = await gate.open(target.host, target.port)
-    except GateClosed as closed:
-        return await _refuse(client, closed, clocks)
+        upstream = await policy.open(target.host, target.port)
+    except EgressRefused as refusal:
+        return await _refuse(client, refusal, clocks)
     async with upstream:
         if target.body_bytes is None:
             return await _tunnel(client, upstream, target, rest, clocks)
         copying = _Copying(client, upstream)
         await copying.run(target.opening + rest, target.upload_bytes, clocks)
-    if copying.closed is not None and not copying.answered:
-        return await _refuse(client, copying.closed, clocks)
+    if copying.refusal is not None and not copying.response_started:
+        return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discarded(client, clocks)
 
 
@@ -87,7 +87,7 @@ async def _tunnel(client: Client, upstream: ByteStream, target: Target, data: by
                 if not piece:
                     return False
                 data += piece
-    except (NotTls, GateClosed):
+    except (NotTls, EgressRefused):
         return False
     if name != ("" if _is_address(target.host) else target.host):
         return False
@@ -106,14 +106,14 @@ def _is_address(host: str) -> bool:
 
 
 class _Copying:
-    """Bytes both ways between a client and a server, until one is done, the gate closes or nothing moves."""
+    """Copies bytes both ways between client and server, until one is done, the policy refuses or nothing moves."""
 
     def __init__(self, client: Client, upstream: ByteStream) -> None:
         self.whole = False
-        """The server ended its answer."""
-        self.answered = False
-        """Something of the answer went to the client."""
-        self.closed: GateClosed | None = None
+        """The server ended its response."""
+        self.response_started = False
+        """Part of the response went to the client."""
+        self.refusal: EgressRefused | None = None
         """Why it was ended before."""
         self._client = client
         self._upstream = upstream
@@ -126,17 +126,17 @@ class _Copying:
         with self._scope:
             self._note_progress()
             if upload_bytes is not None and upload_bytes <= len(data) <= MAX_HEAD:
-                # it fits the socket's buffer, so no answer can be in its way
+                # it fits the socket's buffer, so no response can be in its way
                 await self._upload(data, upload_bytes)
-                if self.closed is None:
+                if self.refusal is None:
                     await self._download()
                 return
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._upload, data, upload_bytes)
                 await self._download()
                 tasks.cancel_scope.cancel()
-        if self._scope.cancelled_caught and self.closed is None:
-            self.closed = GateClosed(504, f"nothing moved for {clocks.idle_seconds:g} s")
+        if self._scope.cancelled_caught and self.refusal is None:
+            self.refusal = EgressRefused(504, f"nothing moved for {clocks.idle_seconds:g} s")
 
     def _note_progress(self) -> None:
         self._scope.deadline = anyio.current_time() + self._idle_seconds
@@ -154,25 +154,25 @@ class _Copying:
                 data = b""
             if left is None:
                 await self._upstream.send_eof()
-        except GateClosed as closed:
-            self.closed = closed
+        except EgressRefused as refusal:
+            self.refusal = refusal
             self._scope.cancel()
         except _GONE:
-            return  # the answer, if there is one, still goes through
+            return  # the response, if there is one, still goes through
 
     async def _download(self) -> None:
         try:
             while True:
                 data = await self._upstream.receive(_PIECE)
                 self._note_progress()
-                self.answered = True
+                self.response_started = True
                 await self._client.send(data)
                 self._note_progress()
         except anyio.EndOfStream:
             self.whole = True
             await self._client.end()
-        except GateClosed as closed:
-            self.closed = closed
+        except EgressRefused as refusal:
+            self.refusal = refusal
         except _GONE:
             return
 
@@ -184,7 +184,7 @@ def _within(seconds: float, what: str) -> Iterator[None]:
         with anyio.fail_after(seconds):
             yield
     except TimeoutError as late:
-        raise GateClosed(408, f"{what} within {seconds:g} s") from late
+        raise EgressRefused(408, f"{what} within {seconds:g} s") from late
 
 
 async def _read_head(client: Client) -> tuple[bytes, bytes]:
@@ -193,22 +193,22 @@ async def _read_head(client: Client) -> tuple[bytes, bytes]:
         piece = await client.receive()
         data += piece
         if not piece or (len(data) > MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]):
-            raise GateClosed(400, "no HTTP request")
+            raise EgressRefused(400, "no HTTP request")
     head, _, rest = data.partition(b"\r\n\r\n")
     return head, rest
 
 
-async def _refuse(client: Client, closed: GateClosed, clocks: Clocks) -> bool:
-    reason = re.sub(r"[^\x20-\x7e]", "?", closed.reason)[:300]
+async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> bool:
+    reason = re.sub(r"[^\x20-\x7e]", "?", refusal.reason)[:300]
     body = f"{reason}\n".encode()
-    head = f"HTTP/1.1 {closed.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    head = f"HTTP/1.1 {refusal.status} {reason}\r\nContent-Type: text/plain\r\nConnection: close\r\n"
     await client.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     await client.end()
     return await _discarded(client, clocks)
 
 
 async def _discarded(client: Client, clocks: Clocks) -> bool:
-    """Takes what a client still sends, for many read no answer before they have sent all; False when it never ends."""
+    """Discards what a client still sends: many read no response before they have sent all. False when it never ends."""
     with anyio.move_on_after(clocks.idle_seconds):
         while await client.receive():
             continue

@@ -1,7 +1,7 @@
-"""The connections of one call in the embedded sandbox: questions about them in, bytes out. TLS begins and ends here.
+"""Connections of one call in the embedded sandbox, which has neither sockets nor TLS: TLS begins and ends here.
 
-The component has neither sockets nor TLS. The proxy of the other sandboxes serves each connection, so that the same
-rules hold: one request for the host that it names, or a tunnel whose TLS names the granted host.
+The proxy of the other sandboxes serves each connection, so that the same rules hold: one request for the host
+that it names, or a tunnel whose TLS names the granted host.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from anyio.streams.stapled import StapledObjectStream
 from anyio.streams.tls import TLSAttribute, TLSStream
 from pydantic import Field
 
-from alita_mcp.sandbox.interface import Gate
+from alita_mcp.sandbox.interface import EgressPolicy
 from alita_mcp.sandbox.network.proxy import USUAL_CLOCKS, Clocks, serve
 from alita_mcp.values import Value
 
 MAX_STREAMS = 64
 """So many connections of one call are open at once."""
 MAX_PIECE = 256 << 10
-"""So many bytes are sent or received by one question."""
+"""So many bytes are sent or received by one request."""
 _QUEUED = 4
 """Pieces of the proxy (64 KB) under way in one direction."""
 _LEAST_SECONDS = 0.005
@@ -38,15 +38,15 @@ _Seconds = Annotated[float, Field(ge=0)] | None
 
 
 class StreamFailed(Exception):
-    """What a tool gets instead of an answer; `name` is the class of the error inside."""
+    """Error that a tool gets for a failed connection; `name` is the class of the error inside."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(message)
         self.name = name
 
 
-class Question(Value):
-    """What the inside asks about its connections."""
+class StreamRequest(Value):
+    """Request from inside about its connections."""
 
     do: Literal["open", "send", "receive", "ready", "end", "close"]
     streams: tuple[int, ...] = Field((), max_length=MAX_STREAMS)
@@ -59,32 +59,32 @@ class Question(Value):
     """Base64."""
     count: int = Field(MAX_PIECE, ge=1, le=MAX_PIECE)
     seconds: _Seconds = None
-    """How long the answer may take; None: as long as the call."""
+    """How long the response may take; None: as long as the call."""
 
 
 class Streams:
     """All connections of one call, by number."""
 
-    def __init__(self, gate: Gate, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy, tasks: TaskGroup, *, clocks: Clocks = USUAL_CLOCKS) -> None:
+        self._policy = policy
         self._tasks = tasks
         self._clocks = clocks
         self._streams: dict[int, _Stream] = {}
         self._opened = 0
         self._context: ssl.SSLContext | None = None
 
-    async def answer(self, question: Question) -> Any:
-        """The JSON value that answers.
+    async def handle(self, request: StreamRequest) -> Any:
+        """Handles a request about connections; gives a JSON value.
 
         Raises:
             StreamFailed: there is none; the error that the tool gets.
         """
-        seconds = None if question.seconds is None else max(question.seconds, _LEAST_SECONDS)
-        if question.do == "ready":
-            return await self._ready(question.streams, seconds)
+        seconds = None if request.seconds is None else max(request.seconds, _LEAST_SECONDS)
+        if request.do == "ready":
+            return await self._ready(request.streams, seconds)
         try:
             with anyio.fail_after(seconds):
-                return await self._done(question)
+                return await self._done(request)
         except TimeoutError as late:
             raise StreamFailed("TimeoutError", "timed out") from late
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError) as broken:
@@ -100,43 +100,43 @@ class Streams:
         for stream in self._streams.values():
             stream.close()
 
-    async def _done(self, question: Question) -> Any:
-        if question.do == "open":
-            return await self._open(question)
-        stream = self._streams.get(question.streams[0]) if question.streams else None
+    async def _done(self, request: StreamRequest) -> Any:
+        if request.do == "open":
+            return await self._open(request)
+        stream = self._streams.get(request.streams[0]) if request.streams else None
         if stream is None:
             raise StreamFailed("OSError", "the connection is closed")
-        if question.do == "send":
-            await stream.inside.send(base64.b64decode(question.data))
-        elif question.do == "receive":
-            return base64.b64encode(await stream.take(question.count)).decode()
-        elif question.do == "end":
+        if request.do == "send":
+            await stream.inside.send(base64.b64decode(request.data))
+        elif request.do == "receive":
+            return base64.b64encode(await stream.take(request.count)).decode()
+        elif request.do == "end":
             await stream.finish()
         else:
-            self._drop(question.streams[0])
+            self._drop(request.streams[0])
         return None
 
-    async def _open(self, question: Question) -> dict[str, Any]:
+    async def _open(self, request: StreamRequest) -> dict[str, Any]:
         if len(self._streams) >= MAX_STREAMS:
             raise StreamFailed("OSError", f"more than {MAX_STREAMS} connections at once")
         self._opened += 1
         number, stream = self._opened, _Stream()
         self._streams[number] = stream
-        self._tasks.start_soon(stream.serve, self._gate, self._clocks)
-        if question.tls is None:
+        self._tasks.start_soon(stream.serve, self._policy, self._clocks)
+        if request.tls is None:
             return {"stream": number}
         try:
-            return {"stream": number, **await self._secured(stream, question)}
+            return {"stream": number, **await self._secured(stream, request)}
         except BaseException:
             self._drop(number)
             raise
 
-    async def _secured(self, stream: _Stream, question: Question) -> dict[str, Any]:
-        host = question.host.lower().removesuffix(".")
-        if (question.tls or "").lower().removesuffix(".") != host:
+    async def _secured(self, stream: _Stream, request: StreamRequest) -> dict[str, Any]:
+        host = request.host.lower().removesuffix(".")
+        if (request.tls or "").lower().removesuffix(".") != host:
             raise StreamFailed("SSLError", f"the server name must be the granted host, {host!r}")
         authority = f"[{host}]" if ":" in host else host
-        await stream.inside.send(f"CONNECT {authority}:{question.port} HTTP/1.1\r\n\r\n".encode())
+        await stream.inside.send(f"CONNECT {authority}:{request.port} HTTP/1.1\r\n\r\n".encode())
         _version, status, reason = (await stream.inside.receive()).split(b"\r\n")[0].decode().split(" ", 2)
         if status != "200":
             raise _refused(int(status), reason)
@@ -173,11 +173,11 @@ class Streams:
 
 
 class _Stream:
-    """One connection: the inside's end, and the proxy that serves the other end."""
+    """One connection: the end for the program inside, and the proxy that serves the other end."""
 
     def __init__(self) -> None:
         self._upload, self._requests = anyio.create_memory_object_stream[bytes](_QUEUED)
-        self._answers, self._download = anyio.create_memory_object_stream[bytes](_QUEUED)
+        self._responses, self._download = anyio.create_memory_object_stream[bytes](_QUEUED)
         self.inside: AnyByteStream = StapledObjectStream(self._upload, self._download)
         self._scope = anyio.CancelScope()
         self._arrived: deque[bytes] = deque()
@@ -187,29 +187,29 @@ class _Stream:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next `take` waits for nothing."""
+        """Whether the next `take` returns at once."""
         return bool(self._arrived) or self._ended
 
-    async def serve(self, gate: Gate, clocks: Clocks) -> None:
-        """Has the proxy answer it."""
-        with self._scope, self._requests, self._answers:
-            await serve(self, gate, clocks)
+    async def serve(self, policy: EgressPolicy, clocks: Clocks) -> None:
+        """Serves the connection by the proxy."""
+        with self._scope, self._requests, self._responses:
+            await serve(self, policy, clocks)
 
     async def receive(self) -> bytes:
-        """What the proxy gets of the inside; empty at the end."""
+        """The next bytes from inside, for the proxy; empty at the end."""
         try:
             return await self._requests.receive()
         except anyio.EndOfStream:
             return b""
 
     async def send(self, data: bytes) -> None:
-        """What the proxy sends inside, as fast as it is taken."""
-        await self._answers.send(data)
+        """Sends bytes of the proxy inside, as fast as they are taken."""
+        await self._responses.send(data)
 
     async def end(self) -> None:
-        """What the proxy says when nothing more follows."""
+        """Ends the proxy's direction: nothing more follows."""
         self._whole = True
-        await self._answers.aclose()
+        await self._responses.aclose()
 
     async def fill(self) -> None:
         """Waits until it is ready."""
@@ -233,13 +233,13 @@ class _Stream:
         return data[:count]
 
     async def finish(self) -> None:
-        """Nothing more comes from the inside."""
+        """Ends the direction from inside: nothing more comes."""
         await self._upload.aclose()
 
     def close(self) -> None:
-        """Ends it at both ends."""
+        """Closes both ends."""
         self._scope.cancel()
-        for end in (self._upload, self._requests, self._answers, self._download):
+        for end in (self._upload, self._requests, self._responses, self._download):
             end.close()
 
 

@@ -1,1 +1,1 @@
-"""Environments: the packages of tools, resolved to hash-locked wheels, built once in a sandbox and kept."""
+"""Package environments of tools: resolved to hash-locked wheels, built once in a sandbox and cached."""

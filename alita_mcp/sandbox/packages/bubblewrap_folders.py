@@ -1,4 +1,4 @@
-"""Environments as folders: unpacked aside, renamed into place when complete, so that a name means a whole one."""
+"""Store of environments as folders; each is unpacked aside and renamed into place when complete."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import uuid
 from pathlib import Path
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
 _PARTIAL = ".partial-"
@@ -18,19 +18,19 @@ _MADE = re.compile(r"[0-9a-f]{64}")
 
 
 class Folders:
-    """A folder per digest below `root`; readable by everybody where the sandbox's user is nobody, else by `mode`."""
+    """Store of environments: a folder per digest below `root`, readable by everybody where `mode` says so."""
 
     def __init__(self, root: Path, mode: int = FOLDER_MODE) -> None:
         self._root = root
         self._mode = mode
 
     def find(self, digest: str) -> str | None:
-        """The folder of a digest, when it is whole."""
+        """The folder of a digest, when it is complete."""
         folder = self._place(digest)
         return str(folder) if folder.is_dir() else None
 
     def store(self, digest: str, tar: bytes) -> str:
-        """Unpacks a tar; the first of several builders wins, which makes no difference to the others.
+        """Unpacks a tar; of several builders the first one wins, which makes no difference to the others.
 
         Raises:
             SandboxError: the tar holds what no environment holds, or the disk refuses.
@@ -53,13 +53,13 @@ class Folders:
         return str(folder)
 
     def names(self) -> frozenset[str]:
-        """The digests of all that is here, once what killed builders left behind is gone."""
+        """Digests of all stored environments, after the remains of killed builders are removed."""
         self._sweep()
         names = (folder.name for folder in self._root.glob("*") if folder.is_dir())
         return frozenset(name for name in names if _MADE.fullmatch(name))
 
     def drop(self, digest: str) -> None:
-        """Removes a folder; from the first instant nobody finds it any more.
+        """Removes a folder; it cannot be found from the first instant on.
 
         Raises:
             SandboxError: the disk refuses.
@@ -75,7 +75,7 @@ class Folders:
         shutil.rmtree(doomed, ignore_errors=True)
 
     def _partial(self) -> Path:
-        return self._root / f"{_PARTIAL}{Owner.this_process()}-{uuid.uuid4().hex[:8]}"
+        return self._root / f"{_PARTIAL}{ProcessOwner.this_process()}-{uuid.uuid4().hex[:8]}"
 
     def _place(self, digest: str) -> Path:
         return self._root / digest_name(digest)
@@ -83,7 +83,7 @@ class Folders:
     def _sweep(self) -> None:
         """Removes what builders that were killed left behind."""
         for partial in self._root.glob(f"{_PARTIAL}*"):
-            owner = Owner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
+            owner = ProcessOwner.parse(partial.name.removeprefix(_PARTIAL).rpartition("-")[0])
             if owner is not None and owner.is_gone():
                 shutil.rmtree(partial, ignore_errors=True)
 

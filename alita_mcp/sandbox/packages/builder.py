@@ -1,4 +1,4 @@
-"""Runs a builder program of ours in a worker: source and a payload in, the bytes of its result file out."""
+"""Runs a builder program in a worker and returns the bytes of its result file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.network.egress import Egress
-from alita_mcp.sandbox.network.egress_gate import AllowList
+from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, Worker
-from alita_mcp.sandbox.workers.calls import Head, ran_out_of_memory, read_head
+from alita_mcp.sandbox.workers.calls import EndReport, ran_out_of_memory, read_end_report
 
 PROXY = "http://127.0.0.1:3128"
 MAX_RESULT_BYTES = 512 << 20
@@ -25,7 +25,7 @@ OnLine = Callable[[str], Awaitable[None]]
 
 
 class BuilderFailed(SandboxError):
-    """A builder program ended without a result; `output` are the last lines that it wrote."""
+    """Error: a builder program ended without a result; `output` are its last lines."""
 
     def __init__(self, message: str, *, exit_code: int | None, output: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class BuilderFailed(SandboxError):
 
 
 class Lines:
-    """Cuts what arrives into lines, tells each to somebody and keeps the last ones."""
+    """Splitter of output into lines: passes each to a callback and keeps the last ones."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.kept: deque[str] = deque(maxlen=KEPT_LINES)
@@ -67,7 +67,7 @@ class Lines:
 async def build(
     worker: Worker, program: str, payload: bytes, hosts: frozenset[str], on_line: OnLine
 ) -> bytes:
-    """What the program wrote to its result file.
+    """Runs a builder program and returns the content of its result file.
 
     The program sees `sys.argv == ["builder", payload file, result file]` and the proxy's variables.
 
@@ -92,7 +92,7 @@ async def build(
 
 async def _follow(
     worker: Worker, egress: Egress, lines: Lines, work: tuple[str, bytes]
-) -> tuple[Head, bytes]:
+) -> tuple[EndReport, bytes]:
     program, payload = work
     variables = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), PROXY)
     files = {"payload_file": PAYLOAD_FILE, "result_file": RESULT_FILE}
@@ -106,7 +106,7 @@ async def _follow(
             frame = await worker.next_frame()
             if frame.kind == Kind.RESULT:
                 await lines.finish()
-                return read_head(frame.payload), b"".join(chunks)
+                return read_end_report(frame.payload), b"".join(chunks)
             if frame.kind == Kind.CHUNK:
                 received += len(frame.payload)
                 if received > MAX_RESULT_BYTES:
@@ -117,10 +117,10 @@ async def _follow(
             else:
                 egress.take(frame)
     wall = worker.limits.wall_seconds
-    return Head(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
+    return EndReport(status="timeout", message=f"took more than {wall:g} s and was killed", seconds=wall), b""
 
 
-async def _failure(worker: Worker, head: Head, lines: Lines) -> BuilderFailed:
+async def _failure(worker: Worker, head: EndReport, lines: Lines) -> BuilderFailed:
     output = tuple(lines.kept)
     if head.status == "ok":
         return BuilderFailed(

@@ -1,4 +1,4 @@
-"""Runs inside the builder sandbox: a request of the host's in, a lock's raw material, files or a program out.
+"""Program inside the builder sandbox: resolves packages, installs them or fetches a file, by uv.
 
 Standard library only, and complete in itself: the host sends this file as text. The payload is the request as JSON;
 the result is one line of JSON, followed by a tar where an environment was built, or by the wheel that was fetched.

@@ -1,4 +1,4 @@
-"""Environments of one back end as this process sees them: made at most once, marked while used, collected later."""
+"""Cache of one back end's environments: made at most once, marked while used, collected later."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 
 class EnvironmentGone(SandboxError):
-    """An environment that was collected since it was prepared; preparing it again builds it again."""
+    """Error: the environment was collected since it was prepared; preparing it again builds it again."""
 
 
 class FillableStore(Store, Protocol):
-    """A store that also takes new environments."""
+    """Store that also takes new environments."""
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Keeps an environment; its location. Whole or not at all."""
+        """Stores an environment, completely or not at all; returns its location."""
         ...
 
 
@@ -40,8 +40,8 @@ class _Seen(NamedTuple):
     at: float
 
 
-class KeptEnvironments:
-    """What `prepare` hands out and workers hold."""
+class EnvironmentCache:
+    """Cache of one back end's built environments, kept by lock digest."""
 
     def __init__(self, store: FillableStore, uses: Uses, tend_seconds: float = TEND_SECONDS) -> None:
         self._tend_seconds = tend_seconds
@@ -53,7 +53,7 @@ class KeptEnvironments:
         self._home_id = ""
 
     async def home_id(self) -> str:
-        """The name of this home."""
+        """Identifier of this home."""
         if not self._home_id:
             async with locked(self._uses):
                 self._home_id = await to_thread.run_sync(self._uses.home_id)
@@ -62,7 +62,7 @@ class KeptEnvironments:
     async def obtain(
         self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
     ) -> Environment:
-        """The environment of a digest; `make` gives its tar when it is not there."""
+        """The environment of a digest; `make` gives its tar when it is not stored."""
         async with self._making[digest]:
             location = self._lately_seen(digest) or await self._find(digest)
             if location is None:
@@ -92,7 +92,7 @@ class KeptEnvironments:
             self._open[digest] -= 1
 
     async def collect(self, bounds: Bounds) -> Collected:
-        """Renews the marks of what workers hold, then drops what is over the bounds and what nobody finished."""
+        """Renews the marks of environments in use, then drops those that are over the bounds or were never finished."""
         for digest in +self._open:
             await to_thread.run_sync(self._uses.mark, digest)
         collected = await collect(self._store, self._uses, bounds)
@@ -101,7 +101,7 @@ class KeptEnvironments:
         return collected
 
     async def tend(self, bounds: Bounds) -> None:
-        """Collects now and then, until it is cancelled; what fails is tried again the next time."""
+        """Collects every `tend_seconds` until cancelled; a failure is logged and tried again the next time."""
         while True:
             try:
                 collected = await self.collect(bounds)

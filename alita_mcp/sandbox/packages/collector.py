@@ -1,4 +1,4 @@
-"""Drops environments that nobody needs: those unused for long, then the least recently used until the rest fits."""
+"""Collector of unused environments: drops those unused for long, then the least recently used until the rest fits."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ DAY_SECONDS = 86_400.0
 
 @runtime_checkable
 class Store(Protocol):
-    """Where a back end keeps its environments."""
+    """Place where a back end keeps its environments."""
 
     async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that is whole."""
+        """The location of an environment that is complete."""
         ...
 
     async def stored_environments(self) -> frozenset[str]:
-        """Digests of what lies in a place that is this home's alone; empty where the place is shared."""
+        """Digests of what is stored for this home alone; empty where the place is shared."""
         ...
 
     async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment, whole or half; False when a sandbox has it open."""
+        """Removes an environment, complete or not; False when a sandbox uses it."""
         ...
 
 
 class Bounds(Value):
-    """How much may be kept, and for how long."""
+    """Limits of the stored environments: age in seconds and size in bytes."""
 
     keep_seconds: float
     max_bytes: int
 
 
 NOTHING_KEPT = Bounds(keep_seconds=0.0, max_bytes=0)
-"""All that nobody uses now goes."""
+"""Drops all unused environments."""
 
 
 class Collected(Value):
-    """What a collection did."""
+    """Report of a collection."""
 
     dropped: tuple[Use, ...]
     kept: tuple[Use, ...]
 
 
 def bounds_of(settings: Settings) -> Bounds:
-    """The bounds that the settings name."""
+    """Limits that the settings name."""
     return Bounds(
         keep_seconds=settings.environments_keep_days * DAY_SECONDS,
         max_bytes=settings.environments_max_mb << 20,
@@ -72,7 +72,7 @@ def choose(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
 
 
 async def collect(store: Store, uses: Uses, bounds: Bounds) -> Collected:
-    """Drops what is over the bounds and what killed builders left half done.
+    """Drops environments over the bounds and unfinished ones of killed builders.
 
     Raises:
         SandboxError: the store or the home failed.

@@ -1,4 +1,4 @@
-"""Packages in, a lock with hashes and a built environment out; uv does both in a sandbox that sees the index only."""
+"""Builder of package environments: locks packages with hashes and installs them by uv, in a builder sandbox."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from packaging.version import InvalidVersion
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.cache import FillableStore, KeptEnvironments
+from alita_mcp.sandbox.packages.cache import EnvironmentCache, FillableStore
 from alita_mcp.sandbox.packages.collector import Bounds, Collected, bounds_of
-from alita_mcp.sandbox.packages.file_lock import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.index_builder import Builder, IndexBuilder
+from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import (
     NAME_INSIDE,
@@ -33,7 +33,7 @@ from alita_mcp.values import Lock
 
 
 class BackEnd(Builder, FillableStore, Protocol):
-    """What a sandbox must offer for environments to be built in it and for it."""
+    """Sandbox as the builder of environments needs it."""
 
     @property
     def kind(self) -> str:
@@ -41,7 +41,7 @@ class BackEnd(Builder, FillableStore, Protocol):
         ...
 
     async def python_tag(self) -> str:
-        """Python and platform inside."""
+        """Python version and platform inside."""
         ...
 
 
@@ -59,12 +59,12 @@ class EnvironmentBuilder:
         self._back_end = back_end
         self._settings = settings
         self._index = index or IndexBuilder(back_end, settings)
-        self._kept = KeptEnvironments(back_end, Uses(settings.home, back_end.kind))
+        self._cache = EnvironmentCache(back_end, Uses(settings.home, back_end.kind))
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """Exact versions and hashes; errors as in the seam."""
+        """Exact versions and hashes; errors as in the interface."""
         wanted = read_requirements(packages)
         python = await self._back_end.python_tag()
         if not wanted:
@@ -81,7 +81,7 @@ class EnvironmentBuilder:
         return Lock(requirements=tuple(lines), python=python)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """The environment for a lock, built at most once; errors as in the seam."""
+        """The environment for a lock, built at most once; errors as in the interface."""
         names = read_lock(lock)
         python = await self._back_end.python_tag()
         if lock.python != python:
@@ -103,22 +103,22 @@ class EnvironmentBuilder:
             _, tar = await self._index.ask(request, names, progress, uv)
             return tar
 
-        digest = environment_digest(lock, self._back_end.kind, await self._kept.home_id())
-        return await self._kept.obtain(digest, tuple(names), install)
+        digest = environment_digest(lock, self._back_end.kind, await self._cache.home_id())
+        return await self._cache.obtain(digest, tuple(names), install)
 
     @asynccontextmanager
     async def held(self, environment: Environment | None) -> AsyncIterator[None]:
-        """Keeps an environment from being collected while a worker has it; see `KeptEnvironments.held`."""
-        async with self._kept.held(environment):
+        """Keeps an environment from being collected while a worker has it; see `EnvironmentCache.held`."""
+        async with self._cache.held(environment):
             yield
 
     async def collect(self, bounds: Bounds | None = None) -> Collected:
-        """Drops environments that nobody needs, by the settings' bounds or tighter ones."""
-        return await self._kept.collect(bounds or bounds_of(self._settings))
+        """Drops unused environments, by the settings' bounds or tighter ones."""
+        return await self._cache.collect(bounds or bounds_of(self._settings))
 
     async def tend(self) -> None:
-        """Collects now and then, until it is cancelled."""
-        await self._kept.tend(bounds_of(self._settings))
+        """Collects at intervals until cancelled."""
+        await self._cache.tend(bounds_of(self._settings))
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
@@ -133,8 +133,8 @@ class EnvironmentBuilder:
                 program = await self._fetch(binary, progress)
             return await to_thread.run_sync(uv_tar, program)
 
-        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._kept.home_id()}\n"
-        return await self._kept.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._cache.home_id()}\n"
+        return await self._cache.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _fetch(self, binary: UvBinary, progress: Progress) -> bytes:
         wheel = binary.wheel

@@ -1,4 +1,4 @@
-"""One request to a builder sandbox that reaches the package index alone: a task in, its answer and its bytes out."""
+"""Requests to a builder sandbox that reaches only the package index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.packages.builder import PROXY, BuilderFailed, OnLine
-from alita_mcp.sandbox.packages.file_lock import MAX_HASHES, MAX_LOCKED
+from alita_mcp.sandbox.packages.lockfile import MAX_HASHES, MAX_LOCKED
 from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.sandbox.packages.uv_failure import failure_of
 from alita_mcp.settings import Settings
@@ -31,7 +31,7 @@ _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modu
 
 
 class Builder(Protocol):
-    """A sandbox that runs programs of ours."""
+    """Sandbox that runs builder programs."""
 
     async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
@@ -46,7 +46,7 @@ class Builder(Protocol):
 
 
 class Resolved(Value):
-    """One package as uv resolved it."""
+    """Package as uv resolved it."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=200)
     version: str = Field(max_length=80)
@@ -57,13 +57,13 @@ class Resolved(Value):
 
     @property
     def line(self) -> str:
-        """The lock's line for it."""
+        """Line of the lock for this package."""
         hashes = " ".join(f"--hash=sha256:{sha256}" for sha256 in sorted(set(self.sha256)))
         return f"{canonicalize_name(self.name)}=={Version(self.version)} {hashes}"
 
 
-class Answer(Value):
-    """The first line of a builder's result."""
+class BuilderReport(Value):
+    """First line of a builder program's result."""
 
     status: int
     notes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Answer(Value):
 
 
 class IndexBuilder:
-    """Runs `builder_program.py` for one task at a time."""
+    """Runner of `builder_program.py`, one request at a time."""
 
     def __init__(self, builder: Builder, settings: Settings, fetch_seconds: int = FETCH_SECONDS) -> None:
         self._builder = builder
@@ -84,8 +84,8 @@ class IndexBuilder:
         packages: Sequence[str],
         progress: Progress,
         uv: Environment | None = None,
-    ) -> tuple[Answer, bytes]:
-        """The answer to a request about packages, and the bytes that come with it.
+    ) -> tuple[BuilderReport, bytes]:
+        """Runs one request about packages; returns the report and the bytes that come with it.
 
         Raises:
             PackagesRejected: the packages are at fault.
@@ -114,10 +114,10 @@ class IndexBuilder:
             )
         except BuilderFailed as failed:
             raise _no_result(failed, packages) from failed
-        answer, rest = _read_answer(result)
-        if answer.status:
-            raise failure_of(answer.notes, packages)
-        return answer, rest
+        report, rest = _read_report(result)
+        if report.status:
+            raise failure_of(report.notes, packages)
+        return report, rest
 
 
 def _steps_of(progress: Progress) -> OnLine:
@@ -130,10 +130,10 @@ def _steps_of(progress: Progress) -> OnLine:
     return on_line
 
 
-def _read_answer(result: bytes) -> tuple[Answer, bytes]:
+def _read_report(result: bytes) -> tuple[BuilderReport, bytes]:
     head, _, rest = result.partition(b"\n")
     try:
-        return Answer.model_validate_json(head), rest
+        return BuilderReport.model_validate_json(head), rest
     except ValidationError as broken:
         raise SandboxError(f"The builder gave no proper answer: {broken.error_count()} errors.") from broken
 

@@ -1,4 +1,4 @@
-"""Where packages come from: settings in; the index's URL, the hosts that may be reached, what to trust out."""
+"""Package index from the settings: its URL, the hosts that may be reached, the authorities to trust."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDEX_HOST, _FILES_HOST = "pypi.org", "files.pythonhosted.org"
 
 
 class PackageIndex(Value):
-    """An index as the builder needs it."""
+    """Package index as the builder needs it."""
 
     url: str
     hosts: frozenset[str]
@@ -48,7 +48,7 @@ def _default_index() -> PackageIndex:
 
 
 def trusted_authorities(settings: Settings) -> bytes:
-    """PEM of the authorities to trust: the file that the settings name, else the system's; empty where there is none.
+    """PEM of the trusted authorities: the settings' file, else the system's; empty where there is none.
 
     Raises:
         UsageError: the settings name a file that cannot be read.

@@ -1,4 +1,4 @@
-"""The tar of an environment, which comes out of a builder and is not trusted: plain files and folders or nothing."""
+"""Checked tar of an environment: a builder's output is not trusted, so only plain files and folders pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER_MODE, FILE_MODE, PROGRAM_MODE = 0o755, 0o644, 0o755
 
 
 def plain_entries(tar: bytes) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Each folder and file, with modes and owner of our own choosing: everybody may read, root owns.
+    """Folders and files of the tar, owned by root and readable by everybody.
 
     Not `tarfile`'s own filter: Python before 3.11.4 has none, and an environment needs no links.
 

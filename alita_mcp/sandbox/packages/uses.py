@@ -1,4 +1,4 @@
-"""Who uses which environment, and when last: one small file for each environment and for each process that uses it.
+"""Records of environment use: one file for each environment, and one for each process that uses it.
 
 On the host, because labels of volumes cannot change. A mark protects an environment while the process that made it
 lives and renews it; a record outlives the process and says when the environment was last wanted.
@@ -16,8 +16,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import Owner
-from alita_mcp.sandbox.packages.file_lock import digest_name
+from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
 MARK_SECONDS = 3600.0
@@ -28,7 +28,7 @@ _RECORD = ".json"
 
 
 class Record(Value):
-    """What stays known of an environment."""
+    """Stored facts about an environment."""
 
     kind: str
     packages: tuple[str, ...]
@@ -38,7 +38,7 @@ class Record(Value):
 
 
 class Use(Value):
-    """An environment as its home knows it."""
+    """Use of one environment, as its home records it."""
 
     digest: str
     record: Record | None
@@ -50,23 +50,23 @@ class Use(Value):
 
     @property
     def size_bytes(self) -> int:
-        """0 where nobody has told."""
+        """Size in bytes; 0 where it is unknown."""
         return self.record.size_bytes if self.record else 0
 
 
 class Uses:
-    """The uses of one kind of sandbox's environments in one home; every process of ours writes here."""
+    """Records of use of one kind of sandbox's environments in one home; several processes write here."""
 
     def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self._lock_seconds = lock_seconds
         self._root = home / "environments" / _FOLDER
         self._folder = self._root / kind
         self._kind = kind
-        self._owner = str(Owner.this_process())
+        self._owner = str(ProcessOwner.this_process())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else marks or drops an environment meanwhile; short work only.
+        """Holds the lock of the records; for short work only.
 
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
@@ -85,7 +85,7 @@ class Uses:
             raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
 
     def home_id(self) -> str:
-        """A name for this home that no other has: engines may be shared; call it under the lock."""
+        """Identifier of this home, unique because engines may be shared; call it under the lock."""
         file = self._root / "id"
         try:
             if known := file.read_text("ascii").strip():
@@ -96,33 +96,33 @@ class Uses:
         return fresh
 
     def mark(self, digest: str) -> None:
-        """Notes that this process uses an environment now."""
+        """Records that this process uses an environment now."""
         self._mark(digest, self._owner).touch()
         if (record := self._record(digest)).exists():
             record.touch()
 
     def unmark(self, digest: str) -> None:
-        """Takes this process's mark back."""
+        """Removes this process's mark."""
         self._mark(digest, self._owner).unlink(missing_ok=True)
 
     def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
-        """Notes that an environment is whole."""
+        """Records that an environment is complete."""
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         record = Record(kind=self._kind, packages=packages, size_bytes=size_bytes, made_at=made_at)
         self._record(digest).write_text(record.model_dump_json(), "utf-8")
 
     def is_in_use(self, digest: str) -> bool:
-        """Whether a living process marked it lately."""
+        """Whether a living process marked it within the last `MARK_SECONDS`."""
         return any(_protects(mark) for mark in self._folder.glob(f"{digest_name(digest)}@*"))
 
     def forget(self, digest: str) -> None:
-        """Drops the record and every mark."""
+        """Removes the record and every mark."""
         self._record(digest).unlink(missing_ok=True)
         for mark in self._folder.glob(f"{digest_name(digest)}@*"):
             mark.unlink(missing_ok=True)
 
     def listed(self) -> tuple[Use, ...]:
-        """All environments that anybody here has made or begun to make; marks of the dead go."""
+        """All environments made or begun in this home; marks of ended processes are removed."""
         files = [file for file in self._folder.glob("*") if file.is_file()]
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
         uses = [self._use(digest) for digest in sorted(names)]
@@ -156,7 +156,7 @@ class Uses:
 
 
 def _protects(mark: Path) -> bool:
-    owner = Owner.parse(mark.name.partition("@")[2])
+    owner = ProcessOwner.parse(mark.name.partition("@")[2])
     fresh = time.time() - _mtime(mark) < MARK_SECONDS
     return fresh and owner is not None and not owner.is_gone()
 

@@ -1,4 +1,4 @@
-"""Which uv a sandbox gets: the one installed here where it runs there, else a pinned static wheel of the index."""
+"""Choice of the uv program for a sandbox: the installed one where it runs there, else a pinned static wheel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MUSL = "_musl"
 
 
 class Wheel(Value):
-    """One file of a package index."""
+    """Wheel file of a package index."""
 
     project: str
     filename: str
@@ -53,7 +53,7 @@ PINNED: Mapping[str, Wheel] = {
 
 
 class UvBinary(Value):
-    """Where the uv of one kind of sandbox comes from."""
+    """Source of the uv program for one kind of sandbox."""
 
     identity: str
     """SHA-256 of the file that it is taken from."""
@@ -97,7 +97,7 @@ def runs_there(python_tag: str) -> bool:
 
 
 def machine_of(python_tag: str) -> str:
-    """`x86_64` of `cp311-linux_x86_64` and of `cp311-linux_x86_64_musl`."""
+    """Machine of a Python tag: `x86_64` of `cp311-linux_x86_64` and of `cp311-linux_x86_64_musl`."""
     return python_tag.partition("-linux_")[2].removesuffix(MUSL)
 
 

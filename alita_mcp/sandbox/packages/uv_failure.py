@@ -1,4 +1,4 @@
-"""Why uv failed: its complaints in, the error to raise out."""
+"""Translation of uv's error output into errors of this package."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sandboxes made of another one, or of answers written beforehand."""
+"""Sandboxes made of another one, or of scripted results."""

@@ -1,4 +1,4 @@
-"""Jobs that bring their code along with each call: many variants of one program in workers that are booted once.
+"""Jobs that bring their code with each call: many variants of one program share workers that are booted once.
 
 A worker holds what it imported, and a variant is other code. So the worker imports a short program of ours instead,
 and `exec` makes of the text that a call brings what an import would, in the process of that one call.
@@ -75,14 +75,14 @@ def {_MANY}(many):
 
 
 def loading_program(code: str) -> str:
-    """The program for variants of some code: it imports what the code imports, and is no other code's."""
+    """Program that loads variants of some code: it imports what the code imports."""
     digest = hashlib.sha256(code.encode("utf-8", "surrogatepass")).hexdigest()
     shaping = Path(shapes.__file__).read_text(encoding="utf-8")
     return f"{shaping}{_PROGRAM}\n_preload({json.dumps(_modules(code))})\n# {digest}\n"
 
 
 def on_call(job: Job, program: str) -> Job:
-    """The same call in a worker that holds the program; nobody else's calls ever share that worker."""
+    """The same call in a worker that holds the program; only calls of this program share that worker."""
     words = {"code": job.code, "function": job.function, "arguments": job.arguments}
     return job.model_copy(update={"code": program, "function": _FUNCTION, "arguments": words})
 
@@ -100,7 +100,7 @@ def on_many(job: Job, inputs: Sequence[dict[str, Any]]) -> Job:
 
 
 def brought_along(job: Job) -> list[Job] | None:
-    """The calls that a job with such a program stands for, several for one on many inputs; None for a plain job."""
+    """Calls that a job with such a program stands for, several for one on many inputs; None for a plain job."""
     if job.function != _FUNCTION or job.arguments.keys() != {"code", "function", "arguments"}:
         return None
     given = job.arguments["arguments"]
@@ -108,8 +108,8 @@ def brought_along(job: Job) -> list[Job] | None:
     return [job.model_copy(update={**job.arguments, "arguments": each}) for each in inputs]
 
 
-def outcomes_of(results: Sequence[RunResult]) -> RunResult:
-    """What a job on many inputs gives where each alone gave one of these results."""
+def results_of(results: Sequence[RunResult]) -> RunResult:
+    """Result of a job on many inputs, composed of the results of each alone."""
     ended = next((each for each in results if each.status not in {"ok", "error"}), None)
     told = [[each.value] if each.ok else {"raised": _bare_kinds(each)} for each in results]
     return ended or RunResult(status="ok", value=told)

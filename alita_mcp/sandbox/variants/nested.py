@@ -1,4 +1,4 @@
-"""A sandbox as a call sees it that was made by other calls: whatever runs there is as deep as that call."""
+"""Sandbox for calls that are made by other calls: everything in it runs that much deeper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_mcp.values import Lock
 
 
 class NestedSandbox:
-    """Everything of the sandbox behind it, `depth` calls deeper; closing it closes nothing."""
+    """Wrapper of a sandbox that runs jobs `depth` calls deeper; closing it closes nothing."""
 
     def __init__(self, outer: Sandbox, depth: int) -> None:
         self._outer = outer
@@ -16,31 +16,31 @@ class NestedSandbox:
 
     @property
     def kind(self) -> str:
-        """The kind of the sandbox behind."""
+        """Kind of the wrapped sandbox."""
         return self._outer.kind
 
     async def probe(self) -> ProbeReport:
-        """Probes the sandbox behind; see the seam."""
+        """Probes the wrapped sandbox; see the interface."""
         return await self._outer.probe()
 
     async def abilities(self) -> Abilities:
-        """What code can do in the sandbox behind; see the seam."""
+        """Abilities of code in the wrapped sandbox; see the interface."""
         return await self._outer.abilities()
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """Exact versions and hashes; see the seam."""
+        """Exact versions and hashes; see the interface."""
         return await self._outer.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """The environment for a lock; see the seam."""
+        """The environment for a lock; see the interface."""
         return await self._outer.prepare(lock, progress)
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs one call, as deep as it is; see the seam."""
+        """Runs one call at its depth; see the interface."""
         return await self._outer.run(job.model_copy(update={"depth": job.depth + self._depth}), broker)
 
     async def tend(self) -> None:
-        """Nothing: whoever opened the sandbox behind looks after it."""
+        """Does nothing: the owner of the wrapped sandbox tends it."""
 
     async def aclose(self) -> None:
-        """Nothing: whoever opened the sandbox behind closes it."""
+        """Does nothing: the owner of the wrapped sandbox closes it."""

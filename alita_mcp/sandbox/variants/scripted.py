@@ -1,4 +1,4 @@
-"""A sandbox that runs nothing: jobs in, answers from a function or a table out, every job remembered."""
+"""Scripted sandbox: results come from a function or a table, every job is recorded, no code runs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.variants.code_on_call import brought_along, outcomes_of
+from alita_mcp.sandbox.variants.code_on_call import brought_along, results_of
 from alita_mcp.values import Lock
 
 Answers = Callable[[Job], RunResult]
 
 
 class ScriptedSandbox:
-    """Answers each job from a script and keeps it in `jobs`; no code is ever executed.
+    """Sandbox that takes each job's result from a script and records the job in `jobs`; it executes no code.
 
     A script is about the programs that it was asked about as such. A variant of one, brought along by a call,
     crashes; the very same code is answered like any other call.
@@ -35,7 +35,7 @@ class ScriptedSandbox:
     def of_calls(
         cls, answers: Mapping[tuple[str, str], RunResult], kind: str = "scripted"
     ) -> ScriptedSandbox:
-        """Answers from a table of `call_key(function, arguments)`; an unknown call is an error of the tool."""
+        """Scripted sandbox with a table of `call_key(function, arguments)`; an unknown call is an error of the tool."""
 
         def answer(job: Job) -> RunResult:
             known = answers.get(call_key(job.function, job.arguments))
@@ -53,15 +53,15 @@ class ScriptedSandbox:
         return self._kind
 
     async def probe(self) -> ProbeReport:
-        """Isolates perfectly: nothing runs."""
+        """Report of a sandbox that isolates: nothing runs."""
         return ProbeReport(kind=self._kind, probes=(Probe(name="runs nothing", passed=True),))
 
     async def abilities(self) -> Abilities:
-        """Those given at construction; by default nothing is missing."""
+        """Abilities given at construction; by default nothing is missing."""
         return self._abilities
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
-        """A lock that names each package with version 0 and a zero hash."""
+        """Lock that names each package with version 0 and a zero hash."""
         await progress(f"resolving {', '.join(packages)}")
         return Lock(
             requirements=tuple(sorted(f"{package}==0 --hash=sha256:{'0' * 64}" for package in packages)),
@@ -69,12 +69,12 @@ class ScriptedSandbox:
         )
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
-        """An environment that exists in name only."""
+        """Environment that exists in name only."""
         await progress(f"installing {len(lock.requirements)} packages")
         return Environment(digest="scripted", location="nowhere")
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:  # noqa: ARG002 - asks for nothing
-        """The script's answer."""
+        """The script's result for a job."""
         variants = brought_along(job)
         if variants is None:
             self.jobs.append(job)
@@ -82,16 +82,16 @@ class ScriptedSandbox:
         if all(job.code != variant.code for job in self.jobs for variant in variants):
             return RunResult(status="crashed", message="the script is about another program")
         results = [self._answer(variant) for variant in variants]
-        return outcomes_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
+        return results_of(results) if isinstance(job.arguments["arguments"], list) else results[0]
 
     async def tend(self) -> None:
-        """Nothing is kept."""
+        """Does nothing."""
 
     async def aclose(self) -> None:
-        """Only remembers that it was closed."""
+        """Records that it was closed."""
         self.closed = True
 
 
 def call_key(function: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """A call as a key of a table: the function's name and its arguments as JSON with sorted keys."""
+    """Key of a call in a table: the function's name and its arguments as JSON with sorted keys."""
     return function, json.dumps(arguments, sort_keys=True)

@@ -21,7 +21,7 @@ from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.network.egress_gate import AllowList
+from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines, OnLine
@@ -168,12 +168,12 @@ class _Client:
 @asynccontextmanager
 async def _proxy(hosts: frozenset[str]) -> AsyncIterator[str]:
     """A proxy on loopback that leads to the index alone; its URL."""
-    gate = _Bounded(hosts)
+    policy = _Bounded(hosts)
 
     async def answer(stream: ByteStream) -> None:
         with suppress(*_GONE):
             async with stream:
-                await serve(_Client(stream), gate)
+                await serve(_Client(stream), policy)
 
     async with (
         await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire.frames import Kind, encode
 from alita_mcp.sandbox.wire.link import Confinement, Worker
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey
 from alita_mcp.settings import Settings
 from alita_mcp.values import Limits, Lock
 
@@ -97,7 +97,7 @@ class WasmSandbox(PooledSandbox):
         await self._shelf.aclose()
         await super().aclose()
 
-    async def _start(self, key: WorkerKey) -> KeptWorker:
+    async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._environments.held(key.environment))
             archive = await self.store.find(key.environment)

@@ -11,7 +11,7 @@ import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.wire.link import Worker
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker
 from alita_mcp.values import Limits
 
 MOST = 4
@@ -82,7 +82,7 @@ class Shelf:
                 await self._waiting.pop().process.aclose()
 
 
-class Lease(KeptWorker):
+class Lease(PooledWorker):
     """A worker process as long as one tool has it."""
 
     def __init__(self, worker: Worker, process: AsyncExitStack, shelf: Shelf) -> None:

@@ -1,4 +1,4 @@
-"""What the inside of a sandbox says about itself before anything is entrusted to it, and the judgement on that."""
+"""Attestation of a sandbox: the supervisor's findings about its confinement, and the check of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Limit = Annotated[int | None, BeforeValidator(lambda text: int(text) if str(text
 
 
 class Attestation(Value):
-    """The supervisor's findings, taken before it hardened itself."""
+    """Supervisor's findings, taken before it hardened itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class Attestation(Value):
 
 
 class Demands(Value):
-    """What must be in force; None: not to be seen from inside, the back end checks it from outside."""
+    """Required confinement; None: it cannot be seen from inside, the back end checks it from outside."""
 
     memory_bytes: int | None
     processes: int | None
@@ -53,7 +53,7 @@ class Demands(Value):
 
 
 def read_attestation(payload: bytes) -> Attestation:
-    """The attestation in a HELLO frame.
+    """Parses the attestation in a HELLO frame.
 
     Raises:
         SandboxError: it is none.
@@ -65,7 +65,7 @@ def read_attestation(payload: bytes) -> Attestation:
 
 
 def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
-    """Each way in which the sandbox is weaker than demanded; empty: it may run code."""
+    """Each way in which the sandbox is weaker than required; empty: it may run code."""
     status = found.status
     shown = [name for name in _CAPABILITIES if name in status or name != "CapAmb" or demanded.ambient_set]
     held = [name for name in shown if set(status.get(name, "?")) != {"0"}]
@@ -97,7 +97,7 @@ def weaknesses(found: Attestation, demanded: Demands) -> tuple[str, ...]:
 
 
 def is_old_python(found: Attestation) -> bool:
-    """Whether the Python inside is older than ours may be."""
+    """Whether the Python inside is older than the oldest supported one."""
     return tuple(int(part) for part in found.python.split(".")[:2]) < OLDEST_PYTHON
 
 

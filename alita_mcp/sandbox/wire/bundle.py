@@ -1,4 +1,4 @@
-"""The files of `runner/` as one text that `python -c` turns into the supervisor; it travels over stdin."""
+"""Bundle of the supervisor's source: the files of `runner/` as one text, sent over stdin to `python -c`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PROGRAMS = {
 
 @cache
 def boot_program() -> str:
-    """What `python -I -S -c` gets; `boot_program(), "0"` are the last words of a sandbox's command."""
+    """Program for `python -I -S -c`; `boot_program(), "0"` are the last arguments of a sandbox's command."""
     return _source("runner.boot")
 
 
@@ -49,7 +49,7 @@ def command(python: str) -> tuple[str, ...]:
 
 
 def supervisor_bundle(token: bytes, *, egress: bool) -> bytes:
-    """The first bytes on the wire."""
+    """The bundle's bytes, the first ones on the wire."""
     options = {"token": token.hex(), "egress": egress, "boot": boot_program(), "programs": _programs()}
     text = json.dumps(_bundle(_SUPERVISOR) | {"options": options}).encode()
     return b"%d\n" % len(text) + text

@@ -1,4 +1,4 @@
-"""Bytes to and from a sandbox: descriptors that can be polled without a thread, everything else in threads."""
+"""Byte streams to and from a sandbox: pollable descriptors without a thread, all others in threads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class Duplex(Protocol):
-    """A stream of bytes both ways."""
+    """Byte stream in both directions."""
 
     async def send(self, data: bytes) -> None:
-        """Writes all of it; OSError when nobody reads."""
+        """Writes all of it; OSError when the other end is closed."""
         ...
 
     async def receive(self) -> bytes:
@@ -36,12 +36,12 @@ class Duplex(Protocol):
         ...
 
     def close(self) -> None:
-        """Wakes whoever waits, and closes."""
+        """Closes the stream and wakes waiting tasks."""
         ...
 
 
 class Polled:
-    """A socket, or a pair of pipes; what a cancelled `send` did not write goes out with the next one."""
+    """Byte stream over a socket or two pipes; what a cancelled `send` did not write goes out with the next one."""
 
     is_whole = True
 
@@ -58,7 +58,7 @@ class Polled:
                 os.set_blocking(end, False)
 
     async def send(self, data: bytes) -> None:
-        """Writes all of it; OSError when nobody reads."""
+        """Writes all of it; OSError when the other end is closed."""
         self._unsent += data
         while self._unsent:
             self._raise_if_closed()
@@ -94,7 +94,7 @@ class Polled:
         return False
 
     def close(self) -> None:
-        """Wakes whoever waits, and closes."""
+        """Closes the stream and wakes waiting tasks."""
         if self._closed:
             return
         self._closed = True
@@ -128,7 +128,7 @@ class Polled:
 
 
 class Threaded:
-    """A socket that only blocks: over TLS, SSH or a named pipe. A cancelled `send` may be lost."""
+    """Byte stream over a socket that only blocks (TLS, SSH, a named pipe). A cancelled `send` may be lost."""
 
     def __init__(self, blocking: Any, in_thread: InThread) -> None:
         self._socket = blocking
@@ -139,7 +139,7 @@ class Threaded:
             blocking.settimeout(None)
 
     async def send(self, data: bytes) -> None:
-        """Writes all of it; OSError when nobody reads."""
+        """Writes all of it; OSError when the other end is closed."""
         whole, self.is_whole = self.is_whole, False
         await self._in_thread(partial(self._socket.sendall, data))
         self.is_whole = whole
@@ -153,11 +153,11 @@ class Threaded:
         return data
 
     def is_silent(self) -> bool:
-        """Nothing can be told without waiting; a worker that is gone is noticed when it is used."""
+        """True until it is closed: nothing more can be told without waiting; a dead worker is noticed when used."""
         return not self._closed
 
     def close(self) -> None:
-        """Wakes whoever reads, and closes."""
+        """Closes the stream and wakes a waiting reader."""
         self._closed = True
         with suppress(OSError, AttributeError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -165,7 +165,7 @@ class Threaded:
 
 
 def duplex_of(attached: Any, in_thread: InThread) -> Duplex:
-    """The best way to a socket-like object of the Docker client."""
+    """Byte stream over a socket-like object of the Docker client."""
     found = getattr(attached, "_sock", attached)
     if type(found) is socket.socket:  # not its subclasses: TLS holds bytes back that no poll sees
         return Polled(found, found)

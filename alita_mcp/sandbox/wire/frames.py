@@ -1,4 +1,4 @@
-"""The frame codec of the wire, used on both sides: bytes in, frames out. Standard library only: it runs inside too.
+"""Frame codec of the wire, used on both sides. Standard library only: it runs inside too.
 
 A frame is `[token] kind(1) stream(4) length(4) payload`; the token stands only before frames towards the host.
 """
@@ -55,7 +55,7 @@ class Kind(IntEnum):
     CLEAN = 15
     """Inside → host, after RESULT: whether nothing is left of the call, JSON; until then no other call may come."""
     ASK = 16
-    """Inside → host, during a call: a question at a door of `alita_tool`, JSON; the stream counts them from 1."""
+    """Inside → host, during a call: a request of `alita_tool`, JSON; the stream counts them from 1."""
     ANSWER = 17
     """Host → inside: the answer to the ASK or NETWORK of that number, JSON."""
     NETWORK = 18
@@ -73,7 +73,7 @@ class Frame(NamedTuple):
 
 
 class FrameError(ValueError):
-    """The bytes are no frame of ours: whoever wrote them is not to be trusted any more."""
+    """Error: the bytes are not a frame; their writer is not trusted any more."""
 
 
 def encode(kind: Kind, stream: int = 0, payload: bytes = b"", token: bytes = b"") -> bytes:

@@ -1,4 +1,4 @@
-"""The host's end of the wire: a transport in, a worker out that has attested itself and takes orders.
+"""Host's end of the wire: makes a transport into a worker that has attested itself and takes orders.
 
 Everything from inside is hostile until checked: the token, the frames, their sizes, their order.
 """
@@ -37,18 +37,18 @@ PACKAGES = "/opt/alita-packages"
 
 
 class WorkerLost(SandboxError):
-    """The supervisor is gone without a result."""
+    """Error: the supervisor is gone without a result."""
 
 
 class WorkerStale(SandboxError):
-    """A kept worker turned out to be of no use any more before anything of the call reached it: take another."""
+    """Error: a pooled worker became useless before anything of the call reached it; another one may be used."""
 
 
 class Transport(Protocol):
-    """The stdin and stdout of a supervisor; opened and killed by the context manager that gave it."""
+    """Stdin and stdout of a supervisor; opened and killed by the context manager that gave it."""
 
     async def send(self, data: bytes) -> None:
-        """Writes all of it; raises WorkerLost when nobody reads any more.
+        """Writes all of it; raises WorkerLost when the other end is closed.
 
         What a cancelled call did not write goes out before the next one's bytes, or `is_whole` turns False.
         """
@@ -73,12 +73,12 @@ class Transport(Protocol):
 
     @property
     def complaints(self) -> str:
-        """What was written to stderr, cut."""
+        """What was written to stderr, shortened."""
         ...
 
 
 class Confinement(Value):
-    """How a back end confines a worker: what the supervisor must attest, and what it must set by itself."""
+    """Confinement of a worker: what the supervisor must attest, and what it must set by itself."""
 
     demands: Demands | None = None
     """None: the back end judges by itself."""
@@ -89,7 +89,7 @@ class Confinement(Value):
 
 
 class Worker:
-    """A booted sandbox that waits for orders."""
+    """Booted sandbox process that waits for orders."""
 
     def __init__(self, transport: Transport, limits: Limits, confinement: Confinement) -> None:
         self.limits = limits
@@ -109,12 +109,12 @@ class Worker:
 
     @property
     def attestation(self) -> Attestation:
-        """What the supervisor found; there since `greet`."""
+        """The supervisor's findings; there since `greet`."""
         assert self._attestation is not None  # noqa: S101 - whoever opens a worker greets it first
         return self._attestation
 
     async def greet(self, *, egress: bool) -> None:
-        """Delivers the supervisor and judges its attestation.
+        """Sends the supervisor and checks its attestation.
 
         Raises:
             SandboxError: it did not start, or is weaker than demanded.
@@ -154,7 +154,7 @@ class Worker:
         return frame.payload
 
     def terms(self) -> dict[str, Any]:
-        """The part of an order that says what the processes may use."""
+        """Part of an order that holds the resources that processes may use."""
         limits = self.limits
         rlimits = {
             "cpu_seconds": limits.cpu_seconds,
@@ -178,7 +178,7 @@ class Worker:
         self.single_use = ""
 
     async def order(self, kind: Kind, words: dict[str, Any], payload: bytes) -> None:
-        """Sends an order, LOAD, CALL or BUILD, with what it works on.
+        """Sends an order (LOAD, CALL or BUILD) with its payload.
 
         Raises:
             SandboxRefused: the payload is too large.
@@ -216,7 +216,7 @@ class Worker:
         return self._arrived.popleft()
 
     async def settle(self) -> None:
-        """Waits until nothing is left of the call before.
+        """Waits until the call before is cleaned up.
 
         Raises:
             WorkerStale: it cannot be cleaned, is gone or says what it should not.

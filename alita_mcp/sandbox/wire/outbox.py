@@ -1,4 +1,4 @@
-"""Frames from many tasks to one sandbox: whoever sends may be cancelled at any point, a frame is never cut."""
+"""Queue of frames from many tasks to one sandbox: a sender may be cancelled at any point, a frame is never cut."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Parcel = tuple[Kind, int, bytes]
 
 
 class Outbox:
-    """A queue with one writer, which ends a little after `close`."""
+    """Queue of frames with one writer, which ends a little after `close`."""
 
     def __init__(self, worker: Worker, tasks: TaskGroup, *, frame_seconds: float = FRAME_SECONDS) -> None:
         self._frame_seconds = frame_seconds
@@ -28,12 +28,12 @@ class Outbox:
         tasks.start_soon(self._write, worker, parcels)
 
     async def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
-        """Waits until there is room; what is sent to a sandbox that is gone, or after `close`, goes nowhere."""
+        """Waits until there is room; after `close`, or when the sandbox is gone, the frame is dropped."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._queue.send((kind, number, payload))
 
     def close(self) -> None:
-        """Lets the writer end; what waits in the queue belongs to a call that is over and is dropped."""
+        """Lets the writer end; frames that still wait are dropped."""
         self._closed = True
         self._queue.close()
 

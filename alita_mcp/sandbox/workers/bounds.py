@@ -1,4 +1,4 @@
-"""How much a pool of kept workers may hold, and what it does and did."""
+"""Bounds and figures of a pool of workers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_mcp.values import Value
 
 
 class Bounds(Value):
-    """How much a pool may hold, and for how long."""
+    """Limits of a pool: workers, waiting callers, idle seconds, calls of a worker, memory."""
 
     workers: int = Field(ge=1)
     per_key: int = Field(ge=1)
@@ -25,7 +25,7 @@ class Bounds(Value):
 
 
 class PoolFigures(Value):
-    """What a pool does now (`busy`, `idle`, `waiting`) and did so far."""
+    """Current state of a pool (`busy`, `idle`, `waiting`) and its counts so far."""
 
     busy: int
     idle: int

@@ -1,4 +1,4 @@
-"""What the host does for one call: proxied connections and asked doors, each in a task of its own."""
+"""Host's side of one call: proxied connections and requests to the broker, each in a task of its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from anyio.abc import ByteStream, TaskGroup
 
 from alita_mcp.errors import AlitaError, SandboxError
 from alita_mcp.event_loop import LARGE_BYTES, is_large, off_loop
-from alita_mcp.sandbox.interface import Broker, Gate, GateClosed
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.egress import STREAM_KINDS, Egress
-from alita_mcp.sandbox.network.egress_gate import NoHosts
-from alita_mcp.sandbox.network.streams import Question, StreamFailed, Streams
+from alita_mcp.sandbox.network.egress_policies import NoHosts
+from alita_mcp.sandbox.network.streams import StreamFailed, StreamRequest, Streams
 from alita_mcp.sandbox.runner.tool.grants import ERRORS, lacks
 from alita_mcp.sandbox.wire.frames import MAX_PAYLOAD, Frame, Kind
 from alita_mcp.sandbox.wire.link import Worker
@@ -24,30 +24,30 @@ from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict, encode_st
 MAX_MESSAGE = 2_000
 _OVERHEAD = 64
 _AT_ONCE = 1_000
-"""So many questions wait for their answers; an honest inside stays below by its own limits."""
+"""Requests of one call that may wait at once; an honest inside stays below by its own limits."""
 _PENALTY_SECONDS = 0.1
 """How long a connection over the limit waits for its refusal, so that a program that goes on trying costs little."""
 
 
-class Serving:
-    """Answers what one call asks for; without a broker every answer names the grant that is missing."""
+class CallSession:
+    """Host's side of one call; without a broker every request is refused with the name of the missing grant."""
 
     def __init__(self, worker: Worker, broker: Broker | None, tasks: TaskGroup, *, calls: int) -> None:
-        self._broker = broker or _Nobody()
+        self._broker = broker or _NoBroker()
         self._tasks = tasks
         self._calls = calls
         self._used = 0
         self._asked = 0
-        self._answering: dict[int, anyio.CancelScope] = {}
+        self._pending: dict[int, anyio.CancelScope] = {}
         self._closed = False
         self._outbox = Outbox(worker, tasks)
-        gate = _CountedGate(self._broker.gate or NoHosts(), self)
-        self._egress = Egress(worker, gate, tasks)
-        self._streams = Streams(gate, tasks)
+        policy = _CountedEgressPolicy(self._broker.egress_policy or NoHosts(), self)
+        self._egress = Egress(worker, policy, tasks)
+        self._streams = Streams(policy, tasks)
 
     @property
     def limit_reached(self) -> str:
-        """What to tell the tool's author once too much was asked; empty before."""
+        """Message for the tool's author once too much was asked; empty before."""
         return f"asked more than {self._calls} times (broker_calls)" if self._used > self._calls else ""
 
     def take(self, frame: Frame) -> None:
@@ -65,9 +65,9 @@ class Serving:
             self._take_ask(frame)
 
     def close(self) -> None:
-        """Ends what is still under way."""
+        """Ends all requests and connections under way."""
         self._closed = True
-        for scope in self._answering.values():
+        for scope in self._pending.values():
             scope.cancel()
         self._egress.close()
         self._streams.close()
@@ -76,27 +76,27 @@ class Serving:
     def _take_ask(self, frame: Frame) -> None:
         is_counted = (
             frame.kind == Kind.ASK
-        )  # of questions about connections, the reply counts those that open one
+        )  # of requests about connections, the reply counts those that open one
         self._asked += is_counted
         self._used += is_counted
-        is_too_much = self._asked > self._calls or len(self._answering) >= _AT_ONCE
-        if frame.stream in self._answering or is_too_much:
+        is_too_much = self._asked > self._calls or len(self._pending) >= _AT_ONCE
+        if frame.stream in self._pending or is_too_much:
             raise SandboxError("The sandbox broke its protocol: more is asked than may be.")
-        self._answering[frame.stream] = anyio.CancelScope()
-        self._tasks.start_soon(self._answer, frame)
+        self._pending[frame.stream] = anyio.CancelScope()
+        self._tasks.start_soon(self._respond, frame)
 
-    async def _answer(self, frame: Frame) -> None:
+    async def _respond(self, frame: Frame) -> None:
         reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
-        with self._answering[frame.stream]:
+        with self._pending[frame.stream]:
             await self._outbox.send(Kind.ANSWER, frame.stream, await reply(frame.payload))
-        del self._answering[frame.stream]
+        del self._pending[frame.stream]
 
     async def _reply_about_connection(self, payload: bytes) -> bytes:
         try:
-            read = partial(Question.model_validate_json, payload)
-            question = await off_loop(read, large=len(payload) > LARGE_BYTES)
-            self._used += question.do == "open"
-            return _answer(await self._streams.answer(question))
+            read = partial(StreamRequest.model_validate_json, payload)
+            request = await off_loop(read, large=len(payload) > LARGE_BYTES)
+            self._used += request.do == "open"
+            return _response(await self._streams.handle(request))
         except StreamFailed as failed:
             return _error(failed.name, str(failed))
         except Exception as problem:  # noqa: BLE001 - the edge: as below
@@ -106,43 +106,43 @@ class Serving:
         if self.limit_reached:
             return _error("RuntimeError", self.limit_reached)
         try:
-            read = partial(read_question, payload)
+            read = partial(read_request, payload)
             door, words = await off_loop(read, large=len(payload) > LARGE_BYTES)
             value = await self._broker.answer(door, words)
-            return await off_loop(partial(_answer, value), large=is_large(value))
+            return await off_loop(partial(_response, value), large=is_large(value))
         except NotJson as problem:
             return _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
         except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
             return _error(*in_words(problem))
 
 
-class _Nobody:
-    """Answers where there is no broker."""
+class _NoBroker:
+    """Broker that refuses every request."""
 
-    gate = None
+    egress_policy = None
 
     async def answer(self, door: str, _words: dict[str, Any]) -> Any:
-        """Refuses; see the seam."""
+        """Refuses; see the interface."""
         raise PermissionError(lacks(door))
 
 
-class _CountedGate:
-    """A gate that closes once the call has asked too often."""
+class _CountedEgressPolicy:
+    """Egress policy that refuses once the call has asked too often."""
 
-    def __init__(self, gate: Gate, serving: Serving) -> None:
-        self._gate = gate
-        self._serving = serving
+    def __init__(self, policy: EgressPolicy, session: CallSession) -> None:
+        self._policy = policy
+        self._session = session
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """Opens the gate behind; see the seam."""
-        if self._serving.limit_reached:
+        """Opens a connection by the wrapped policy; see the interface."""
+        if self._session.limit_reached:
             await anyio.sleep(_PENALTY_SECONDS)
-            raise GateClosed(429, self._serving.limit_reached)
-        return await self._gate.open(host, port)
+            raise EgressRefused(429, self._session.limit_reached)
+        return await self._policy.open(host, port)
 
 
-def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
-    """Door and words of an ASK frame.
+def read_request(payload: bytes) -> tuple[str, dict[str, Any]]:
+    """Parses the payload of an ASK frame.
 
     Raises:
         ValueError: the program inside wrote something else.
@@ -154,9 +154,9 @@ def read_question(payload: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def in_words(problem: Exception) -> tuple[str, str]:
-    """Name and text of an error as the tool sees it: its own errors as they are, ours as RuntimeError.
+    """Name and text of an error as the tool sees it: Python's errors unchanged, ours as RuntimeError.
 
-    What nobody wrote for the tool's author (a library's error, with paths or keys of the host in it) stays here.
+    Other errors (a library's, which may hold paths or keys of the host) are not shown to the tool.
     """
     if isinstance(problem, AlitaError):
         return "RuntimeError", str(problem)
@@ -165,7 +165,7 @@ def in_words(problem: Exception) -> tuple[str, str]:
     return "RuntimeError", f"the host failed with {type(problem).__name__}"
 
 
-def _answer(value: Any) -> bytes:
+def _response(value: Any) -> bytes:
     return b'{"ok":%s}' % encode_strict(value, MAX_PAYLOAD - _OVERHEAD)
 
 

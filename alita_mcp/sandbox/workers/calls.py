@@ -1,4 +1,4 @@
-"""One call in a worker: a job in, a result out, whatever the code did; the first one imports the code."""
+"""One call in a worker, from job to result; the first call of a worker imports the code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wire.frames import Frame, Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerLost, WorkerStale
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
-from alita_mcp.sandbox.workers.call_session import Serving
+from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
 from alita_mcp.values import Limits, Value
 
@@ -34,8 +34,8 @@ _SIGKILL = 9
 _MAX_TRACE = 10
 
 
-class Head(Value):
-    """The supervisor's word on how a child ended."""
+class EndReport(Value):
+    """Supervisor's report on how a child process ended."""
 
     status: RunStatus
     error_type: str = ""
@@ -49,18 +49,18 @@ class Head(Value):
     """Of LOADED: what the import left that two calls would share."""
 
 
-class Outcome:
-    """Collects what arrives during a call."""
+class FrameCollector:
+    """Collector of the frames of one call: result, output and end report."""
 
     def __init__(self, limits: Limits, last: Kind) -> None:
-        self.head: Head | None = None
+        self.head: EndReport | None = None
         self.result = bytearray()
         self.output = {1: bytearray(), 2: bytearray()}
         self._limits = limits
         self._last = last
 
-    def take(self, frame: Frame, serving: Serving | None = None) -> bool:
-        """Takes a frame; True when it was the last one. What is part of no result is for `serving`.
+    def take(self, frame: Frame, session: CallSession | None = None) -> bool:
+        """Takes a frame; True when it was the last one. Frames that are no part of a result go to `session`.
 
         Raises:
             WorkerStale: the worker ended before the call began.
@@ -70,14 +70,14 @@ class Outcome:
             self.head = _end_before_the_call(frame.payload)
             return True
         if frame.kind == self._last:
-            self.head = read_head(frame.payload)
+            self.head = read_end_report(frame.payload)
             return True
         if frame.kind == Kind.CHUNK and self._last == Kind.RESULT:
             target, limit = self.result, self._limits.result_bytes + HEADER_BYTES
         elif frame.kind == Kind.OUTPUT and frame.stream in self.output:
             target, limit = self.output[frame.stream], self._limits.output_bytes
-        elif serving is not None and frame.kind in _ASKED:
-            serving.take(frame)
+        elif session is not None and frame.kind in _ASKED:
+            session.take(frame)
             return False
         else:
             raise SandboxError(f"The sandbox broke its protocol: {frame.kind.name} during a call.")
@@ -87,31 +87,31 @@ class Outcome:
         return False
 
 
-def read_head(payload: bytes) -> Head:
-    """The content of a RESULT frame.
+def read_end_report(payload: bytes) -> EndReport:
+    """Parses the payload of a RESULT frame.
 
     Raises:
         SandboxError: it is not what a supervisor sends.
     """
     try:
-        return Head.model_validate(_clean(json.loads(payload)))
+        return EndReport.model_validate(_clean(json.loads(payload)))
     except (ValueError, RecursionError, ValidationError) as broken:
         raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
 
 
-def _end_before_the_call(payload: bytes) -> Head:
+def _end_before_the_call(payload: bytes) -> EndReport:
     """The content of a CLEAN frame where a result is expected: the loaded code died while it waited for a call.
 
     Raises:
         WorkerStale: another worker may have more luck.
     """
     if b'"memory": true' in payload:
-        return Head(status="memory", seconds=0)
+        return EndReport(status="memory", seconds=0)
     raise WorkerStale("The kept sandbox ended before the call began.")
 
 
 async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunResult:
-    """Runs the job's call; whatever the code does ends in a RunResult. The worker is this code's or nobody's yet.
+    """Runs the job's call in a worker that is unused or has loaded this code; any failure of the code is a RunResult.
 
     Raises:
         WorkerStale: the worker was of no use any more; nothing of this call reached it.
@@ -120,15 +120,15 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
     """
     arguments = _arguments(job)
     await worker.settle()
-    outcome = Outcome(job.limits, Kind.RESULT)
+    collected = FrameCollector(job.limits, Kind.RESULT)
     try:
         with anyio.fail_after(job.limits.wall_seconds + GRACE_SECONDS):
             if not worker.loaded:
-                outcome = await _load(worker, job)
+                collected = await _load(worker, job)
             if worker.loaded:
-                outcome = Outcome(job.limits, Kind.RESULT)
+                collected = FrameCollector(job.limits, Kind.RESULT)
                 await worker.order(Kind.CALL, {}, arguments)
-                await _converse(worker, outcome, job, broker)
+                await _converse(worker, collected, job, broker)
                 worker.owes_clean = True
     except TimeoutError:
         return _overdue(job.limits)
@@ -136,12 +136,12 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
         # nothing inside can kill PID 1; only the kernel does, when memory is short
         if not await worker.transport.ran_out_of_memory(ended=True):
             raise
-        return _memory(job.limits, outcome, 0.0)
-    return await _result(worker, outcome, job.limits)
+        return _memory(job.limits, collected, 0.0)
+    return await _result(worker, collected, job.limits)
 
 
-async def _load(worker: Worker, job: Job) -> Outcome:
-    """Has the code imported; where that fails, the outcome says how."""
+async def _load(worker: Worker, job: Job) -> FrameCollector:
+    """Has the code imported; where that fails, the end report says how."""
     limits = job.limits
     seed = hash_seed(job.code, job.clock_offset_s) if job.hash_seed is None else job.hash_seed
     variables = {"PYTHONHASHSEED": str(seed)}
@@ -166,25 +166,25 @@ async def _load(worker: Worker, job: Job) -> Outcome:
         "once": job.fresh,
     }
     await worker.order(Kind.LOAD, words, json.dumps(job.code).encode())
-    outcome = Outcome(limits, Kind.LOADED)
-    while not outcome.take(await worker.next_frame()):
+    collected = FrameCollector(limits, Kind.LOADED)
+    while not collected.take(await worker.next_frame()):
         continue
-    worker.loaded = outcome.head is not None and outcome.head.status == "ok"
-    if outcome.head is not None and outcome.head.single_use:
-        worker.single_use = outcome.head.single_use
-    return outcome
+    worker.loaded = collected.head is not None and collected.head.status == "ok"
+    if collected.head is not None and collected.head.single_use:
+        worker.single_use = collected.head.single_use
+    return collected
 
 
-async def _converse(worker: Worker, outcome: Outcome, job: Job, broker: Broker | None) -> None:
+async def _converse(worker: Worker, collected: FrameCollector, job: Job, broker: Broker | None) -> None:
     """Takes frames up to the result; with grants, also what the call asks for."""
     if job.grants.is_pure:
-        while not outcome.take(await worker.next_frame()):
+        while not collected.take(await worker.next_frame()):
             continue
         return
     try:
         async with anyio.create_task_group() as tasks:
-            with closing(Serving(worker, broker, tasks, calls=job.limits.broker_calls)) as serving:
-                while not outcome.take(await worker.next_frame(), serving):
+            with closing(CallSession(worker, broker, tasks, calls=job.limits.broker_calls)) as session:
+                while not collected.take(await worker.next_frame(), session):
                     continue
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as group:
@@ -193,30 +193,30 @@ async def _converse(worker: Worker, outcome: Outcome, job: Job, broker: Broker |
         raise
 
 
-async def ran_out_of_memory(worker: Worker, head: Head) -> bool:
-    """Whether memory ended the child: the supervisor says so, or the back end does where only it can see it."""
+async def ran_out_of_memory(worker: Worker, head: EndReport) -> bool:
+    """Whether memory ended the child, as the supervisor or, where only it can see that, the back end reports."""
     if head.status == "memory":
         return True
     killed = head.status in {"crashed", "load_failed"} and head.signal == _SIGKILL
     return killed and await worker.transport.ran_out_of_memory(ended=False)
 
 
-async def _result(worker: Worker, outcome: Outcome, limits: Limits) -> RunResult:
-    head = outcome.head
+async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> RunResult:
+    head = collected.head
     if head is None:
         raise SandboxError("The sandbox broke its protocol: no result.")
     if await ran_out_of_memory(worker, head):
-        return _memory(limits, outcome, head.seconds, head)
+        return _memory(limits, collected, head.seconds, head)
     value, status, message = None, head.status, head.message
     if status == "ok":
         try:
-            read = partial(_value, bytes(outcome.result), limits)
-            value = await off_loop(read, large=len(outcome.result) > LARGE_BYTES)
+            read = partial(_value, bytes(collected.result), limits)
+            value = await off_loop(read, large=len(collected.result) > LARGE_BYTES)
         except NotJson as problem:
             status, message = "bad_result", str(problem)
     return RunResult(
         status=status, value=value, error_type=head.error_type, error_kinds=head.error_kinds, message=message,
-        trace=head.trace[:_MAX_TRACE], stdout=_text(outcome.output[1]), stderr=_text(outcome.output[2]),
+        trace=head.trace[:_MAX_TRACE], stdout=_text(collected.output[1]), stderr=_text(collected.output[2]),
         wall_seconds=head.seconds,
     )  # fmt: skip
 
@@ -229,14 +229,16 @@ def _value(data: bytes, limits: Limits) -> Any:
     return decode_strict(data, limits.json_depth)
 
 
-def _memory(limits: Limits, outcome: Outcome, seconds: float, head: Head | None = None) -> RunResult:
+def _memory(
+    limits: Limits, collected: FrameCollector, seconds: float, head: EndReport | None = None
+) -> RunResult:
     return RunResult(
         status="memory",
         error_type=head.error_type if head else "",
         message=f"used more than {limits.memory_bytes} bytes of memory (memory_bytes)",
         trace=head.trace[:_MAX_TRACE] if head else (),
-        stdout=_text(outcome.output[1]),
-        stderr=_text(outcome.output[2]),
+        stdout=_text(collected.output[1]),
+        stderr=_text(collected.output[2]),
         wall_seconds=seconds,
     )
 

@@ -1,4 +1,4 @@
-"""Who waits for what: callers of one key by urgency and in the order of their coming, keys in turns."""
+"""Fair queue of waiting callers: by urgency and arrival within a key, keys in rotation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ K = TypeVar("K", bound=Hashable)
 C = TypeVar("C")
 
 
-class Turns(Generic[K, C]):
-    """Callers that wait; a key that was served comes after all others."""
+class FairQueue(Generic[K, C]):
+    """Queue of waiting callers by key; a key that was served comes after all others."""
 
     def __init__(self, urgency: Callable[[C], int]) -> None:
         self._urgency = urgency
@@ -25,7 +25,7 @@ class Turns(Generic[K, C]):
 
     @property
     def keys(self) -> Iterable[K]:
-        """Those that somebody waits for."""
+        """Keys with waiting callers."""
         return self._queues.keys()
 
     def join(self, key: K, caller: C) -> None:
@@ -34,7 +34,7 @@ class Turns(Generic[K, C]):
         queue.insert(sum(self._urgency(other) >= self._urgency(caller) for other in queue), caller)
 
     def leave(self, key: K, caller: C) -> None:
-        """The caller waits no more, if it did."""
+        """Removes a caller, if it waits."""
         queue = self._queues.get(key, deque())
         if caller in queue:
             queue.remove(caller)
@@ -42,21 +42,21 @@ class Turns(Generic[K, C]):
             self._queues.pop(key, None)
 
     def serve(self, key: K, caller: C) -> None:
-        """The caller got what it waited for, and its key had its turn."""
+        """Removes a caller that was served and puts its key behind the others."""
         self.leave(key, caller)
         if key in self._queues:
             self._queues[key] = self._queues.pop(key)
 
     def first(self, key: K) -> C | None:
-        """Who comes next for a key."""
+        """The next caller of a key."""
         return self._queues[key][0] if key in self._queues else None
 
     def firsts(self) -> list[C]:
-        """Who comes next for each key, whose turn it is first."""
+        """The next caller of each key, in rotation order."""
         return [queue[0] for queue in self._queues.values()]
 
     def most_dispensable(self, key: K) -> C:
-        """The last caller of `key`, or of the longest queue if that is longer: no key fills the whole alone."""
+        """The caller to drop: the last of `key`, or of the longest queue, so that no key fills the queue alone."""
         longest = max(self._queues.values(), key=len)
         own = self._queues[key]
         return longest[-1] if len(longest) > len(own) else own[-1]

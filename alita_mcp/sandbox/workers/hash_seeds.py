@@ -1,4 +1,4 @@
-"""PYTHONHASHSEED of calls: code and clock in, a number out that nobody outside this process can foresee."""
+"""PYTHONHASHSEED of calls: derived from code and clock, unpredictable outside this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 
 def hash_seed(code: str, clock_offset_s: int) -> int:
-    """The seed of all calls of this code under this clock, the same as long as this process lives.
+    """Hash seed of all calls of this code under this clock, constant while this process lives.
 
     Gates and real calls get theirs here, so that code cannot tell a rehearsal by it; another clock is another seed.
     """

@@ -1,4 +1,4 @@
-"""Warm workers by key: who asks gets an idle one, a new one, or waits for its turn; all of it within bounds.
+"""Bounded pool of warm workers by key: a caller gets an idle one, a new one, or waits.
 
 No task and no cancel scope of its own outlives a step: a worker is seldom closed by the task that opened it.
 """
@@ -16,21 +16,21 @@ import anyio
 
 from alita_mcp.errors import SandboxBusy, SandboxError, SandboxRefused
 from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
-from alita_mcp.sandbox.workers.fair_queue import Turns
+from alita_mcp.sandbox.workers.fair_queue import FairQueue
 
 _CLOSED = "The sandbox is closed."
 
 
 class Pooled(Protocol):
-    """What a pool keeps."""
+    """Worker as a pool needs it."""
 
     @property
     def usable(self) -> bool:
-        """False after any anomaly: it is closed then and never handed out again."""
+        """False after any anomaly: the worker is then closed and never handed out again."""
         ...
 
     async def aclose(self) -> None:
-        """Kills it; never raises, is never cut short by a cancellation, is called once, also while it is used."""
+        """Kills it, also while it is used; called once, never raises, never cut short by a cancellation."""
         ...
 
 
@@ -40,7 +40,7 @@ W = TypeVar("W", bound=Pooled)
 
 @dataclass(eq=False)
 class _Place(Generic[K, W]):
-    """Room for one worker, from before its start until it is closed."""
+    """Slot for one worker, from before its start until it is closed."""
 
     key: K
     memory_bytes: int
@@ -59,7 +59,7 @@ class _Place(Generic[K, W]):
 
 @dataclass(eq=False)
 class _Waiter(Generic[K, W]):
-    """One caller until it has a place; it closes what is evicted for it, for it waits for that room anyway."""
+    """Waiting caller; it closes the workers that are evicted for it."""
 
     key: K
     memory_bytes: int
@@ -72,7 +72,7 @@ class _Waiter(Generic[K, W]):
 
 
 class Pool(Generic[K, W]):
-    """Workers for callers, fair between keys.
+    """Pool of workers for callers, fair between keys.
 
     Callers of one key are served in the order of their coming, keys in turns. `start` makes a worker and must leave
     no task group and no cancel scope open; if it fails or is cancelled, it cleans up after itself.
@@ -83,7 +83,7 @@ class Pool(Generic[K, W]):
         self._bounds = bounds
         self._places: set[_Place[K, W]] = set()
         self._idle: dict[_Place[K, W], None] = {}  # least recently used first
-        self._turns: Turns[K, _Waiter[K, W]] = Turns(lambda waiter: waiter.depth)
+        self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
         self._in_use: Counter[K] = Counter()
         self._did: Counter[Literal["started", "reused", "evicted", "expired", "recycled"]] = Counter()
         self._closed = False
@@ -92,7 +92,7 @@ class Pool(Generic[K, W]):
     async def worker(
         self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
     ) -> AsyncIterator[W]:
-        """A worker of that key for one call; one that nobody used and nobody will use after when `fresh`.
+        """Lends a worker of that key for one call; with `fresh` one without earlier and later calls.
 
         `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
         one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
@@ -114,7 +114,7 @@ class Pool(Generic[K, W]):
             await self._give_back(place, reusable=finished and not fresh, spent=fresh)
 
     async def tend(self) -> None:
-        """Closes workers that are idle for too long or died meanwhile, until it is cancelled."""
+        """Closes workers that were idle for too long or died, until cancelled."""
         while True:
             oldest = min((place.idle_since for place in self._idle), default=time.monotonic())
             await anyio.sleep(max(oldest + self._bounds.idle_seconds - time.monotonic(), 0))
@@ -124,15 +124,15 @@ class Pool(Generic[K, W]):
             await self._end([self._condemn(place) for place in stale])
 
     async def release_idle(self, kept: int) -> None:
-        """Closes the workers that are idle longest, but for so many."""
+        """Closes the longest idle workers until `kept` are left."""
         await self._end(
             [self._condemn(place) for place in tuple(self._idle)[: max(0, len(self._idle) - kept)]]
         )
 
     async def aclose(self) -> None:
-        """Closes all workers, those in use and those that others are closing included; later calls are refused."""
+        """Closes all workers, those in use included; later calls are refused."""
         self._closed = True
-        for waiter in self._turns:
+        for waiter in self._queue:
             self._refuse(waiter, SandboxError(_CLOSED))
         leaving = tuple(self._places)
         for starting in [place.start for place in leaving if place.start is not None]:
@@ -142,9 +142,9 @@ class Pool(Generic[K, W]):
             await place.gone.wait()
 
     def figures(self) -> PoolFigures:
-        """What happens now and happened so far."""
+        """Current state and counts so far."""
         return PoolFigures(
-            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._turns),
+            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue),
             started=self._did["started"], reused=self._did["reused"], evicted=self._did["evicted"],
             expired=self._did["expired"], recycled=self._did["recycled"],
         )  # fmt: skip
@@ -157,7 +157,7 @@ class Pool(Generic[K, W]):
                 waiter.woken = anyio.Event()
                 await self._end(waiter.evicted)
         except BaseException:
-            self._turns.leave(waiter.key, waiter)
+            self._queue.leave(waiter.key, waiter)
             if waiter.place is not None:
                 await self._give_back(waiter.place, reusable=True)
             self._serve()
@@ -193,7 +193,7 @@ class Pool(Generic[K, W]):
             await self._end([self._condemn(place)])
 
     def _condemn(self, place: _Place[K, W]) -> _Place[K, W]:
-        """From now on nobody gets it, and whoever called this ends it."""
+        """Takes a worker out of the pool; the caller closes it."""
         place.closing = True
         if place in self._idle:
             del self._idle[place]
@@ -231,16 +231,16 @@ class Pool(Generic[K, W]):
                 f"A sandbox of {waiter.memory_bytes} bytes is larger than the {self._bounds.memory_bytes} bytes"
                 " of all together (ALITA_MAX_SANDBOX_MEMORY_MB)."
             )
-        self._turns.join(waiter.key, waiter)
+        self._queue.join(waiter.key, waiter)
         self._serve()
         waits = waiter.place is None and not waiter.evicted and not waiter.depth
-        if waits and len(self._turns) > self._bounds.waiting:
+        if waits and len(self._queue) > self._bounds.waiting:
             full = f"{self._bounds.waiting} calls wait for a sandbox already, and no more may (ALITA_MAX_WAITING)."
-            loser = self._turns.most_dispensable(waiter.key)
+            loser = self._queue.most_dispensable(waiter.key)
             self._refuse(loser, SandboxBusy(full, hint="Call again in a moment."))
 
     def _refuse(self, waiter: _Waiter[K, W], refusal: SandboxError) -> None:
-        self._turns.leave(waiter.key, waiter)
+        self._queue.leave(waiter.key, waiter)
         waiter.refusal = refusal
         waiter.woken.set()
 
@@ -252,7 +252,7 @@ class Pool(Generic[K, W]):
     def _serve_own(self) -> bool:
         """An idle worker goes to a caller of its own key where it may stay with it."""
         for place in tuple(self._idle):
-            waiter = self._turns.first(place.key)
+            waiter = self._queue.first(place.key)
             if waiter and not waiter.fresh and self._may_stay(place) and self._serve_warm(waiter):
                 return True
         return False
@@ -262,7 +262,7 @@ class Pool(Generic[K, W]):
         if time.monotonic() - place.started_at < self._bounds.turn_seconds:
             return True
         own = self._in_use[place.key]
-        return all(0 < self._in_use[key] >= own for key in self._turns.keys if key != place.key)
+        return all(0 < self._in_use[key] >= own for key in self._queue.keys if key != place.key)
 
     def _serve_next(self) -> bool:
         """Of the keys below their own limit, the one with the fewest workers in use gets a place; else in turns.
@@ -270,7 +270,7 @@ class Pool(Generic[K, W]):
         Who needs room that is not there yet has it reserved, or a large worker waits while small ones come and go.
         """
         ahead: list[_Waiter[K, W]] = []
-        for waiter in sorted(self._turns.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
+        for waiter in sorted(self._queue.firsts(), key=lambda one: (-one.depth, self._in_use[one.key])):
             if self._in_use[waiter.key] >= self._bounds.per_key:
                 continue
             if not waiter.fresh and self._serve_warm(waiter):
@@ -298,7 +298,7 @@ class Pool(Generic[K, W]):
 
     def _give(self, waiter: _Waiter[K, W], place: _Place[K, W]) -> bool:
         self._in_use[waiter.key] += 1
-        self._turns.serve(waiter.key, waiter)
+        self._queue.serve(waiter.key, waiter)
         waiter.place = place
         waiter.woken.set()
         return True

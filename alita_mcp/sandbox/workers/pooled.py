@@ -1,4 +1,4 @@
-"""What all back ends of ours share: calls in kept workers, taken from a bounded pool."""
+"""Base class of the back ends: calls run in workers from a bounded pool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.wire.link import WorkerStale
 from alita_mcp.sandbox.workers.bounds import Bounds, PoolFigures
 from alita_mcp.sandbox.workers.pool import Pool
-from alita_mcp.sandbox.workers.pooled_worker import KeptWorker, WorkerKey, key_of
+from alita_mcp.sandbox.workers.pooled_worker import PooledWorker, WorkerKey, key_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants
 
@@ -16,11 +16,11 @@ _TRIES = 3
 
 
 class PooledSandbox(ABC):
-    """Workers that are kept between calls and shared by nobody."""
+    """Sandbox whose calls run in workers from a bounded pool."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._pool: Pool[WorkerKey, KeptWorker] = Pool(self._start, _bounds(settings))
+        self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, _bounds(settings))
 
     @property
     def settings(self) -> Settings:
@@ -28,7 +28,7 @@ class PooledSandbox(ABC):
         return self._settings
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
-        """Runs one call in a kept worker; see the seam."""
+        """Runs one call in a pooled worker; see the interface."""
         if broker is None and not job.grants.is_pure:
             job = job.model_copy(update={"grants": Grants()})
         key = key_of(job)
@@ -44,7 +44,7 @@ class PooledSandbox(ABC):
         raise AssertionError  # the last attempt raises or returns
 
     def figures(self) -> PoolFigures:
-        """What the kept workers do and did."""
+        """Figures of the pool of workers."""
         return self._pool.figures()
 
     async def aclose(self) -> None:
@@ -52,7 +52,7 @@ class PooledSandbox(ABC):
         await self._pool.aclose()
 
     @abstractmethod
-    async def _start(self, key: WorkerKey) -> KeptWorker:
+    async def _start(self, key: WorkerKey) -> PooledWorker:
         """A worker for such jobs; leaves no task group and no cancel scope open."""
 
 

@@ -1,4 +1,4 @@
-"""A worker that stays between calls: what decides which jobs may share it, and whether it may be used again."""
+"""Pooled worker: which jobs may share it, and whether it may be used again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerKey(NamedTuple):
-    """Jobs with the same key may use the same worker, one after the other."""
+    """Key of a worker: jobs with the same key may use the same worker, one after the other."""
 
     limits: Limits
     environment: Environment | None = None
@@ -49,8 +49,8 @@ def key_of(job: Job) -> WorkerKey:
     )
 
 
-class KeptWorker:
-    """A worker and all that ends with it."""
+class PooledWorker:
+    """Worker with the exit stack that ends it."""
 
     def __init__(self, worker: Worker, stack: AsyncExitStack) -> None:
         self.worker = worker
@@ -63,10 +63,10 @@ class KeptWorker:
         return self._usable and self.worker.transport.is_whole
 
     async def call(self, job: Job, broker: Broker | None) -> RunResult:
-        """Runs one call; see `calls.call`. What it leaves is removed while the caller has its result already.
+        """Runs one call; see `calls.call`. Its remains are removed after the caller has the result.
 
         A worker that waited may be dying already when the call comes. A call without grants changes nothing outside,
-        so that it is asked for again; of any other one nobody knows how far it came.
+        so that it is asked for again; of any other call it is unknown how far it came.
         """
         waited = self.worker.loaded
         self._usable = False
@@ -80,7 +80,7 @@ class KeptWorker:
         return result
 
     async def aclose(self) -> None:
-        """Kills it and everything in it; whatever the back end says to that is logged."""
+        """Kills it and everything in it; errors are logged."""
         self._usable = False
         with anyio.CancelScope(shield=True):
             try:

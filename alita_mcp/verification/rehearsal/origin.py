@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlsplit
 import anyio
 from anyio.abc import ByteStream
 
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.host_patterns import HostPattern
 from alita_mcp.verification.rehearsal.samples import FILES
 
@@ -105,8 +105,8 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
 }
 
 
-class RehearsalEgress:
-    """Egress of a rehearsed call: connects the hosts that the draft asks for to the stand-in."""
+class RehearsalEgressPolicy:
+    """Where the connections of a rehearsed call go: to the stand-in, for the hosts that the draft asks for."""
 
     def __init__(self, patterns: Iterable[HostPattern], *, any_host: bool) -> None:
         """`any_host`: the draft leaves its hosts to a person, so every host is admitted."""
@@ -116,9 +116,11 @@ class RehearsalEgress:
     async def open(self, host: str, port: int) -> ByteStream:
         """A connection to the stand-in; see the interface."""
         if not self._any_host and not any(pattern.covers(host, port) for pattern in self._patterns):
-            raise GateClosed(403, f'grant "network": {host} is not granted')
+            raise EgressRefused(403, f'grant "network": {host} is not granted')
         if port == 443:
-            raise GateClosed(502, "the rehearsal speaks http only: write the examples with http:// addresses")
+            raise EgressRefused(
+                502, "the rehearsal speaks http only: write the examples with http:// addresses"
+            )
         return OriginStream()
 
 

@@ -18,12 +18,12 @@ from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import Doors
-from alita_mcp.sandbox.interface import Broker, Environment, Gate, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison.compare import kinds_of
 from alita_mcp.verification.json_schema import validate_arguments
-from alita_mcp.verification.rehearsal.origin import RehearsalEgress
+from alita_mcp.verification.rehearsal.origin import RehearsalEgressPolicy
 from alita_mcp.verification.rehearsal.samples import FILES, completed, secret_of
 
 ReadTool = Callable[[str], Awaitable[StoredVersion]]
@@ -111,13 +111,15 @@ class RehearsalBroker(Broker):
     def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
         named = [host for host in grants.network if host != ANY]
         patterns = [read_pattern(host) for host in named]
-        self._gate = RehearsalEgress(patterns, any_host=ANY in grants.network) if grants.network else None
+        self._policy = (
+            RehearsalEgressPolicy(patterns, any_host=ANY in grants.network) if grants.network else None
+        )
         self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, doors)
 
     @property
-    def gate(self) -> Gate | None:
+    def egress_policy(self) -> EgressPolicy | None:
         """The stand-in host, for the hosts that are asked for."""
-        return self._gate
+        return self._policy
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
         """Serves one request of a rehearsed call; see the interface."""

@@ -1,4 +1,4 @@
-"""Gates: granted hosts and no others, at public addresses and no others, within a budget and at a pace."""
+"""Egress policies: granted hosts and no others, at public addresses and no others, within a budget and at a pace."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker_events import BrokerEvent
-from alita_mcp.sandbox.interface import GateClosed
-from alita_mcp.sandbox.network.egress_gate import AllowList, GrantedHosts, NoHosts
+from alita_mcp.sandbox.interface import EgressRefused
+from alita_mcp.sandbox.network.egress_policies import AllowList, GrantedHosts, NoHosts
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.public_addresses import address_problem, addresses_of
@@ -132,14 +132,14 @@ def test_public_addresses_are_fine(address: str) -> None:
 
 
 class Kept:
-    """A gate of granted hosts and what it recorded."""
+    """A policy of granted hosts and what it recorded."""
 
     def __init__(self, *hosts: str, answers: dict[str, list[str]] | None = None, **limits: int) -> None:
         self.events: list[BrokerEvent] = []
         self.asked: list[str] = []
         self._answers = answers
 
-        self.gate = GrantedHosts(
+        self.egress_policy = GrantedHosts(
             hosts, Limits(**limits), record=self.events.append, resolve=self._resolve, reachable=HERE
         )
 
@@ -148,8 +148,8 @@ class Kept:
         return await resolved(host, port) if self._answers is None else self._answers[host]
 
     async def refusal(self, host: str, port: int) -> tuple[int, str]:
-        with anyio.fail_after(WAIT_SECONDS), pytest.raises(GateClosed) as closed:
-            await self.gate.open(host, port)
+        with anyio.fail_after(WAIT_SECONDS), pytest.raises(EgressRefused) as closed:
+            await self.egress_policy.open(host, port)
         return closed.value.status, closed.value.reason
 
 
@@ -184,7 +184,7 @@ async def test_a_granted_name_with_any_address_that_is_not_public_is_refused(add
 async def test_the_name_is_resolved_once_and_the_connection_goes_to_what_was_checked() -> None:
     with running_site() as site:
         kept = Kept(f"api.test:{site.port}")
-        async with await kept.gate.open("api.test", site.port) as stream:
+        async with await kept.egress_policy.open("api.test", site.port) as stream:
             assert isinstance(stream, MeteredStream)
             await stream.send(b"GET /checked HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             answer = await stream.receive()
@@ -195,7 +195,7 @@ async def test_the_name_is_resolved_once_and_the_connection_goes_to_what_was_che
 async def test_addresses_are_tried_in_turn() -> None:
     with running_site() as site:
         kept = Kept(f"api.test:{site.port}", answers={"api.test": ["127.0.0.1", "127.0.0.1"]})
-        await (await kept.gate.open("api.test", site.port)).aclose()
+        await (await kept.egress_policy.open("api.test", site.port)).aclose()
     assert await kept.refusal("api.test", site.port) == (502, f"api.test:{site.port} cannot be reached")
 
 
@@ -210,9 +210,9 @@ async def test_a_name_that_does_not_resolve_says_so() -> None:
 async def test_bytes_both_ways_are_counted_and_the_budget_ends_the_connection() -> None:
     with running_site() as site:
         kept = Kept(f"api.test:{site.port}", network_bytes=1_000)
-        stream = await kept.gate.open("api.test", site.port)
+        stream = await kept.egress_policy.open("api.test", site.port)
         await stream.send(b"GET /big/5000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        with pytest.raises(GateClosed, match=r"more than 1000 bytes over the network \(network_bytes\)"):
+        with pytest.raises(EgressRefused, match=r"more than 1000 bytes over the network \(network_bytes\)"):
             await drained(stream)
         await stream.aclose()
         await stream.aclose()
@@ -227,8 +227,8 @@ async def test_bytes_both_ways_are_counted_and_the_budget_ends_the_connection() 
 async def test_an_upload_over_the_budget_is_not_sent() -> None:
     with running_site() as site:
         kept = Kept(f"api.test:{site.port}", network_bytes=10)
-        async with await kept.gate.open("api.test", site.port) as stream:
-            with pytest.raises(GateClosed, match="network_bytes"):
+        async with await kept.egress_policy.open("api.test", site.port) as stream:
+            with pytest.raises(EgressRefused, match="network_bytes"):
                 await stream.send(b"x" * 11)
     assert kept.events[0].bytes_out == 0
 
@@ -239,9 +239,9 @@ async def test_a_connection_that_is_cancelled_is_recorded_and_closed() -> None:
         return []
 
     events: list[BrokerEvent] = []
-    gate = GrantedHosts(["api.test"], Limits(), record=events.append, resolve=forever)
+    policy = GrantedHosts(["api.test"], Limits(), record=events.append, resolve=forever)
     with anyio.move_on_after(0.01):
-        await gate.open("api.test", 443)
+        await policy.open("api.test", 443)
     assert [(event.door, event.target, event.status) for event in events] == [
         ("network", "api.test:443", "failed")
     ]
@@ -275,24 +275,24 @@ def test_a_budget_is_spent_once_and_for_all() -> None:
     budget = ByteBudget(10)
     budget.spend(10)
     assert budget.spent == ""
-    with pytest.raises(GateClosed):
+    with pytest.raises(EgressRefused):
         budget.spend(1)
-    with pytest.raises(GateClosed):
+    with pytest.raises(EgressRefused):
         budget.check()
 
 
 async def test_the_list_of_a_builder_takes_private_addresses_and_nothing_that_is_not_on_it() -> None:
     with running_site() as site:
-        gate = AllowList({f"127.0.0.1:{site.port}", "LocalHost:1"})
-        await (await gate.open("127.0.0.1", site.port)).aclose()
+        policy = AllowList({f"127.0.0.1:{site.port}", "LocalHost:1"})
+        await (await policy.open("127.0.0.1", site.port)).aclose()
     for host, port, status in (("127.0.0.1", site.port, 502), ("localhost", 1, 502), ("localhost", 2, 403)):
-        with pytest.raises(GateClosed) as closed:
-            await gate.open(host, port)
+        with pytest.raises(EgressRefused) as closed:
+            await policy.open(host, port)
         assert closed.value.status == status
 
 
 async def test_without_the_grant_there_is_nowhere_to_go() -> None:
-    with pytest.raises(GateClosed, match=r'grant "network": a\.test is not granted'):
+    with pytest.raises(EgressRefused, match=r'grant "network": a\.test is not granted'):
         await NoHosts().open("a.test", 443)
 
 

@@ -1,4 +1,4 @@
-"""What may be said about packages: requirements, lock lines and digests in, checked and canonical out."""
+"""Validation of requirements, lock lines and digests of environments."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_lock(lock: Lock) -> list[str]:
 
 
 def environment_digest(lock: Lock, kind: str, home_id: str) -> str:
-    """Names an environment: equal locks for the same Python in the same kind of sandbox share one, within a home."""
+    """Digest of an environment: equal locks for the same Python and kind of sandbox share one within a home."""
     return hashlib.sha256(f"{lock.text}{lock.python}\n{kind}\n{home_id}\n".encode()).hexdigest()
 
 

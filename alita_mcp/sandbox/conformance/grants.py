@@ -1,4 +1,4 @@
-"""Claims about grants: a door opens for the matching grant, through the broker and no other way."""
+"""Conformance claims about grants: a granted request reaches the broker, any other is refused."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.conformance.claims import Broken, Claim, Subject, chapter, shown
-from alita_mcp.sandbox.interface import Gate, GateClosed
+from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
 from alita_mcp.values import Grants, Limits
 
 _HOST = "granted.example"
-_BODY = b"hello from the gate"
+_BODY = b"hello from the host"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(_BODY), _BODY)
-_DOORS = {
+_REQUESTS = {
     "model": "alita_tool.complete('x')",
     "tools": "alita_tool.call_tool('other', a=1)",
     "secrets": "alita_tool.secret('x')",
@@ -47,8 +47,8 @@ def f():
 """
 
 
-class _Answering(ByteStream):
-    """A stream whose other end is a small web server."""
+class _WebServerStream(ByteStream):
+    """Stream whose other end is a small web server."""
 
     def __init__(self) -> None:
         self._answered = False
@@ -73,7 +73,7 @@ class _Answering(ByteStream):
 
 
 class _OneHost:
-    """A gate to a host that exists in this process only."""
+    """Egress policy that allows one host, which exists in this process only."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -81,31 +81,31 @@ class _OneHost:
     async def open(self, host: str, port: int) -> ByteStream:
         self.asked.append((host, port))
         if (host, port) != (_HOST, 80):
-            raise GateClosed(403, f"{host}:{port} is not granted")
-        return _Answering()
+            raise EgressRefused(403, f"{host}:{port} is not granted")
+        return _WebServerStream()
 
 
-class _Noting:
-    """A broker that notes what it is asked; `complete` is answered, the rest refused."""
+class _RecordingBroker:
+    """Broker that records its requests; it serves `complete` and refuses the rest."""
 
-    def __init__(self, gate: Gate | None = None) -> None:
-        self._gate = gate
+    def __init__(self, policy: EgressPolicy | None = None) -> None:
+        self._policy = policy
         self.asked: list[str] = []
 
     @property
-    def gate(self) -> Gate | None:
-        return self._gate
+    def egress_policy(self) -> EgressPolicy | None:
+        return self._policy
 
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        self.asked.append(door)
-        if door != "complete" or words.get("prompt") == "refuse":
+    async def answer(self, service: str, words: dict[str, Any]) -> Any:
+        self.asked.append(service)
+        if service != "complete" or words.get("prompt") == "refuse":
             raise PermissionError("the grant does not cover this")
         return "forty-two"
 
 
-def _shut(grant: str, use: str) -> Claim:
+def _names_missing_grant(grant: str, use: str) -> Claim:
     async def attempt(subject: Subject) -> None:
-        broker = _Noting(_OneHost())
+        broker = _RecordingBroker(_OneHost())
         result = await subject.run(f"import alita_tool\ndef f():\n    return {use}\n", broker=broker)
         if (result.status, result.error_type) != ("error", "PermissionError") or grant not in result.message:
             raise Broken(f"without the grant {grant!r}: {shown(result)}")
@@ -116,7 +116,7 @@ def _shut(grant: str, use: str) -> Claim:
 
 
 async def _answers(subject: Subject) -> None:
-    broker = _Noting()
+    broker = _RecordingBroker()
     answer = await subject.value(_ASKS, grants=Grants(model=True), broker=broker)
     if (answer, broker.asked) != ("forty-two", ["complete"]):
         raise Broken(f"the broker was asked {broker.asked} and the tool got {answer!r}")
@@ -124,13 +124,13 @@ async def _answers(subject: Subject) -> None:
 
 async def _hands_on_refusals(subject: Subject) -> None:
     code = _ASKS.replace("how many?", "refuse")
-    result = await subject.run(code, grants=Grants(model=True), broker=_Noting())
+    result = await subject.run(code, grants=Grants(model=True), broker=_RecordingBroker())
     if (result.status, result.error_type) != ("error", "PermissionError") or "cover" not in result.message:
         raise Broken(shown(result))
 
 
 async def _counts(subject: Subject) -> None:
-    broker = _Noting()
+    broker = _RecordingBroker()
     result = await subject.run(
         _FLOOD, grants=Grants(model=True), broker=broker, limits=Limits(broker_calls=10)
     )
@@ -142,33 +142,33 @@ async def _counts(subject: Subject) -> None:
 
 
 async def _fetches(subject: Subject) -> None:
-    gate = _OneHost()
-    answer = await subject.value(_FETCHES, grants=Grants(network=(_HOST,)), broker=_Noting(gate))
+    policy = _OneHost()
+    answer = await subject.value(_FETCHES, grants=Grants(network=(_HOST,)), broker=_RecordingBroker(policy))
     if answer != [200, _BODY.decode()]:
-        raise Broken(f"a granted host answered {answer}; the gate was asked for {gate.asked}")
+        raise Broken(f"a granted host answered {answer}; the policy was asked for {policy.asked}")
 
 
 async def _fetches_nothing_else(subject: Subject) -> None:
     code = _FETCHES.replace(f"http://{_HOST}/", "http://other.example/")
-    answer = await subject.value(code, grants=Grants(network=(_HOST,)), broker=_Noting(_OneHost()))
+    answer = await subject.value(code, grants=Grants(network=(_HOST,)), broker=_RecordingBroker(_OneHost()))
     if answer[0] not in (0, 403):
         raise Broken(f"a host that is not granted answered {answer}")
 
 
 async def _fetches_nothing_without_a_grant(subject: Subject) -> None:
-    gate = _OneHost()
-    answer = await subject.value(_FETCHES, broker=_Noting(gate))
-    if answer[0] == 200 or gate.asked:
-        raise Broken(f"a tool without grants got {answer}; the gate was asked for {gate.asked}")
+    policy = _OneHost()
+    answer = await subject.value(_FETCHES, broker=_RecordingBroker(policy))
+    if answer[0] == 200 or policy.asked:
+        raise Broken(f"a tool without grants got {answer}; the policy was asked for {policy.asked}")
 
 
-DOORS = chapter(
+GRANTS = chapter(
     "grants",
-    *(_shut(grant, use) for grant, use in _DOORS.items()),
+    *(_names_missing_grant(grant, use) for grant, use in _REQUESTS.items()),
     Claim("", "asks the broker for what was granted", _answers),
     Claim("", "hands the broker's refusals on", _hands_on_refusals),
     Claim("", "lets no more questions through than broker_calls", _counts),
-    Claim("", "reaches a granted host through the gate", _fetches),
+    Claim("", "reaches a granted host through the egress policy", _fetches),
     Claim("", "reaches no other host", _fetches_nothing_else),
     Claim("", "reaches no host without a grant", _fetches_nothing_without_a_grant),
 )

@@ -1,4 +1,4 @@
-"""Where the connections of a sandbox may go: a builder's list of hosts, or the hosts that a tool was granted."""
+"""Egress policies: a builder's list of hosts, the hosts granted to a tool, or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import anyio
 from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
-from alita_mcp.sandbox.interface import GateClosed
+from alita_mcp.sandbox.interface import EgressRefused
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream, Pace
 from alita_mcp.sandbox.network.plain_connection import connect
@@ -24,24 +24,24 @@ MAX_DELAY = 10.0
 
 
 class AllowList:
-    """Exactly these `host:port`, wherever they are: for builders, whose hosts a person set."""
+    """Egress policy of exactly these `host:port`, at any address: for builders, whose hosts a person set."""
 
     def __init__(self, hosts: Iterable[str]) -> None:
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a host on the list; see the seam."""
+        """Opens a connection to a host on the list; see the interface."""
         if f"{host}:{port}" not in self._hosts:
-            raise GateClosed(403, f"{host}:{port} is not on the allow-list")
+            raise EgressRefused(403, f"{host}:{port} is not on the allow-list")
         try:
             with anyio.fail_after(CONNECT_SECONDS):
                 return await anyio.connect_tcp(host, port)
         except (OSError, TimeoutError) as problem:
-            raise GateClosed(502, f"{host}:{port} cannot be reached: {problem}") from problem
+            raise EgressRefused(502, f"{host}:{port} cannot be reached: {problem}") from problem
 
 
 class GrantedHosts:
-    """The granted hosts, at public addresses only, within one call's budget; one for each call.
+    """Egress policy of one call: its granted hosts, at public addresses only, within its budget.
 
     A name is resolved here, every address that it has is checked, and the connection goes to a checked address, so
     a name that changes its mind in between reaches nothing. `reachable` are addresses allowed though not public.
@@ -69,7 +69,7 @@ class GrantedHosts:
         self._pace = Pace(PER_SECOND, BURST)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a granted host; see the seam."""
+        """Opens a connection to a granted host; see the interface."""
         started = time.monotonic()
         status = "failed"
         try:
@@ -77,7 +77,7 @@ class GrantedHosts:
             await self._wait_for_turn()
             inner = await self._connect(host, port)
             status = "ok"
-        except GateClosed as closed:
+        except EgressRefused as closed:
             status = "refused" if closed.status == 403 else "failed"
             raise
         finally:
@@ -87,13 +87,13 @@ class GrantedHosts:
 
     def _check(self, host: str, port: int) -> None:
         if not any(pattern.covers(host, port) for pattern in self._patterns):
-            raise GateClosed(403, not_granted(host, port))
+            raise EgressRefused(403, not_granted(host, port))
         self.budget.check()
 
     async def _wait_for_turn(self) -> None:
         delay = self._pace.delay(anyio.current_time())
         if delay > MAX_DELAY:
-            raise GateClosed(429, f"more than {PER_SECOND:g} connections in a second")
+            raise EgressRefused(429, f"more than {PER_SECOND:g} connections in a second")
         await anyio.sleep(delay)
 
     async def _connect(self, host: str, port: int) -> ByteStream:
@@ -103,17 +103,17 @@ class GrantedHosts:
                     with suppress(OSError):
                         return await connect(address, port)
         except TimeoutError:
-            raise GateClosed(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
-        raise GateClosed(502, f"{host}:{port} cannot be reached")
+            raise EgressRefused(504, f"{host}:{port} did not answer within {CONNECT_SECONDS:g} s") from None
+        raise EgressRefused(502, f"{host}:{port} cannot be reached")
 
     async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
         try:
             return await public_addresses(host, port, self._resolve, self._reachable)
         except OSError as unknown:
-            raise GateClosed(502, f"{host} does not resolve") from unknown
+            raise EgressRefused(502, f"{host} does not resolve") from unknown
         except NotPublic as private:
             address, problem = next(iter(private.problems.items()))
-            raise GateClosed(403, f"{host} is at {address}, {problem}") from private
+            raise EgressRefused(403, f"{host} is at {address}, {problem}") from private
 
     def _note(
         self, host: str, port: int, status: str, started: float, moved: MeteredStream | None = None
@@ -131,13 +131,13 @@ class GrantedHosts:
 
 
 class NoHosts:
-    """Nowhere: for calls without the grant."""
+    """Egress policy that refuses every host: for calls without the grant."""
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """Refuses; see the seam."""
-        raise GateClosed(403, not_granted(host, port))
+        """Refuses; see the interface."""
+        raise EgressRefused(403, not_granted(host, port))
 
 
 def not_granted(host: str, port: int) -> str:
-    """What a tool's author reads about a host that was not granted."""
+    """Message for a tool's author about a host that was not granted."""
     return f'grant "network": {host}{"" if port in {80, 443} else f":{port}"} is not granted'
