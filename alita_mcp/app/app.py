@@ -23,7 +23,7 @@ from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
-from alita_mcp.library.results.cache import open_result_cache
+from alita_mcp.library.results import open_result_cache
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
 from alita_mcp.library.search.answer import SearchAnswer

@@ -16,7 +16,7 @@ from alita_mcp.app.runnable import Lacks, Runnable
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
-from alita_mcp.library.results.cache import ResultCache, call_key
+from alita_mcp.library.results import ResultCache, call_key
 from alita_mcp.library.versions.naming import superseded
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, Sandbox
@@ -171,7 +171,7 @@ class Calls:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         # what another tool passes on may hold its secrets, which never reach a disk
         if result.ok and self._results is not None and not chain and self._may_be_kept(manifest):
-            self._results.keep(_key(call), manifest.name, result)
+            await self._results.keep(_key(call), manifest.name, result)
         return result
 
     async def prepare(self, names: Sequence[str], chain: tuple[str, ...]) -> None:

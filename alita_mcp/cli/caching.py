@@ -1,4 +1,4 @@
-"""`alita cache`: whether results of a tool are kept for the next same call, how many are, and forgetting them."""
+"""`alita cache`: shows and clears the kept results of deterministic tools, and switches keeping on or off."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_commands(family: Family) -> None:
 
 async def cache(options: argparse.Namespace, output: Output) -> int:
     """Changes or shows what is kept; other processes follow within a second."""
-    from alita_mcp.library.results.cache import open_result_cache
+    from alita_mcp.library.results import open_result_cache
     from alita_mcp.settings import read_settings
 
     settings, name = read_settings(), options.name

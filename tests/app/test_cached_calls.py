@@ -1,4 +1,4 @@
-"""Calls answered from kept results: which ones, that nothing runs for them, and that a person can say no."""
+"""Cached results of deterministic tools: which calls count, that nothing runs for them, and how to switch it off."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.errors import InvalidArguments, SandboxUnavailable, ToolQuarantined, ToolUnavailable
-from alita_mcp.library.results import cache as result_cache
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
@@ -157,9 +156,8 @@ async def test_a_forged_value_that_breaks_the_schema_is_computed_again(open_with
     async with open_with(box) as app:
         await app.run("add", ONE_TWO)
     with closing(sqlite3.connect(found(app.library.home, "results/*.sqlite3")[0])) as database, database:
-        (key,) = database.execute("SELECT key FROM result").fetchone()
         value = b'{"value":"three","stdout":"","stderr":""}'
-        database.execute("UPDATE result SET value = ?, mark = ?", (value, result_cache._mark(key, value)))
+        database.execute("UPDATE result SET value = ?", (value,))
     async with open_with(box) as app:
         answer = await app.run("add", ONE_TWO)
         assert (answer.cached, answer.structured) == (False, {"result": 3})

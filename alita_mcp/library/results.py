@@ -1,0 +1,200 @@
+"""Cache of the results of deterministic tools, kept on disk for the next same call.
+
+`app.calls` decides which calls count. A damaged, full or missing file means that the call runs, never that it fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+
+from alita_mcp.errors import LibraryError
+from alita_mcp.library.runs.numbered_file import NumberedFile, Spoiled, spoiled
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
+from alita_mcp.settings import Settings
+
+LARGEST_SHARE = 16
+"""No result takes more than one part in so many of the cache."""
+FORMAT = 2
+"""Number in the file's name, so that versions of alita with other columns do not meet."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS result (
+    key BLOB NOT NULL UNIQUE,
+    tool TEXT NOT NULL,
+    stored_at REAL NOT NULL,
+    value BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS result_age ON result (stored_at);
+"""
+_FIND = "SELECT value, stored_at FROM result WHERE key = ?"
+_BYTES = """
+SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
+_DROP_OLDEST = """
+DELETE FROM result WHERE rowid IN (
+    SELECT rowid FROM result ORDER BY stored_at LIMIT (SELECT count(*) / 8 + 1 FROM result)
+)
+"""
+_SIZE = "SELECT count(*), coalesce(sum(length(value)), 0) FROM result"
+_KEPT = {"value", "stdout", "stderr"}
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def call_key(digest: str, sandbox: str, arguments: dict[str, Any]) -> bytes:
+    """Digest of what a result depends on: the version, the kind of its sandbox, and the arguments.
+
+    The order of the arguments does not matter, they are passed by name. Inside of them it does: a tool may walk
+    through an object in the order in which it was sent.
+    """
+    call = json.dumps([digest, sandbox, sorted(arguments.items())], separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(call.encode()).digest()
+
+
+class _ResultFile(NumberedFile):
+    """SQLite file of results that several processes share; raises when opened as `NumberedFile`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            folder, f"results-{FORMAT}", _TABLES, "SELECT tool, value, stored_at FROM result LIMIT 0"
+        )
+
+    def find(self, key: bytes) -> tuple[bytes, float] | None:
+        with spoiled():
+            row: tuple[bytes, float] | None = self._reader.execute(_FIND, (key,)).fetchone()
+        return row
+
+    def keep(self, key: bytes, tool: str, now: float, value: bytes, ttl_s: float, max_bytes: int) -> None:
+        """Keeps a result, drops those past their time, then the oldest until all fit."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM result WHERE stored_at < ?", (now - ttl_s,))
+            db.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", (key, tool, now, value))
+            while db.execute(_BYTES).fetchone()[0] > max_bytes and db.execute(_DROP_OLDEST).rowcount:
+                pass
+
+    def clear(self, tool: str | None) -> int:
+        with self._transaction() as db:
+            return db.execute("DELETE FROM result WHERE tool = ? OR ? IS NULL", (tool, tool)).rowcount
+
+    def size(self) -> tuple[int, int]:
+        with spoiled():
+            count, size = self._reader.execute(_SIZE).fetchone()
+        return int(count), int(size)
+
+
+class ResultCache:
+    """Results of one home; made by `open_result_cache`."""
+
+    def __init__(
+        self, folder: Path, *, max_bytes: int, ttl_s: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._folder = folder
+        self._max_bytes = max_bytes
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._file: _ResultFile | None = None
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+
+    async def find(self, key: bytes) -> RunResult | None:
+        """What the same call gave before, if that is kept and not too old."""
+        try:
+            return await self._in_thread(lambda file: self._result(file.find(key)))
+        except LibraryError as failure:
+            _log.info("%s", failure)
+            return None
+
+    async def keep(self, key: bytes, tool: str, result: RunResult) -> None:
+        """Keeps the result of a call for all processes; not when it is too large or cannot be written now."""
+
+        def write(file: _ResultFile) -> None:
+            try:
+                value = json.dumps(result.model_dump(include=_KEPT), ensure_ascii=False).encode()
+            except ValueError:  # nothing that came out of a sandbox
+                return
+            if len(value) <= self._max_bytes // LARGEST_SHARE:
+                file.keep(key, tool, self._clock(), value, self._ttl_s, self._max_bytes)
+
+        try:
+            await self._in_thread(write)
+        except LibraryError as failure:
+            _log.info("%s", failure)
+
+    async def clear(self, tool: str | None = None) -> int:
+        """Forgets all results, or one tool's; returns how many there were.
+
+        Raises:
+            LibraryError: the file cannot be written now.
+        """
+        return await self._in_thread(lambda file: file.clear(tool))
+
+    async def size(self) -> tuple[int, int]:
+        """Number of results, and their bytes; raises as `clear`."""
+        return await self._in_thread(_ResultFile.size)
+
+    async def aclose(self) -> None:
+        """Closes the file; safe to call twice."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close, limiter=self._one_at_a_time)
+
+    async def _in_thread(self, use: Callable[[_ResultFile], T]) -> T:
+        try:
+            return await anyio.to_thread.run_sync(self._used, use, limiter=self._one_at_a_time)
+        except (OSError, sqlite3.Error, Spoiled) as failure:
+            raise LibraryError(
+                f"The kept results in {self._folder} cannot be used: {failure}.", hint="Try again."
+            ) from failure
+
+    def _used(self, use: Callable[[_ResultFile], T]) -> T:
+        if self._file is not None and not self._file.is_newest:
+            self._close()
+        if self._file is None:
+            self._file = _ResultFile(self._folder)
+        try:
+            return use(self._file)
+        except Spoiled:
+            self._file.begin_next()
+            raise
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _result(self, row: tuple[bytes, float] | None) -> RunResult | None:
+        try:
+            if row is None or not 0 <= self._clock() - row[1] <= self._ttl_s:
+                return None
+            return RunResult(status="ok", **decode_strict(bytes(row[0])))
+        except (NotJson, ValidationError, TypeError):
+            return None
+
+
+@asynccontextmanager
+async def open_result_cache(settings: Settings) -> AsyncIterator[ResultCache | None]:
+    """The results kept in `settings.home`, opened at the first use; None where the settings keep none."""
+    if not settings.result_cache_mb:
+        yield None
+        return
+    cache = ResultCache(
+        settings.home / "results",
+        max_bytes=settings.result_cache_mb << 20,
+        ttl_s=settings.result_cache_ttl_s,
+    )
+    try:
+        yield cache
+    finally:
+        await cache.aclose()
