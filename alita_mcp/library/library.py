@@ -274,7 +274,7 @@ class Library:
                 _log.warning("%s", damaged)
         await self._in_thread(self._store.set_strangers_aside)
         rows = await self._in_thread(self._store.catalogue.reindex)
-        self._finder.follow()
+        self._finder.track()
         await self.record("reindexed", None, {"rows": rows})
         return rows
 
@@ -338,7 +338,7 @@ class Library:
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
             self._generation += 1
-            self._finder.follow()
+            self._finder.track()
         if self._seen.listed != before.listed:
             self.listeners.tell()
 

@@ -120,7 +120,7 @@ async def _look(query: str, finder: Finder, pause_s: float | None) -> tuple[Rank
     """A search and its milliseconds; after a pause again where it gave way to words, if one is given."""
     for _ in range(ATTEMPTS):
         started = time.perf_counter()
-        ranking = await finder.look(query)
+        ranking = await finder.search(query)
         took = (time.perf_counter() - started) * 1_000
         if pause_s is None or ranking.meaning is not None or ranking.words is None:
             return ranking, took

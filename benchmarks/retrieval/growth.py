@@ -57,7 +57,7 @@ async def _measure(
         async with background() as tasks:
             finder = Finder(SearchReader(path), partial(search_under_test.some, documents), tasks, embedder)
             try:
-                await finder.has_meaning()
+                await finder.vectors_ready()
                 built = time.perf_counter() - started
                 times = [await _timed(finder, need.query) for need in queries[:QUERIES]]
                 fresh = await _freshness(finder, path, documents)
@@ -75,7 +75,7 @@ async def _measure(
 
 async def _timed(finder: Finder, query: str) -> float:
     started = time.perf_counter()
-    await finder.look(query)
+    await finder.search(query)
     return (time.perf_counter() - started) * 1_000
 
 
@@ -85,8 +85,8 @@ async def _freshness(finder: Finder, path: Path, documents: dict[str, Document])
     started = time.perf_counter()
     write = partial(search_under_test.write, path, {"new": documents["new"]}, anew=False)
     await anyio.to_thread.run_sync(write)
-    finder.follow()
-    while not (hits := (await finder.look("zyzzyva")).hits) or hits[0].name != "new":  # noqa: ASYNC110
+    finder.track()
+    while not (hits := (await finder.search("zyzzyva")).hits) or hits[0].name != "new":  # noqa: ASYNC110
         await anyio.sleep(0.005)  # what is timed is how soon it is there
     return time.perf_counter() - started
 

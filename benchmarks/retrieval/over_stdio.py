@@ -79,7 +79,7 @@ async def _build(settings: Settings) -> float:
     async with background() as tasks:
         finder = finder_for(settings, settings.home / CATALOGUE, tasks)
         try:
-            await finder.has_meaning()
+            await finder.vectors_ready()
             return time.perf_counter() - started
         finally:
             tasks.cancel_scope.cancel()

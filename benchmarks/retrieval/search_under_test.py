@@ -39,7 +39,7 @@ async def opened(
             finder = Finder(SearchReader(path), partial(some, documents), tasks, embedder)
             try:
                 with anyio.move_on_after(READY_WITHIN_S) as patience:
-                    await finder.has_meaning()
+                    await finder.vectors_ready()
                 if patience.cancelled_caught:
                     raise ModelError("The embedder gave no vectors in time.", hint="The log says why.")
                 yield finder

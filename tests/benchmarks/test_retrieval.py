@@ -248,7 +248,7 @@ class _GivesWay(Finder):
     def __init__(self, times: int) -> None:
         self.times = times
 
-    async def look(self, query: str) -> Ranking:
+    async def search(self, query: str) -> Ranking:
         self.times -= 1
         meaning = {"cos": 1.0} if self.times < 0 else None
         return Ranking((Hit("a", 0.9, 1.0),), words={"cov": 1.0}, meaning=meaning)

@@ -77,10 +77,10 @@ class Following(Finder):
     def documents(self, names: Collection[str]) -> Mapping[str, Document]:
         return {name: self.newest[name] for name in names if name in self.newest}
 
-    def want(self, documents: Mapping[str, Document]) -> None:
+    def set_documents(self, documents: Mapping[str, Document]) -> None:
         self.newest = dict(documents)
         write(self.path, documents)
-        self.follow()
+        self.track()
 
 
 @asynccontextmanager
@@ -90,12 +90,12 @@ async def opened(
     documents: Mapping[str, Document] = TOOLS,
     pauses: Patience = SHORT_PAUSES,
 ) -> AsyncIterator[Following]:
-    """A finder that keeps what is on the disk; another mapping in `want` is what the catalogue holds then."""
+    """A finder that keeps what is on the disk; another mapping in `set_documents` is what the catalogue holds then."""
     await anyio.Path(home).mkdir(exist_ok=True)
     with anyio.fail_after(120):
         async with background() as tasks:
             finder = Following(home / "documents.sqlite3", tasks, embedder, pauses)
-            finder.want(documents)
+            finder.set_documents(documents)
             try:
                 yield finder
             finally:
@@ -105,13 +105,13 @@ async def opened(
 
 async def best(finder: Finder, query: str) -> str | None:
     """The name of the best hit."""
-    hits = (await finder.look(query)).hits
+    hits = (await finder.search(query)).hits
     return hits[0].name if hits else None
 
 
 async def until_by_meaning(finder: Finder, query: str) -> None:
     """Returns once searches go by meaning."""
-    while (await finder.look(query)).meaning is None:  # noqa: ASYNC110 - asking is what is tested
+    while (await finder.search(query)).meaning is None:  # noqa: ASYNC110 - asking is what is tested
         await anyio.sleep(0.02)
 
 

@@ -26,7 +26,7 @@ async def test_words_find_tools_whatever_an_embedder_does_while_it_embeds_them(h
     switch = Switch(how, only=": ")
     async with opened(home, ScriptedEmbedder(before=switch), many(2_000)) as finder:
         for at in (3, 1_999):
-            ranking = await finder.look(f"serves number n{at}")
+            ranking = await finder.search(f"serves number n{at}")
             assert (ranking.hits[0].name, ranking.meaning) == (f"tool_{at}", None)
         await until(lambda: switch.requests > 0)
         assert await best(finder, "serves number n77") == "tool_77"
@@ -39,7 +39,7 @@ async def test_search_by_meaning_comes_back_by_itself(home: Path, how: str) -> N
         await until_by_meaning(finder, "kitten")
         switch.how = how
         for _ in range(2):
-            ranking = await finder.look("clean a car")
+            ranking = await finder.search("clean a car")
             assert (ranking.hits[0].name, ranking.meaning) == ("wash_car", None)
         switch.how = "answers"
         await until_by_meaning(finder, "kitten")
@@ -49,7 +49,7 @@ async def test_search_by_meaning_comes_back_by_itself(home: Path, how: str) -> N
 async def test_an_embedder_that_is_away_at_the_start_is_used_once_it_is_there(home: Path) -> None:
     switch = Switch("fails")
     async with opened(home, ScriptedEmbedder(before=switch, synonyms=MEANS)) as finder:
-        assert (await finder.look("clean a car")).meaning is None
+        assert (await finder.search("clean a car")).meaning is None
         switch.how = "answers"
         await until_by_meaning(finder, "kitten")
         assert await best(finder, "kitten") == "feed_cat"
@@ -77,16 +77,16 @@ async def test_a_published_tool_is_found_at_once_and_the_others_still_by_meaning
     switch = Switch(how, only="fly kite: ")
     async with opened(home, ScriptedEmbedder(before=switch, synonyms=MEANS)) as finder:
         await until_by_meaning(finder, "kitten")
-        finder.want(TOOLS | NEW)
+        finder.set_documents(TOOLS | NEW)
         while not switch.requests:
             assert await best(finder, "let a kite rise") == "fly_kite"
         await until_by_meaning(finder, "kitten")
         assert await best(finder, "let a kite rise") == "fly_kite"
-        ranking = await finder.look("my kitten")
+        ranking = await finder.search("my kitten")
         assert (ranking.hits[0].name, ranking.meaning is None) == ("feed_cat", False)
         switch.how = "answers"
-        await finder.has_meaning()
-        assert (await finder.look("a kite in the wind")).hits[0].name == "fly_kite"
+        await finder.vectors_ready()
+        assert (await finder.search("a kite in the wind")).hits[0].name == "fly_kite"
 
 
 async def test_a_published_tool_is_found_while_the_embedder_is_down(home: Path) -> None:
@@ -94,7 +94,7 @@ async def test_a_published_tool_is_found_while_the_embedder_is_down(home: Path) 
     async with opened(home, ScriptedEmbedder(before=switch)) as finder:
         await until_by_meaning(finder, "kitten")
         switch.how = "fails"
-        finder.want(TOOLS | NEW)
+        finder.set_documents(TOOLS | NEW)
         assert await best(finder, "let a kite rise") == "fly_kite"
 
 
@@ -102,8 +102,8 @@ async def test_where_most_tools_have_no_vector_words_decide(home: Path) -> None:
     switch = Switch("hangs", only="Serves number")
     async with opened(home, ScriptedEmbedder(before=switch, synonyms=MEANS)) as finder:
         await until_by_meaning(finder, "kitten")
-        finder.want(TOOLS | many(30))
-        while (ranking := await finder.look("clean a car")).meaning is not None:
+        finder.set_documents(TOOLS | many(30))
+        while (ranking := await finder.search("clean a car")).meaning is not None:
             await anyio.lowlevel.checkpoint()  # until it is known which tools lack a vector
         assert ranking.hits[0].name == "wash_car"
 
@@ -112,10 +112,12 @@ async def test_a_changed_tool_keeps_its_old_vector_until_it_has_a_new_one(home: 
     switch = Switch("hangs", only="Polish")
     async with opened(home, ScriptedEmbedder(before=switch, synonyms=MEANS)) as finder:
         await until_by_meaning(finder, "kitten")
-        finder.want({name: compose(name, f"Polish. {document.about}") for name, document in TOOLS.items()})
+        finder.set_documents(
+            {name: compose(name, f"Polish. {document.about}") for name, document in TOOLS.items()}
+        )
         while not switch.requests:
-            await finder.look("kitten")
-        ranking = await finder.look("my automobile")
+            await finder.search("kitten")
+        ranking = await finder.search("my automobile")
         assert (ranking.hits[0].name, ranking.meaning is None) == ("wash_car", False)
 
 
@@ -129,14 +131,14 @@ async def test_a_text_that_the_embedder_refuses_keeps_no_other_tool_waiting(
     caplog.set_level(logging.WARNING)
     async with opened(home, embedder, documents) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
-        ranking = await finder.look("my kitten")
+        await finder.vectors_ready()
+        ranking = await finder.search("my kitten")
         assert (ranking.hits[0].name, ranking.meaning is None) == ("feed_cat", False)
         assert await best(finder, "cursed word") == "cursed"
         asked = switch.requests
-        finder.want(documents | NEW)
+        finder.set_documents(documents | NEW)
         await until_by_meaning(finder, "kite")
-        await finder.has_meaning()
+        await finder.vectors_ready()
         assert switch.requests == asked
     assert [record.getMessage() for record in caplog.records if "'cursed'" in record.getMessage()]
 
@@ -150,16 +152,16 @@ async def test_a_text_that_is_too_long_is_embedded_by_its_beginning(home: Path) 
     embedder = ScriptedEmbedder(before=short_sighted, synonyms=MEANS)
     async with opened(home, embedder, documents) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
+        await finder.vectors_ready()
         assert any(text.startswith("long tale") and len(text) == 1_000 for text in embedder.asked)
 
 
 async def test_an_embedder_that_refuses_everything_is_not_asked_for_each_tool(home: Path) -> None:
     switch = Switch("fails", only="number")
     async with opened(home, ScriptedEmbedder(before=switch), many(60)) as finder:
-        await finder.look("kitten")
+        await finder.search("kitten")
         await until(lambda: switch.requests >= 30)
-        ranking = await finder.look("serves number n7")
+        ranking = await finder.search("serves number n7")
         assert (ranking.hits[0].name, ranking.meaning) == ("tool_7", None)
 
 
@@ -178,8 +180,8 @@ async def test_a_length_that_changes_starts_another_table(home: Path) -> None:
     async with opened(home, embedder) as finder:
         await until_by_meaning(finder, "kitten")
         embedder.has_changed = True
-        assert (await finder.look("clean a car")).hits[0].name == "wash_car"
-        finder.want(TOOLS | NEW)
+        assert (await finder.search("clean a car")).hits[0].name == "wash_car"
+        finder.set_documents(TOOLS | NEW)
         await until_by_meaning(finder, "kitten")
         assert await best(finder, "kitten") == "feed_cat"
         assert len(list((home / "vectors.lance").glob("*.lance"))) == 2
@@ -198,7 +200,7 @@ async def test_another_model_under_the_same_name_gets_vectors_of_its_own(
     for embedder in (ScriptedEmbedder(synonyms=MEANS), Reversed(synonyms=MEANS)):
         async with opened(home, embedder) as finder:
             await until_by_meaning(finder, "kitten")
-            await finder.has_meaning()
+            await finder.vectors_ready()
             assert await best(finder, "my kitten") == "feed_cat"
         assert sum(": " in text for text in embedder.asked) == len(TOOLS)
     assert "Another model answers" in caplog.text
@@ -208,21 +210,21 @@ async def test_a_change_of_model_fills_another_table_while_searches_go_on(home: 
     documents = many(40) | TOOLS
     async with opened(home, ScriptedEmbedder("one", 200, synonyms=MEANS), documents) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
+        await finder.vectors_ready()
     switch = Switch("hangs", only=": ")
     second = ScriptedEmbedder("two", 256, before=switch, synonyms=MEANS)
     async with opened(home, second, documents) as finder:
         while not switch.requests:
-            assert (await finder.look("clean a car")).hits[0].name == "wash_car"
+            assert (await finder.search("clean a car")).hits[0].name == "wash_car"
     switch.how = "answers"
     async with opened(home, second, documents) as finder:
-        while not (await finder.look("kitten")).meaning:
+        while not (await finder.search("kitten")).meaning:
             assert await best(finder, "clean a car") == "wash_car"
         assert await best(finder, "my kitten") == "feed_cat"
     first = ScriptedEmbedder("one", 200, synonyms=MEANS)
     async with opened(home, first, documents) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
+        await finder.vectors_ready()
         assert await best(finder, "my kitten") == "feed_cat"
     assert not [text for text in first.asked if ": " in text]
 
@@ -231,12 +233,12 @@ async def test_making_the_search_tables_anew_pays_for_no_vector_again(home: Path
     embedder = ScriptedEmbedder()
     async with opened(home, embedder) as finder:
         await until_by_meaning(finder, "car")
-        await finder.has_meaning()
+        await finder.vectors_ready()
         with closing(sqlite3.connect(finder.path)) as db, db:
             create(db)
-        finder.want(finder.newest)
+        finder.set_documents(finder.newest)
         await until_by_meaning(finder, "car")
-        await finder.has_meaning()
+        await finder.vectors_ready()
     assert sum(": " in text for text in embedder.asked) == len(TOOLS)
 
 
@@ -250,9 +252,9 @@ async def test_two_at_once_embed_each_tool_once(home: Path) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(until_by_meaning, first, "number")
             tasks.start_soon(until_by_meaning, second, "number")
-        await first.has_meaning()
-        await second.has_meaning()
-        assert (await second.look("number n3")).meaning is not None
+        await first.vectors_ready()
+        await second.vectors_ready()
+        assert (await second.search("number n3")).meaning is not None
     assert sorted(text for text in one.asked + other.asked if ": " in text) == sorted(
         document.about for document in documents.values()
     )
@@ -262,7 +264,7 @@ async def test_two_at_once_embed_each_tool_once(home: Path) -> None:
 async def test_damaged_vectors_are_made_anew(home: Path, damage: str) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
+        await finder.vectors_ready()
     folder = home / "vectors.lance"
     for file in list(folder.rglob("*")):
         if file.is_file() and damage == "garbage" and file.suffix != ".turn":
@@ -297,11 +299,11 @@ async def test_vectors_that_break_while_in_use_are_made_anew(home: Path) -> None
 async def test_deleted_tools_leave_no_vector(home: Path) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS), many(80) | TOOLS) as finder:
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
-        finder.want(TOOLS)
+        await finder.vectors_ready()
+        finder.set_documents(TOOLS)
         await until_by_meaning(finder, "kitten")
-        await finder.has_meaning()
-        assert {hit.name for hit in (await finder.look("my kitten")).hits} <= TOOLS.keys()
+        await finder.vectors_ready()
+        assert {hit.name for hit in (await finder.search("my kitten")).hits} <= TOOLS.keys()
     table = VectorTable(home / "vectors.lance", "scripted/letters", 64)
     await table.open()
     assert (await table.hashes()).keys() == TOOLS.keys()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from alita_mcp.library.search.vectors.filling import TOOLS_AT_ONCE
+from alita_mcp.library.search.vectors.embedding_sync import TOOLS_AT_ONCE
 
 pytestmark = pytest.mark.process
 
@@ -29,7 +29,7 @@ async def main():
 
     async with opened(Path(sys.argv[1]), ScriptedEmbedder(before=told), many(int(sys.argv[2]))) as finder:
         await until_by_meaning(finder, "serves number n7")
-        await finder.has_meaning()
+        await finder.vectors_ready()
 
 anyio.run(main)
 """

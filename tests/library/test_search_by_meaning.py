@@ -24,8 +24,8 @@ from tests.library.searching import MEANS, TOOLS, best, opened, until_by_meaning
 
 async def test_a_need_in_other_words_is_found_by_its_meaning(home: Path) -> None:
     async with opened(home, ScriptedEmbedder(synonyms=MEANS)) as finder:
-        await finder.has_meaning()
-        ranking = await finder.look("my kitten")
+        await finder.vectors_ready()
+        ranking = await finder.search("my kitten")
         assert ranking.hits[0].name == "feed_cat"
         assert ranking.meaning is not None
         assert ranking.meaning["cos"] > 0
@@ -38,7 +38,7 @@ async def test_a_dead_embedder_leaves_search_by_words(home: Path) -> None:
         raise ModelError("gone")
 
     async with opened(home, ScriptedEmbedder(before=dead)) as finder:
-        ranking = await finder.look("clean a car")
+        ranking = await finder.search("clean a car")
         assert ranking.hits[0].name == "wash_car"
         assert ranking.meaning is None
 
@@ -51,11 +51,11 @@ async def test_an_embedder_that_dies_later_leaves_search_by_words(home: Path) ->
             raise ModelError("gone")
 
     async with opened(home, ScriptedEmbedder(before=mortal)) as finder:
-        await finder.has_meaning()
-        assert (await finder.look("clean a car")).meaning is not None
+        await finder.vectors_ready()
+        assert (await finder.search("clean a car")).meaning is not None
         state["dead"] = True
         for _ in range(2):
-            ranking = await finder.look("clean a car")
+            ranking = await finder.search("clean a car")
             assert (ranking.hits[0].name, ranking.meaning) == ("wash_car", None)
 
 
@@ -76,7 +76,7 @@ async def test_an_embedder_that_hangs_on_a_query_is_left_alone_afterwards(home: 
             await anyio.sleep_forever()
 
     async with opened(home, ScriptedEmbedder(before=sticky)) as finder:
-        await finder.has_meaning()
+        await finder.vectors_ready()
         state["hanging"] = True
         for _ in range(3):
             assert await best(finder, "phone a doctor") == "call_doctor"
@@ -87,7 +87,7 @@ async def test_another_model_gets_vectors_of_its_own(home: Path) -> None:
     for name, length in (("one", 16), ("two", 32)):
         embedder = ScriptedEmbedder(name, length, synonyms=MEANS)
         async with opened(home, embedder) as finder:
-            await finder.has_meaning()
+            await finder.vectors_ready()
             assert await best(finder, "kitten") == "feed_cat"
             assert any("cat" in text for text in embedder.asked)
 
@@ -100,7 +100,7 @@ async def test_vectors_are_kept_and_only_changed_tools_are_embedded_again(home: 
         embedder = ScriptedEmbedder()
         async with opened(home, embedder, documents) as finder:
             await until_by_meaning(finder, "car")
-            await finder.has_meaning()
+            await finder.vectors_ready()
         described = [text for text in embedder.asked if ": " in text]
         assert len(described) == (1 if changed else 3)
 
@@ -116,10 +116,10 @@ async def test_an_unknown_embedder_calibrates_itself_on_the_example_requests(hom
         for each in subjects
     }
     async with opened(home, ScriptedEmbedder(length=256), documents) as finder:
-        await finder.has_meaning()
-        known = (await finder.look("seek the song please")).hits[0]
+        await finder.vectors_ready()
+        known = (await finder.search("seek the song please")).hits[0]
         assert known.name == "find_song"
-        unknown = (await finder.look("quantum entanglement of photons")).hits[0]
+        unknown = (await finder.search("quantum entanglement of photons")).hits[0]
         assert known.probability > unknown.probability
 
 
@@ -163,7 +163,7 @@ async def test_the_setting_reaches_the_library(home: Path) -> None:
         await library.publish(simple("wash_car", "Clean a car with water."), expected_version=0)
         finder = finder_for(settings, home / "library.sqlite3", tasks)
         await until_by_meaning(finder, "car")
-        await finder.has_meaning()
-        assert (await finder.look("clean a car")).meaning is not None
+        await finder.vectors_ready()
+        assert (await finder.search("clean a car")).meaning is not None
         tasks.cancel_scope.cancel()
         finder.close()

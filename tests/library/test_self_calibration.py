@@ -79,17 +79,17 @@ def narrow() -> Narrow:
 
 async def ready(finder: Finder) -> None:
     await until_by_meaning(finder, "hello")
-    await finder.has_meaning()
+    await finder.vectors_ready()
 
 
 async def test_needs_are_kept_and_refused_where_all_cosines_are_high(home: Path) -> None:
     async with opened(home, narrow(), library()) as finder:
         await ready(finder)
-        found = {name: await finder.look(need) for name, need in NEEDS.items()}
+        found = {name: await finder.search(need) for name, need in NEEDS.items()}
         right = [ranking for name, ranking in found.items() if ranking.hits[0].name == name]
         assert len(right) >= 0.8 * len(NEEDS)
         kept = sum(ranking.hits[0].probability >= 0.3 for ranking in right) / len(right)
-        strangers = [await finder.look(need) for need in FOREIGN]
+        strangers = [await finder.search(need) for need in FOREIGN]
         refused = sum(not each.hits or each.hits[0].probability < 0.3 for each in strangers) / len(FOREIGN)
         assert min(each.meaning["cos"] for each in strangers if each.meaning) > 0.7
     assert kept >= 0.7
@@ -106,7 +106,7 @@ async def test_what_was_learned_is_kept_and_learned_again_when_the_library_has_g
         embedder = narrow()
         async with opened(home, embedder, documents) as finder:
             await ready(finder)
-            known = await finder.look("turn photos")
+            known = await finder.search("turn photos")
             assert known.meaning is not None
         asked = [text for text in embedder.asked if text.startswith("please")]
         new_tools = len(documents) if documents is few else len(all_of_them) - len(few)
@@ -119,9 +119,9 @@ async def test_with_too_few_requests_the_words_say_how_sure_a_search_is(home: Pa
     embedder = narrow()
     async with opened(home, embedder, documents) as finder:
         await ready(finder)
-        certain = (await finder.look("please turn these pictures")).hits[0]
+        certain = (await finder.search("please turn these pictures")).hits[0]
         assert 0 < certain.probability < 1
-        assert (await finder.look("negotiate salary")).hits[0].probability < certain.probability
+        assert (await finder.search("negotiate salary")).hits[0].probability < certain.probability
     assert sum(text.startswith("please") for text in embedder.asked) == len(documents) + 1
 
 
@@ -137,8 +137,8 @@ async def test_an_embedder_that_fails_while_it_is_calibrated_leaves_search_by_me
     embedder = Narrow("narrow", 200, synonyms=MEANS, before=dies_after_the_vectors)
     async with opened(home, embedder, documents) as finder:
         await ready(finder)
-        while (ranking := await finder.look("turn pictures")).meaning is None:
-            await finder.has_meaning()
+        while (ranking := await finder.search("turn pictures")).meaning is None:
+            await finder.vectors_ready()
         assert ranking.hits[0].name == "convert_images"
 
 

@@ -43,7 +43,7 @@ async def main():
         for need in ("count the words of a text", "turn a title into a slug"):
             await library.search(need, 5)
         await library.reindex()
-        await library._finder.has_meaning()
+        await library._finder.vectors_ready()
         await library.search("count the words of a text", 5)
 
 anyio.run(main)

@@ -10,8 +10,8 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.library.search.ranking import Ranking, rank
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.search.vectors.meaning import PAUSES, Meaning
 from alita_mcp.library.search.vectors.table import ReadDocuments
+from alita_mcp.library.search.vectors.vector_search import PAUSES, VectorSearch
 from alita_mcp.library.words.text import bounded_query, clean_query
 from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.embedding.interface import Embedder
@@ -52,17 +52,17 @@ class Finder:
         """
         self._reader = reader
         folder = reader.path.with_name(VECTORS)
-        self._meaning = Meaning(folder, embedder, tasks, reader, documents, pauses) if embedder else None
+        self._vectors = VectorSearch(folder, embedder, tasks, reader, documents, pauses) if embedder else None
         self._is_begun = False
 
-    def follow(self) -> None:
+    def track(self) -> None:
         """Says that the tools are others now; once vectors are in use, they follow in the background."""
-        if self._meaning is not None and self._is_begun:
-            self._meaning.follow()
+        if self._vectors is not None and self._is_begun:
+            self._vectors.track()
 
     async def make_ready(self) -> None:
         """Has tools get their vectors a moment from now, so that the first search need not go without."""
-        if self._meaning is not None:
+        if self._vectors is not None:
             await anyio.sleep(READY_AFTER_S)
             self._begin()
 
@@ -72,33 +72,33 @@ class Finder:
         Raises:
             LibraryError: the search tables are damaged.
         """
-        return [(hit.name, hit.probability) for hit in (await self.look(query)).hits]
+        return [(hit.name, hit.probability) for hit in (await self.search(query)).hits]
 
-    async def look(self, query: str) -> Ranking:
+    async def search(self, query: str) -> Ranking:
         """What `find` answers, with what its certainty rests on."""
         self._begin()
-        if self._meaning is not None and bounded_query(query):
-            ranking = await self._meaning.ranked(query)
+        if self._vectors is not None and bounded_query(query):
+            ranking = await self._vectors.ranked(query)
             if ranking is not None:
                 return ranking
         return await anyio.to_thread.run_sync(self._by_words, clean_query(query))
 
-    async def has_meaning(self) -> None:
+    async def vectors_ready(self) -> None:
         """Returns when every tool has its vector and the certainty is known; at once without an embedder."""
-        if self._meaning is not None:
+        if self._vectors is not None:
             self._begin()
-            await self._meaning.settled()
+            await self._vectors.settled()
 
     def close(self) -> None:
         """Lets go of the files."""
         self._reader.close()
-        if self._meaning is not None:
-            self._meaning.close()
+        if self._vectors is not None:
+            self._vectors.close()
 
     def _begin(self) -> None:
         if not self._is_begun:
             self._is_begun = True
-            self.follow()
+            self.track()
 
     def _by_words(self, text: str) -> Ranking:
         with self._reader.moment() as corpus:

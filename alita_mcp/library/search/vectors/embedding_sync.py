@@ -24,7 +24,7 @@ PROBE = "how long is a vector"
 _log = logging.getLogger(__name__)
 
 
-class Filling:
+class EmbeddingSync:
     """The vectors of the wanted tools, and the work that is left."""
 
     def __init__(self, table: VectorTable, embedder: Embedder, read: ReadDocuments) -> None:
@@ -65,7 +65,7 @@ class Filling:
         }
         self._gone = there.keys() - wanted.keys()
 
-    def want(self, wanted: Mapping[str, str]) -> None:
+    def set_documents(self, wanted: Mapping[str, str]) -> None:
         """Tools with these hashes from now on; what is new comes first."""
         before, self._wanted = self._wanted, wanted
         fresh = {name: name not in before for name, digest in wanted.items() if before.get(name) != digest}
@@ -105,7 +105,9 @@ class Filling:
         documents = await anyio.to_thread.run_sync(self._read, names)
         hashes = {name: document.hash for name, document in documents.items()}
         if wanted is self._wanted and any(hashes.get(name) != wanted[name] for name in names):
-            self.want({name: digest for name, digest in wanted.items() if name not in names} | hashes)
+            self.set_documents(
+                {name: digest for name, digest in wanted.items() if name not in names} | hashes
+            )
         return documents
 
     def _settle(self, names: Sequence[str], documents: Mapping[str, Document]) -> None:

@@ -15,7 +15,7 @@ from alita_mcp.errors import AlitaError, LibraryError, ModelError
 from alita_mcp.library.search.calibration import Calibration, shipped
 from alita_mcp.library.search.ranking import Ranking, coverage, rank_by_meaning
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.search.vectors.filling import PROBE, Filling
+from alita_mcp.library.search.vectors.embedding_sync import PROBE, EmbeddingSync
 from alita_mcp.library.search.vectors.lance_table import TableBusy
 from alita_mcp.library.search.vectors.record import (
     VectorRecord,
@@ -46,7 +46,7 @@ CALIBRATIONS_TRIED = 4
 _log = logging.getLogger(__name__)
 
 
-class Meaning:
+class VectorSearch:
     """The vectors of one library under one embedder, in this process.
 
     Tools that have no vector yet stand among the others by their words. While the model is away, or has given too few
@@ -75,7 +75,7 @@ class Meaning:
         """Whether the tools may be others than those that are wanted."""
         self._wanted: Mapping[str, str] = {}
         """The hashes of the tools' documents by their names."""
-        self._filling: Filling | None = None
+        self._sync: EmbeddingSync | None = None
         self._calibrated: Mapping[str, str] | None = None
         self._working: anyio.Event | None = None
         self._calibrations_failed = 0
@@ -84,7 +84,7 @@ class Meaning:
         """Whether the table is to be read as a whole when it is opened again."""
         self._openings_failed = 0
 
-    def follow(self) -> None:
+    def track(self) -> None:
         """Has the tools of the moment get their vectors, in the background."""
         self._is_behind = True
         self._start_work()
@@ -96,23 +96,23 @@ class Meaning:
 
     async def ranked(self, query: str) -> Ranking | None:
         """The tools by meaning and words. None: go by words alone."""
-        filling = self._filling
-        if filling is None or self._is_away or not filling.covers:
+        sync = self._sync
+        if sync is None or self._is_away or not sync.covers:
             return None
         words, names = await anyio.to_thread.run_sync(self._by_words, clean_query(query))
         try:
             with anyio.fail_after(QUERY_PATIENCE_S):
                 vector = (await self._embedder.embed([bounded_query(query)]))[0]
-            cosines = await filling.table.cosines(unit(vector), names)
+            cosines = await sync.table.cosines(unit(vector), names)
         except TimeoutError:
             self._give_way(f"the embedder {self._embedder.name!r} took more than {QUERY_PATIENCE_S:g} s")
         except ModelError as failure:
             self._give_way(str(failure))
         except LibraryError as failure:
-            if filling is self._filling:
+            if sync is self._sync:
                 self._suspect(failure)
         else:
-            note_use(self._folder, filling.table.name)
+            note_use(self._folder, sync.table.name)
             return await anyio.to_thread.run_sync(self._ranked, words, names, cosines)
         return None
 
@@ -131,9 +131,9 @@ class Meaning:
 
     def close(self) -> None:
         """Lets go of the files."""
-        if self._filling is not None:
-            self._filling.table.close()
-            self._filling = None
+        if self._sync is not None:
+            self._sync.table.close()
+            self._sync = None
 
     def _give_way(self, why: str) -> None:
         if not self._is_away:
@@ -150,7 +150,7 @@ class Meaning:
                     vector = await self._probe()
             except (TimeoutError, ModelError):
                 continue
-            if self._filling is not None and len(vector) != self._filling.table.length:
+            if self._sync is not None and len(vector) != self._sync.table.length:
                 self._suspect(LibraryError("The embedder's vectors have another length than before."))
             self._is_away = False
             return
@@ -185,7 +185,7 @@ class Meaning:
     def _is_settled(self) -> bool:
         if self._is_behind or self._calibrated is not self._wanted:
             return False
-        return self._filling is not None and self._filling.is_done
+        return self._sync is not None and self._sync.is_done
 
     def _put_off(self, failure: AlitaError) -> None:
         if isinstance(failure, TableBusy):
@@ -199,12 +199,12 @@ class Meaning:
         if self._is_behind:
             await self._catch_up()
         wanted = self._wanted
-        if self._filling is None:
-            self._filling = await self._opened()
-        elif not self._filling.is_done:
-            await self._filling.step()
+        if self._sync is None:
+            self._sync = await self._opened()
+        elif not self._sync.is_done:
+            await self._sync.step()
         else:
-            table = self._filling.table
+            table = self._sync.table
             await anyio.to_thread.run_sync(drop_unused, self._folder, table.name)
             async with table.turn():
                 await table.grow_tree()
@@ -221,10 +221,10 @@ class Meaning:
             raise
         if wanted != self._wanted:
             self._wanted, self._calibrations_failed = wanted, 0
-            if self._filling is not None:
-                self._filling.want(wanted)
+            if self._sync is not None:
+                self._sync.set_documents(wanted)
 
-    async def _opened(self) -> Filling:
+    async def _opened(self) -> EmbeddingSync:
         probe = unit(await self._probe())
         table = VectorTable(self._folder, self._embedder.name, len(probe))
         try:
@@ -232,8 +232,8 @@ class Meaning:
             if self._is_suspect:
                 await table.check()
             await self._recorded(table, probe)
-            filling = Filling(table, self._embedder, self._documents)
-            await filling.begin(self._wanted)
+            sync = EmbeddingSync(table, self._embedder, self._documents)
+            await sync.begin(self._wanted)
         except TableBusy:
             table.close()
             raise
@@ -243,9 +243,9 @@ class Meaning:
             if self._openings_failed >= OPENINGS_BEFORE_ANEW:
                 await table.reset()
             raise
-        filling.want(self._wanted)  # which may be others by now
+        sync.set_documents(self._wanted)  # which may be others by now
         self._openings_failed, self._is_suspect = 0, False
-        return filling
+        return sync
 
     async def _recorded(self, table: VectorTable, probe: Vector) -> None:
         """Takes over what is known of the table; where another model has taken the name, it starts empty."""
