@@ -163,8 +163,8 @@ def test_everyday_words_say_less() -> None:
     known = corpus({"a": Document("say hello", "1"), "b": Document("weather", "2")})
     assert known.is_everyday("say")
     assert not known.is_everyday("weather")
-    assert known.says("say") == pytest.approx(SHARE * known.idf("say"))
-    assert known.says("weather") == known.idf("weather")
+    assert known.term_weight("say") == pytest.approx(SHARE * known.idf("say"))
+    assert known.term_weight("weather") == known.idf("weather")
     assert {"who", "give", "time"} <= everyday(str.split)
 
 
@@ -288,9 +288,9 @@ def test_a_document_in_another_form_leaves_the_others_alone() -> None:
 def test_kin_are_forgotten_before_they_fill_the_memory() -> None:
     known = corpus()
     for n in range(2 * MOST_KEPT):
-        known.kin(f"w{n}")
-    assert known.kin("photo")
-    assert len(known._kin) <= MOST_KEPT
+        known.related_terms(f"w{n}")
+    assert known.related_terms("photo")
+    assert len(known._related) <= MOST_KEPT
 
 
 def test_weights_are_fitted_to_what_was_right() -> None:

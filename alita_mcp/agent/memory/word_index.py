@@ -48,7 +48,7 @@ class WordIndex:
         with self._lock:
             corpus = self._corpus
             words = corpus.distinct(bounded_query(task))
-            words = sorted(words, key=corpus.says, reverse=True)[:MOST_WORDS]
+            words = sorted(words, key=corpus.term_weight, reverse=True)[:MOST_WORDS]
             scores = corpus.scores(corpus.expanded(words), corpus.candidates(words))
         return sorted(scores, key=lambda name: (-scores[name], name))[:limit]
 

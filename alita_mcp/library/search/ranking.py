@@ -1,4 +1,4 @@
-"""Which tools fit a need, and how sure that is: words and cosines in, calibrated probabilities and a band out."""
+"""Ranking of tools for a need, by words and cosines, with calibrated probabilities and a band of certainty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_ASKED_FOR, LEAST_OWN = 0.1, 0.2
 COMPARED = 5
 CROWD, CROWD_DECAY = 50, 10.0
 """So many of the first ones are rivals, each of which counts less the further its score is behind the best."""
-KIN_COVERS = 2.0
+RELATED_COVERS = 2.0
 UNSEEN_RIVALS = 8
 """In a library of a few tools the best result leads for want of rivals; its lead counts as if there were more."""
 SMALL, UNRELATED, UNSEEN_CROWD = 100, 0.04, 200
@@ -101,7 +101,7 @@ def word_features(
     best, *others = order[:COMPARED]
     distinct = set(words)
     mass = math.fsum(map(corpus.idf, distinct)) or 1e-9
-    telling = [word for word in distinct if not corpus.is_everyday(word)]
+    distinctive = [word for word in distinct if not corpus.is_everyday(word)]
     own = scores.get(best, 0.0)
     second = max((scores.get(name, 0.0) for name in others), default=0.0)
     return {
@@ -109,7 +109,7 @@ def word_features(
         "back": _asked_for(distinct, best, corpus),
         "margin": _lead(own, second, len(corpus)) / mass,
         "amount": own / corpus.highest_idf,
-        "qlen": math.log(1 + min(len(telling), MAX_QUERY_TOKENS)),
+        "qlen": math.log(1 + min(len(distinctive), MAX_QUERY_TOKENS)),
     }
 
 
@@ -121,7 +121,7 @@ def _cover(words: set[str], order: Sequence[str], corpus: Corpus, *, borne: bool
 
 
 def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool = True) -> float:
-    """Which part of the need's telling words a document has; for a word's kin it is credited with a share.
+    """Which part of the need's words a document has, by weight; for a related term it is credited with a share.
 
     What only its requests have counts no more than the words that bear them out; all of it if it need not be `borne`
     out, as where cosines are there to do so.
@@ -129,27 +129,32 @@ def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool =
     own, every = (_share(words, has, corpus) for has in (corpus.own(name), corpus.has(name)))
     if every <= own or not borne:
         return every
-    bound = _share(words, corpus.borne(name), corpus, telling=True)
+    bound = _share(words, corpus.borne(name), corpus, distinctive=True)
     return own + min(every - own, bound)
 
 
-def _share(words: Collection[str], has: Collection[str], corpus: Corpus, *, telling: bool = False) -> float:
-    """Which part of the need's telling words, without everyday ones if `telling`, are among these."""
+def _share(
+    words: Collection[str], has: Collection[str], corpus: Corpus, *, distinctive: bool = False
+) -> float:
+    """Which part of the need's words, by weight, without everyday ones if `distinctive`, are among these."""
     found = []
     for word in words:
-        if telling and corpus.is_everyday(word):
+        if distinctive and corpus.is_everyday(word):
             continue
-        kin = corpus.kin(word) if word not in has else {}
-        share = 1.0 if word in has else max((kin[other] for other in kin if other in has), default=0.0)
-        found.append(corpus.says(word) * min(1.0, share * (1.0 if word in has else KIN_COVERS)))
-    return math.fsum(found) / (math.fsum(map(corpus.says, words)) or 1e-9)
+        share = 1.0
+        if word not in has:
+            related = corpus.related_terms(word)
+            nearest = max((related[other] for other in related if other in has), default=0.0)
+            share = min(1.0, nearest * RELATED_COVERS)
+        found.append(corpus.term_weight(word) * share)
+    return math.fsum(found) / (math.fsum(map(corpus.term_weight, words)) or 1e-9)
 
 
 def _asked_for(words: Collection[str], name: str, corpus: Corpus) -> float:
-    """Which part of the telling words in a tool's name and description a need has, or has kin of."""
+    """Which part of the words in a tool's name and description, by weight, a need has, or has related terms of."""
     asked, head = corpus.expanded(words), corpus.head(name)
-    mass = math.fsum(map(corpus.says, head)) or 1e-9
-    return math.fsum(corpus.says(word) for word in head if word in asked) / mass
+    mass = math.fsum(map(corpus.term_weight, head)) or 1e-9
+    return math.fsum(corpus.term_weight(word) for word in head if word in asked) / mass
 
 
 def _sure(
@@ -159,7 +164,7 @@ def _sure(
     asked, own = set(words), corpus.own(best)
     borne = by_meaning or _asked_for(asked, best, corpus) >= LEAST_ASKED_FOR
     if _share(asked, corpus.has(best), corpus) > _share(asked, own, corpus):
-        borne &= _share(asked, own, corpus, telling=True) >= LEAST_OWN
+        borne &= _share(asked, own, corpus, distinctive=True) >= LEAST_OWN
     return probability if borne else min(probability, MATCH_FROM - 0.01)
 
 

@@ -1,6 +1,6 @@
-"""Word statistics of all documents, and how well a query's words fit some: stems in, BM25 scores out.
+"""Word statistics of all documents, and BM25 scores of documents for a query's stems.
 
-A query's words bring their kin along at a lower weight: words spelled alike and words of the same meaning.
+A query's words bring related terms along at a lower weight: words spelled alike and words of the same meaning.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SAME_MEANING_WEIGHT = 0.3
 SAME_START = 2
 """Words spelled alike are sought among those that start alike."""
 LENT, LENT_BEYOND = 4.0, 0.3
-"""What a tool's requests add counts up to so many times what its own telling words give, and beyond that little."""
+"""What a tool's requests add counts up to so many times what the words of its own text give, and beyond that little."""
 LETTERS_WEIGHT = 0.06
 """Weight of the BM25 of letter groups beside that of words; flat around its best value."""
-KIN_SOUGHT = 16
+RELATED_SOUGHT = 16
 """How many related words are sought beside the query's own."""
 MOST_KEPT = 2_000
-"""Of each kind: words, their kin, groups of letters and documents that are kept between searches."""
+"""Of each kind: words, their related terms, groups of letters and documents that are kept between searches."""
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Corpus:
         self._of: dict[str, Words | None] = {}
         self._frequency: dict[str, int] = {}
         self._letters: dict[str, int] = {}
-        self._kin: dict[str, dict[str, float]] = {}
+        self._related: dict[str, dict[str, float]] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -62,11 +62,11 @@ class Corpus:
         return list(dict.fromkeys(self.tokens(text)))
 
     def candidates(self, words: Sequence[str]) -> list[str]:
-        """Names of the documents that have most of a query's words, and of those that have most of their kin."""
+        """Names of documents with most of a query's words, and of those that have most of its related terms."""
         weights = self.expanded(words)
-        kin = [word for word in weights if word not in words]
-        telling = sorted(kin, key=lambda word: (-weights[word] * self.idf(word), word))[:KIN_SOUGHT]
-        return list(dict.fromkeys((*self._rows.candidates(words), *self._rows.candidates(telling))))
+        related = [word for word in weights if word not in words]
+        sought = sorted(related, key=lambda word: (-weights[word] * self.idf(word), word))[:RELATED_SOUGHT]
+        return list(dict.fromkeys((*self._rows.candidates(words), *self._rows.candidates(sought))))
 
     def replaced(self, name: str, document: Document) -> Corpus:
         """The same statistics with one document in another form."""
@@ -84,8 +84,8 @@ class Corpus:
         return found
 
     def idf(self, word: str) -> float:
-        """How telling a word is; one that no tool has is as telling as one that a single tool has."""
-        return self._telling(self._documents_with(word) or 1)
+        """Inverse document frequency of a word; of one that no tool has, that of a word which a single tool has."""
+        return self._idf(self._documents_with(word) or 1)
 
     def _documents_with(self, word: str) -> int:
         return _kept(self._frequency, word, self._rows.frequency)
@@ -94,11 +94,11 @@ class Corpus:
         """Whether people use a word whatever they ask for."""
         return word in self._everyday
 
-    def says(self, word: str) -> float:
-        """How much a shared word says of a need and a tool: its idf, or less where it is an everyday word."""
+    def term_weight(self, word: str) -> float:
+        """Weight of a word that a need and a tool share: its idf, or less where it is an everyday word."""
         return self.idf(word) * (SHARE if word in self._everyday else 1.0)
 
-    def _telling(self, containing: int) -> float:
+    def _idf(self, containing: int) -> float:
         return math.log(1 + max(0.0, self._count - containing + 0.5) / (containing + 0.5))
 
     def has(self, name: str) -> frozenset[str]:
@@ -121,22 +121,22 @@ class Corpus:
     @property
     def highest_idf(self) -> float:
         """That of a word which a single document has."""
-        return self._telling(1)
+        return self._idf(1)
 
     def expanded(self, words: Iterable[str]) -> dict[str, float]:
-        """These words with weight 1, and their kin among the documents' words with less."""
+        """These words with weight 1, and related terms among the documents' words with less."""
         weights = dict.fromkeys(words, 1.0)
         for word in list(weights):
-            for other, weight in self.kin(word).items():
+            for other, weight in self.related_terms(word).items():
                 if weights.get(other, 0.0) < weight:
                     weights[other] = weight
         return weights
 
-    def kin(self, word: str) -> Mapping[str, float]:
+    def related_terms(self, word: str) -> Mapping[str, float]:
         """The words of documents that a word brings along, with their weights."""
-        return _kept(self._kin, word, self._find_kin)
+        return _kept(self._related, word, self._find_related)
 
-    def _find_kin(self, word: str) -> dict[str, float]:
+    def _find_related(self, word: str) -> dict[str, float]:
         own = letter_groups(word)
         alike = []
         for other in self._rows.starting(word[:SAME_START]) if len(word) >= SAME_START else ():
@@ -146,42 +146,46 @@ class Corpus:
             share = 2 * shared / (len(own) + len(letter_groups(other)))
             if share >= ALIKE_FROM:
                 alike.append((share, other))
-        kin = {other: share * ALIKE_WEIGHT for share, other in sorted(alike, reverse=True)[:MOST_ALIKE]}
+        related = {other: share * ALIKE_WEIGHT for share, other in sorted(alike, reverse=True)[:MOST_ALIKE]}
         for other in self._companions.get(word, ()):
             if self._documents_with(other):
-                kin[other] = SAME_MEANING_WEIGHT * min(1.0, self.idf(word) / (self.idf(other) or 1.0))
-        return kin
+                related[other] = SAME_MEANING_WEIGHT * min(1.0, self.idf(word) / (self.idf(other) or 1.0))
+        return related
 
     def scores(self, weights: Mapping[str, float], names: Iterable[str]) -> dict[str, float]:
         """BM25 of the named documents that share a weighted word."""
-        telling = {word: weight * self.idf(word) * (K1 + 1) for word, weight in weights.items()}
+        term_weights = {word: weight * self.idf(word) * (K1 + 1) for word, weight in weights.items()}
         found = {}
         for name in names:
-            score = self._score(self._words(name), telling)
+            score = self._score(self._words(name), term_weights)
             if score:
                 found[name] = score
         return found
 
-    def _score(self, words: Words, telling: Mapping[str, float]) -> float:
+    def _score(self, words: Words, term_weights: Mapping[str, float]) -> float:
         """That of one document: its own words, and those of its requests as far as own or agreed ones bear it out."""
-        own = Counter(word for word in words.own if word in telling)
-        every = own + Counter(word for word in words.lent if word in telling)
+        own = Counter(word for word in words.own if word in term_weights)
+        every = own + Counter(word for word in words.lent if word in term_weights)
         length = len(words.own) + len(words.lent)
         norm = K1 * (1 - B_WORDS + B_WORDS * length / self._length)
-        given = {word: telling[word] * n / (n + norm) for word, n in own.items()}
+        given = {word: term_weights[word] * n / (n + norm) for word, n in own.items()}
         said = sum(given.values())
-        lent = sum(telling[word] * n / (n + norm) for word, n in every.items()) - said
+        lent = sum(term_weights[word] * n / (n + norm) for word, n in every.items()) - said
         if words.has_few_requests:
             return said + lent
-        given |= {word: telling[word] / (1 + norm) for word in words.agreed if word in telling.keys() - own}
+        given |= {
+            word: term_weights[word] / (1 + norm)
+            for word in words.agreed
+            if word in term_weights.keys() - own
+        }
         bound = LENT * sum(value for word, value in given.items() if word not in self._everyday)
         return said + min(lent, bound) + LENT_BEYOND * max(0.0, lent - bound)
 
     def letter_scores(self, words: Iterable[str], names: Iterable[str]) -> dict[str, float]:
         """BM25 over groups of letters instead of words: what inflection and compounds hide from `scores`."""
         asked = Counter(group for word in words for group in letter_groups(word))
-        telling = {
-            group: n * self._telling(_kept(self._letters, group, self._rows.letters) or 1) * (K1 + 1)
+        term_weights = {
+            group: n * self._idf(_kept(self._letters, group, self._rows.letters) or 1) * (K1 + 1)
             for group, n in asked.items()
         }
         groups_of: dict[str, tuple[str, ...]] = {}
@@ -191,11 +195,11 @@ class Corpus:
             shared: dict[str, int] = {}
             for word in document.head:
                 if word not in groups_of:
-                    groups_of[word] = tuple(letter_groups(word) & telling.keys())
+                    groups_of[word] = tuple(letter_groups(word) & term_weights.keys())
                 for group in groups_of[word]:
                     shared[group] = shared.get(group, 0) + 1
             norm = K1 * (1 - B_LETTERS + B_LETTERS * document.letters / self._letters_length)
-            found[name] = math.fsum(telling[group] * n / (n + norm) for group, n in shared.items())
+            found[name] = math.fsum(term_weights[group] * n / (n + norm) for group, n in shared.items())
         return found
 
 
