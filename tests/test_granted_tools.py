@@ -282,7 +282,7 @@ def calls_that_find(app: App, sandbox: Sandbox, reachable: frozenset[str] = HERE
 
     def broker_for(stored: StoredVersion, chain: tuple[str, ...]) -> GrantedBroker:
         manifest = stored.manifest
-        granted = app.library.permits.of(manifest)
+        granted = app.library.effective_grants.of(manifest)
         assert granted is not None
         here = Doors(
             call_tool=call_tool,

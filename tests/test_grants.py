@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from alita_mcp.app.granting import Granting
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
+from alita_mcp.library.grants.effective_grants import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.grants.grants_file import MAX_BYTES, GrantsFile, read_grants_file
 from alita_mcp.library.grants.hosts import covers, host_problem, written
-from alita_mcp.library.grants.permits import how_to_grant, in_force, in_words, missing
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import Promotion
@@ -312,7 +312,7 @@ async def test_an_unapproved_tool_is_neither_listed_nor_callable_and_the_message
         await library.approve("fetch_rates")
         assert listed(library) == {"plain_tool", "fetch_rates"}
         assert (await library.callable_entry("fetch_rates")).callable_now
-        assert library.permits.of(manifest) == WIDE
+        assert library.effective_grants.of(manifest) == WIDE
 
 
 async def test_the_line_that_the_message_proposes_is_a_grants_file_that_grants_it(
@@ -346,7 +346,7 @@ async def test_changes_of_the_file_are_noticed_without_a_restart_and_announced(
         assert listed(library) == {"fetch_rates"}
         assert (await library.callable_entry("fetch_rates")).callable_now
         write_json(path, {"fetch_rates": {"model": True}})
-        assert library.permits.of(manifest) is None  # at once: a call does not wait for the watcher
+        assert library.effective_grants.of(manifest) is None  # at once: a call does not wait for the watcher
         with pytest.raises(ToolUnavailable):
             await library.callable_entry("fetch_rates")
 
@@ -384,8 +384,8 @@ async def test_a_new_version_that_asks_for_more_is_not_covered_and_one_that_asks
         await library.rollback("fetch_rates", 2)
         with pytest.raises(ToolUnavailable, match="model"):
             await library.callable_entry("fetch_rates")
-        assert library.permits.of(first) == narrow
-        assert library.permits.of(second) is None
+        assert library.effective_grants.of(first) == narrow
+        assert library.effective_grants.of(second) is None
         assert (await library.rollback("fetch_rates")).callable_now
 
 
@@ -395,10 +395,10 @@ async def test_a_digest_binds_a_grant_to_one_version(home: Path, tmp_path: Path)
     async with open_library(Settings(home=home, grants_file=path), starters=no_starters) as library:
         first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
         write_json(path, {"ask_model": {"model": True, "digest": first.digest}})
-        assert library.permits.of(first) == asked
+        assert library.effective_grants.of(first) == asked
         second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
         assert second.digest != first.digest
-        assert library.permits.of(second) is None
+        assert library.effective_grants.of(second) is None
         assert library.entry("ask_model").manifest == first
         assert not (await library.rollback("ask_model", 2)).callable_now
 
@@ -411,16 +411,16 @@ async def test_a_line_without_a_digest_is_for_the_version_that_was_current_when_
     async with open_library(settings, starters=no_starters) as library:
         first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
         write_json(path, {"ask_model": {"model": True}})
-        assert library.permits.of(first) == asked
+        assert library.effective_grants.of(first) == asked
         second = await library.publish(simple("ask_model", answer="other", grants=asked), expected_version=1)
-        assert library.permits.of(second) is None
+        assert library.effective_grants.of(second) is None
         assert library.entry("ask_model").manifest == first
         await library.rollback("ask_model", 2)
     async with open_library(settings, starters=no_starters) as library:
-        assert library.permits.of(second) is None
-        assert library.permits.of(first) == asked
+        assert library.effective_grants.of(second) is None
+        assert library.effective_grants.of(first) == asked
         write_json(path, {"ask_model": {"model": True, "workspace": "read"}})
-        assert library.permits.of(second) == asked
+        assert library.effective_grants.of(second) == asked
         assert [row.detail["digest"] for row in library.journal(9, "grants line bound")] == [
             second.digest,
             first.digest,
@@ -434,11 +434,11 @@ async def test_a_line_for_a_name_that_does_not_exist_yet_grants_nothing_to_what_
     settings = Settings(home=home, grants_file=path)
     async with open_library(settings, starters=no_starters) as library:
         first = await library.publish(simple("ask_model", grants=asked), expected_version=0)
-        assert library.permits.of(first) is None
+        assert library.effective_grants.of(first) is None
     async with open_library(settings, starters=no_starters) as library:
-        assert library.permits.of(first) is None
+        assert library.effective_grants.of(first) is None
         write_json(path, {"ask_model": {"model": True, "any_version": True}})
-        assert library.permits.of(first) == asked
+        assert library.effective_grants.of(first) == asked
 
 
 async def test_every_line_that_grants_is_journalled_once_as_the_files(home: Path, tmp_path: Path) -> None:
@@ -497,10 +497,10 @@ async def test_approval_of_the_current_version_does_not_let_another_one_run(sett
         first = await library.publish(simple("ask_model", grants=WIDE), expected_version=0)
         second = await library.publish(simple("ask_model", grants=Grants(model=True)), expected_version=1)
         await library.approve("ask_model")
-        assert library.permits.of(second) == Grants(model=True)
-        assert library.permits.of(first) is None
+        assert library.effective_grants.of(second) == Grants(model=True)
+        assert library.effective_grants.of(first) is None
         await library.revoke("ask_model")
-        assert library.permits.of(second) is None
+        assert library.effective_grants.of(second) is None
 
 
 async def test_a_tool_with_grants_is_not_exported_to_where_nobody_enforces_them(settings: Settings) -> None:

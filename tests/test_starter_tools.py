@@ -161,7 +161,7 @@ async def test_those_that_ask_are_callable_once_they_are_granted(home: Path, tmp
         listed = Promotion(100, verified_only=True).choose(library.tools.entries())
         assert {entry.name for entry in listed} == COMPUTING | ASKING.keys()
         http_request = library.entry("http_request").manifest
-        assert library.permits.of(http_request) == Grants(network=("api.example.org",))
+        assert library.effective_grants.of(http_request) == Grants(network=("api.example.org",))
     async with open_library(Settings(home=home)) as library:
         for name in ASKING:
             entry = await library.approve(name)

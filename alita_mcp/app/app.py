@@ -225,7 +225,7 @@ class App:
             "pinned": entry.pinned,
             "versions": list(entry.versions),
             "sandboxes": list(kinds),
-            "approved": self.library.permits.of(stored.manifest) is not None,
+            "approved": self.library.effective_grants.of(stored.manifest) is not None,
             "calls": entry.calls,
             "failures": entry.failures,
             "last_used": entry.last_used,

@@ -55,7 +55,7 @@ class Approvals:
         question = question_about(stored, before, self._alita)
         if question is None:
             return None
-        granted = self._library.permits.of(stored.manifest) is not None
+        granted = self._library.effective_grants.of(stored.manifest) is not None
         key = (asker.key, stored.manifest.digest)
         known = self._asked.get(key) if asker.key else None
         if known is not None and not (granted and known.finished):
@@ -102,7 +102,7 @@ class Approvals:
 
     async def _standing(self, waiting: NeedsApproval, stored: StoredVersion, said: str = "") -> Outcome:
         """The answer as things stand now, with what the waiting one told of other tools."""
-        if self._library.permits.of(stored.manifest) is None:
+        if self._library.effective_grants.of(stored.manifest) is None:
             return waiting.model_copy(update={"asked": said})
         outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)
         if not isinstance(outcome, Created):

@@ -65,9 +65,9 @@ class Granting:
         manifest = stored.manifest
         if manifest.grants.is_pure:
             return None
-        granted = self._library.permits.of(manifest)
+        granted = self._library.effective_grants.of(manifest)
         if granted is None:
-            raise self._library.permits.not_granted(manifest)
+            raise self._library.effective_grants.not_granted(manifest)
         return self.broker_of(granted, manifest.limits, (*chain, manifest.name))
 
     def broker_of(

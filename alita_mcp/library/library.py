@@ -22,7 +22,7 @@ from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.runs.runs import Runs
 from alita_mcp.library.search.answer import SearchAnswer, SearchHit
 from alita_mcp.library.search.finder import finder_for
-from alita_mcp.library.search.listing import ALWAYS_SHOWN, answer
+from alita_mcp.library.search.search_answer import ALWAYS_SHOWN, search_answer
 from alita_mcp.library.versions import naming
 from alita_mcp.library.versions.export import export_version
 from alita_mcp.library.versions.loaded import LoadedVersions
@@ -44,7 +44,7 @@ class Library:
     def __init__(self, store: Store, tasks: TaskGroup, settings: Settings) -> None:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
-        self.permits = store.permits
+        self.effective_grants = store.effective_grants
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read)
         self.calls = CallJournal(store.catalogue)
@@ -69,7 +69,7 @@ class Library:
         self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
     ) -> tuple[CatalogueEntry, ...]:
         """Few tools, with all among them that `Promotion` would choose of the whole library."""
-        filed = (*self.permits.filed(), *self.tools.approved_in_part())
+        filed = (*self.effective_grants.filed(), *self.tools.approved_in_part())
         names = self.tools.candidates(
             at_most, newcomers(at_most), verified_only=verified_only, reviewed_only=reviewed_only, filed=filed
         )
@@ -97,7 +97,7 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = self.entry(name)
-        if unavailable := naming.why_not_callable(entry) or self.permits.refusal(entry.manifest):
+        if unavailable := naming.why_not_callable(entry) or self.effective_grants.refusal(entry.manifest):
             raise unavailable
         return entry
 
@@ -221,7 +221,7 @@ class Library:
         entry = self.entry(name)
         target = naming.version_before(entry) if version is None else version
         stored = await self.read(name, target)
-        if by != "person" and (refusal := self.permits.not_for_clients(stored.manifest, entry)):
+        if by != "person" and (refusal := self.effective_grants.not_for_clients(stored.manifest, entry)):
             raise refusal
         return await self._alter("rolled back", name, target, by=by)
 
@@ -254,7 +254,7 @@ class Library:
         others: list[str] = []
         if len(entries) < ALWAYS_SHOWN:
             others = self.tools.most_used(ALWAYS_SHOWN + len(entries))
-        return answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
+        return search_answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
 
     async def make_searchable(self) -> None:
         """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""

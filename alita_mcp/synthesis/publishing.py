@@ -8,8 +8,8 @@ import anyio
 import anyio.lowlevel
 
 from alita_mcp.errors import NameTaken
+from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.grants.hosts import ANY
-from alita_mcp.library.grants.permits import how_to_grant, in_words
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
@@ -91,7 +91,7 @@ class Publisher:
             await self._library.approve(
                 manifest.name, manifest.digest, by="policy", origin={"from": "policy"}
             )
-        if self._library.permits.of(manifest) is not None:
+        if self._library.effective_grants.of(manifest) is not None:
             return None
         thin = what_would_raise(report)
         return NeedsApproval(

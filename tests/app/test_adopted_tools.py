@@ -193,7 +193,7 @@ async def test_a_grants_file_gives_an_adopted_tool_nothing_before_its_gates_have
     async with open_library(own, starters=no_starters) as library:
         assert unproven(library)
         assert not library.entry("double").callable_now
-        assert library.permits.of(library.entry("double").manifest) is None
+        assert library.effective_grants.of(library.entry("double").manifest) is None
         with pytest.raises(ToolUnavailable, match="verified"):
             await library.approve("double")
     sandbox = ScriptedSandbox(wrong)

@@ -23,7 +23,7 @@ from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.search.answer import Fit, SearchAnswer, SearchHit
-from alita_mcp.library.words.weighing import LEAST_LEARNED, counted_wordings, document_of
+from alita_mcp.library.words.documents import LEAST_LEARNED, counted_wordings, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.app import open_app
 from alita_mcp.errors import ToolUnavailable
-from alita_mcp.library.grants.permits import how_to_grant
+from alita_mcp.library.grants.effective_grants import how_to_grant
 from alita_mcp.library.opening import open_library
 from alita_mcp.server.tools.definitions import definition_of
 from alita_mcp.settings import Settings

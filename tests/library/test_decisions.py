@@ -175,7 +175,7 @@ async def test_an_approval_is_for_the_digest_that_was_seen_and_for_the_version_t
         with pytest.raises(ToolUnavailable, match="not as it was a moment ago"):
             await library.approve("fetch_rates", seen.digest, seen=1)
         assert not library.entry("fetch_rates").callable_now
-        assert library.permits.of(waiting) is None
+        assert library.effective_grants.of(waiting) is None
 
 
 async def test_a_person_approves_a_part_and_no_more_is_in_force(home: Path) -> None:
@@ -185,12 +185,12 @@ async def test_a_person_approves_a_part_and_no_more_is_in_force(home: Path) -> N
         await publish(library, "one", 0, grants=wide)
         entry = await library.approve("fetch_rates", part=part)
         assert entry.callable_now
-        assert library.permits.of(entry.manifest) == part
+        assert library.effective_grants.of(entry.manifest) == part
         await library.approve("fetch_rates")
-        assert library.permits.of(entry.manifest) == wide
+        assert library.effective_grants.of(entry.manifest) == wide
         await library.approve("fetch_rates", part=part)
         await library.revoke("fetch_rates")
-        assert library.permits.of(entry.manifest) is None
+        assert library.effective_grants.of(entry.manifest) is None
 
 
 async def test_hosts_that_a_tool_leaves_open_are_those_that_an_approval_names(home: Path) -> None:
@@ -199,7 +199,7 @@ async def test_hosts_that_a_tool_leaves_open_are_those_that_an_approval_names(ho
         await publish(library, "one", 0, grants=Grants(network=("*",)))
         assert not (await library.approve("fetch_rates")).callable_now
         entry = await library.approve("fetch_rates", part=part)
-        assert library.permits.of(entry.manifest) == part
+        assert library.effective_grants.of(entry.manifest) == part
         assert [each.name for each in library.promotable(20, verified_only=False)] == ["fetch_rates"]
 
 

@@ -151,7 +151,7 @@ def test_a_few_rows_of_the_catalogue_are_enough_to_choose_as_of_all_entries(seed
             enter(store.catalogue, dict(zip(names, tools, strict=True)))
             everything = list(store.reader.entries())
             few = store.reader.candidates(
-                at_most, newcomers(at_most), verified_only=verified_only, filed=store.permits.filed()
+                at_most, newcomers(at_most), verified_only=verified_only, filed=store.effective_grants.filed()
             )
             chosen = Promotion(at_most, verified_only=verified_only).choose(store.reader.some(few).values())
             assert chosen == Promotion(at_most, verified_only=verified_only).choose(everything)

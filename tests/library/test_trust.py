@@ -133,7 +133,7 @@ async def test_a_provisional_tool_cannot_be_approved_and_hears_what_would_raise_
             await library.approve("slugify")
         assert "network api.example.org" in caught.value.message
         assert "1 distinct examples" in caught.value.hint
-        assert library.permits.of(manifest) is None
+        assert library.effective_grants.of(manifest) is None
         said = await refused(library)
         assert "is provisional" in said
         assert "more tests" in said
@@ -154,7 +154,7 @@ async def test_a_line_in_the_grants_file_does_not_cover_a_provisional_tool(
         file.write_text(json.dumps({"slugify": line}), encoding="utf-8")
         await library.refresh()
         assert "verified tools only" in await refused(library)
-        assert library.permits.of(thin) is None
+        assert library.effective_grants.of(thin) is None
 
 
 async def test_an_approval_that_somehow_stands_in_the_catalogue_does_not_cover_it_either(home: Path) -> None:
@@ -178,7 +178,7 @@ async def test_once_raised_it_can_be_approved_and_what_was_approved_before_count
         raised = await library.raise_trust(accepted(grants=ASKING), await library.read("slugify"))
         assert "nobody approved" in await refused(library)
         assert (await library.approve("slugify")).callable_now
-        assert library.permits.of(raised) == ASKING
+        assert library.effective_grants.of(raised) == ASKING
 
 
 async def test_a_later_version_of_thin_evidence_takes_neither_the_grants_nor_the_place_of_the_verified_one(

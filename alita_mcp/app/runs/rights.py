@@ -12,8 +12,8 @@ from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.running import LIMITS
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
+from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
-from alita_mcp.library.grants.permits import in_words
 from alita_mcp.library.library import Library
 from alita_mcp.models.lending import Decision, Desk
 from alita_mcp.progress import ReportStage

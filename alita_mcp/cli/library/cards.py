@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from alita_mcp.cli.library.card_view import Card, Section
 from alita_mcp.cli.output import compact
-from alita_mcp.library.grants.permits import how_to_grant, in_words
+from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.rows import CatalogueEntry, Wording
 from alita_mcp.library.trust.evidence import evidence_rows
 from alita_mcp.values import Grants, Manifest, Schema, StoredVersion

@@ -8,7 +8,7 @@ from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, printable
 from alita_mcp.errors import UsageError
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
-from alita_mcp.library.grants.permits import in_words
+from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.values import Grants
 
 

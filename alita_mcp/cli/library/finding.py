@@ -105,7 +105,7 @@ async def show(options: argparse.Namespace, output: Output) -> int:
         entry = library.entry(options.name)
         stored = await library.read(options.name, options.version)
         sandboxes = library.tools.proved_in(options.name, stored.manifest.version)
-        granted = library.permits.of(stored.manifest)
+        granted = library.effective_grants.of(stored.manifest)
         wordings = library.tools.wordings(options.name)
     value: dict[str, Any] = {
         "manifest": stored.manifest.model_dump(mode="json"),

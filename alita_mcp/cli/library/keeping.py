@@ -8,7 +8,7 @@ from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
 from alita_mcp.cli.library.code_approving import revoke_code
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, printable
-from alita_mcp.library.grants.permits import how_to_grant, in_words
+from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.rows import CatalogueEntry
 
 _ACTIONS = {

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, UsageError
 from alita_mcp.library.catalogue.reader import CatalogueReader
+from alita_mcp.library.grants.effective_grants import WORKSPACES, in_words, too_thin
 from alita_mcp.library.grants.hosts import ANY, covers
-from alita_mcp.library.grants.permits import WORKSPACES, in_words, too_thin
 from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.trust.trust import may_hold_grants
 from alita_mcp.values import Grants, Manifest, StoredVersion

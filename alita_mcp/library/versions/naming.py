@@ -82,7 +82,7 @@ def _brings_back(name: str) -> str:
 
 
 def why_not_callable(entry: CatalogueEntry) -> ToolUnavailable | None:
-    """The error for a tool whose state forbids calls, saying how it comes back; grants are asked of `Permits`."""
+    """The error for a tool whose state forbids calls, saying how it comes back; `EffectiveGrants` judges grants."""
     name = entry.name
     if entry.state == "disabled":
         return ToolUnavailable(f"{name} is disabled.", hint=_brings_back(name))

@@ -23,8 +23,8 @@ from alita_mcp.errors import (
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
-from alita_mcp.library.grants.permits import Permits
 from alita_mcp.library.locks import Owner, held
 from alita_mcp.library.rows import Approval, By, Claim
 from alita_mcp.library.trust.trust import unproven
@@ -61,7 +61,7 @@ class Store:
             LibraryError: `home` or the catalogue cannot be used, or others may write it; nothing was deleted.
             UsageError: the grants file does not fit.
         """
-        self.permits = Permits(grants_file, self._approval)
+        self.effective_grants = EffectiveGrants(grants_file, self._approval)
         self.home = home
         self._lock = home / "library.lock"
         self._on_step = on_step
@@ -82,7 +82,7 @@ class Store:
     def _open(self, starters: Path | None) -> None:
         self.files = ToolFiles(self.home, self._owner.name, self._on_step)
         self.catalogue = Catalogue(self.home / "library.sqlite3", self._on_step)
-        self.reader = CatalogueReader(self.catalogue.path, self.permits.judged)
+        self.reader = CatalogueReader(self.catalogue.path, self.effective_grants.judged)
         try:
             self._sweep()
             if not self.catalogue.journal(1, "created"):
@@ -92,7 +92,7 @@ class Store:
             self._purge()
             self._drop_old_index()
             self._install(starters)
-            self.permits.bind_with(self.catalogue.bound)
+            self.effective_grants.bind_with(self.catalogue.bound)
         except BaseException:
             self.reader.close()
             self.catalogue.close()
@@ -106,12 +106,12 @@ class Store:
 
     def mark(self) -> tuple[int, ...]:
         """Another value whenever anything was committed, or a person changed the grants file."""
-        return (self.reader.data_version(), *self.permits.mark)
+        return (self.reader.data_version(), *self.effective_grants.mark)
 
     def changes(self) -> Changes:
         """How much changed so far, by the catalogue and by the grants file."""
         standing, listed = self.reader.changes()
-        return Changes(standing, listed + self.permits.changes())
+        return Changes(standing, listed + self.effective_grants.changes())
 
     def close(self) -> None:
         """Lets go of the library."""
@@ -243,7 +243,7 @@ class Store:
     def _is_filed(self, name: str) -> bool:
         """Whether the grants file names the current version of a tool, that one and no other."""
         entry = self.reader.entry(name)
-        return entry is not None and self.permits.is_bound(entry.manifest)
+        return entry is not None and self.effective_grants.is_bound(entry.manifest)
 
     def _approval(self, name: str, digest: str) -> Approval | None:
         return self.reader.approval(name, digest)
@@ -322,7 +322,7 @@ class Store:
 
     def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         stored = unpack(files, name, version)
-        granted = self.permits.of(stored.manifest) is not None and not self._is_filed(name)
+        granted = self.effective_grants.of(stored.manifest) is not None and not self._is_filed(name)
         self.catalogue.publish(
             stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
         )

@@ -1,4 +1,4 @@
-"""What a tool is found by, and what a search answers."""
+"""Answer of a search: which of the ranked tools it shows, in which order, and how sure it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.search.answer import SearchAnswer, SearchHit
 from alita_mcp.library.search.ranking import band
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.library.words.weighing import drawback
+from alita_mcp.library.search.usage_penalty import usage_penalty
 
 ALWAYS_SHOWN = 3
 """A search shows this many tools even where none fits, so that the asker can judge."""
@@ -22,7 +22,7 @@ NEAR_TIE = 0.9
 Entries = Mapping[str, CatalogueEntry]
 
 
-def answer(
+def search_answer(
     found: Sequence[tuple[str, float]],
     entries: Entries,
     limit: int,
@@ -54,7 +54,7 @@ def _by_standing(scores: Mapping[str, float], entries: Entries) -> dict[str, flo
     newest = max((entries[name].last_used or "" for name in scores), default="")
 
     def rank(name: str) -> float:
-        return -scores[name] * (1 - (1 - NEAR_TIE) * drawback(entries[name], newest))
+        return -scores[name] * (1 - (1 - NEAR_TIE) * usage_penalty(entries[name], newest))
 
     return {name: scores[name] for name in sorted(scores, key=rank)} if top else dict(scores)
 

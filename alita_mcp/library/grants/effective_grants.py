@@ -1,4 +1,4 @@
-"""What a version asks for and what people granted: in, the grants that are in force, or what is still missing, out.
+"""Grants in force for a version: what it asks for, as far as people granted it, or what is still missing.
 
 Two ways to grant: the catalogue's approval and the grants file. Both bind to the digest of one version; a line of the
 file says `any_version` where it is for all that ask for no more. Neither ever gives a tool more than it asks for; hosts
@@ -69,8 +69,8 @@ def in_words(grants: Grants) -> tuple[str, ...]:
     return (f"network {OPEN_HOSTS}", *words) if ANY in grants.network else tuple(words)
 
 
-class Permits:
-    """All that people granted, by either way, as it stands now; safe to ask from several threads."""
+class EffectiveGrants:
+    """Grants of all versions as they stand now, by either way of granting; safe to use from several threads."""
 
     def __init__(self, grants_file: Path | None, approval: Callable[[str, str], Approval | None]) -> None:
         """Reads the grants file; `approval` asks the catalogue about a tool's name and digest.

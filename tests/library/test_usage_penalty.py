@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.listing import NEAR_TIE, answer
-from alita_mcp.library.words.weighing import drawback
-from tests.library.test_listing import entry
+from alita_mcp.library.search.search_answer import NEAR_TIE, search_answer
+from alita_mcp.library.search.usage_penalty import usage_penalty
+from tests.library.test_search_answer import entry
 
 TODAY, YESTERDAY, LONG_AGO = "2026-11-21T10:00:00.000Z", "2026-11-20T09:00:00Z", "2026-05-01T00:00:00Z"
 
@@ -24,7 +24,7 @@ def used(name: str, calls: int = 0, failures: int = 0, last: str | None = None) 
 
 def order(one: tuple[CatalogueEntry, float], other: tuple[CatalogueEntry, float]) -> list[str]:
     found = sorted([(each.name, score) for each, score in (one, other)], key=lambda pair: -pair[1])
-    said = answer(found, {each.name: each for each, _ in (one, other)}, 5, 2)
+    said = search_answer(found, {each.name: each for each, _ in (one, other)}, 5, 2)
     return [hit.name for hit in said.results]
 
 
@@ -65,12 +65,14 @@ def test_trust_decides_before_use_does_among_near_ties() -> None:
 
 def test_a_few_failures_say_little_and_dates_that_cannot_be_read_say_out_of_use() -> None:
     said: list[Any] = [
-        drawback(used("tool", *use), TODAY) for use in ((1, 1, TODAY), (5, 5, TODAY), (500, 500, TODAY))
+        usage_penalty(used("tool", *use), TODAY) for use in ((1, 1, TODAY), (5, 5, TODAY), (500, 500, TODAY))
     ]
     assert said == sorted(said)
     assert said[0] < 0.2 < said[2] <= 0.9
     assert (
-        drawback(used("tool", 1, 0, YESTERDAY), TODAY) < 0.01 < drawback(used("tool", 1, 0, LONG_AGO), TODAY)
+        usage_penalty(used("tool", 1, 0, YESTERDAY), TODAY)
+        < 0.01
+        < usage_penalty(used("tool", 1, 0, LONG_AGO), TODAY)
     )
-    assert drawback(used("tool", 1, 0, ".nonsense"), TODAY) == 0.1
-    assert drawback(used("tool", 1, 0, TODAY), "") == 0.0
+    assert usage_penalty(used("tool", 1, 0, ".nonsense"), TODAY) == 0.1
+    assert usage_penalty(used("tool", 1, 0, TODAY), "") == 0.0
