@@ -11,6 +11,7 @@ from alita_mcp.agent.planning.plans import Plan
 from alita_mcp.agent.values import Claim
 from alita_mcp.models.interface import Message
 from alita_mcp.research.reading.fencing import inside
+from alita_mcp.texts import clipped
 
 MAX_RECALLED = 5
 MAX_ASIDE = 3_000
@@ -169,5 +170,4 @@ def remembered(recalled: Recalled) -> str:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 300 else f"{text[:299]}…"
+    return clipped(json.dumps(value, ensure_ascii=False), 300)

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from alita_mcp.sandbox.network.public_addresses import is_private_host
+from alita_mcp.texts import clipped
 
 MAX_URL, MAX_QUERY = 2_000, 400
 _MAX_MARKUP = 5_000
@@ -27,7 +28,7 @@ def one_line(text: Any, most: int) -> str:
         return ""
     plain = text[: most * 4].encode("utf-8", "replace").decode("utf-8")
     plain = _UNSEEN.sub(" ", plain).strip()
-    return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
+    return clipped(plain, most)
 
 
 def without_markup(text: Any) -> str:

@@ -16,6 +16,7 @@ from alita_mcp.library.private_text import KEYS, NAMED_SECRET
 from alita_mcp.models.recording.redaction import without_keys
 from alita_mcp.sandbox.broker.redaction import REDACTED, SHORTEST, redact
 from alita_mcp.settings import keys_in_the_environment
+from alita_mcp.texts import clipped
 
 TASK_CHARACTERS, ANSWER_CHARACTERS, ARGUMENT_CHARACTERS, NEED_CHARACTERS = 4_000, 2_000, 2_000, 300
 RUN_CHARACTERS = 30_000
@@ -65,7 +66,7 @@ class Redactor:
         for pattern in _PATTERNS:
             text = pattern.sub(_taken_out, text)
         text = _CONTROL.sub(" ", _ENCODED.sub(_counted, text))
-        return text if len(text) <= most else f"{text[: most - 1]}…"
+        return clipped(text, most)
 
     def value(self, value: Any, most: int = RUN_CHARACTERS) -> Any:
         """A JSON value without secrets, of about so many characters; texts under names like `password` are secrets."""

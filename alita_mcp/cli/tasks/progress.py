@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from alita_mcp.cli.tasks.words import one_line, plan_lines
+from alita_mcp.cli.tasks.words import plan_lines
+from alita_mcp.texts import one_line
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from alita_mcp.cli.output import Output, printable
 from alita_mcp.cli.tasks.progress import Progress, ShownStep
-from alita_mcp.cli.tasks.words import event_line, one_line
+from alita_mcp.cli.tasks.words import event_line
+from alita_mcp.texts import one_line
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.output import columns, quoted
+from alita_mcp.texts import one_line
 
 if TYPE_CHECKING:
     from alita_mcp.agent.runs.values import RunSummary
@@ -15,12 +16,6 @@ SHOWN_OBSERVATION = 400
 SHOWN_TASK = 60
 SHOWN_ID = 12
 """Of an id in a listing; the beginning is enough to name a run."""
-
-
-def one_line(text: str, most: int = 300) -> str:
-    """A text in one line."""
-    line = " ".join(text[: most * 4].split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def event_line(event: TaskEvent) -> str:

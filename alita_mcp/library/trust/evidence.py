@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any, Literal
 
 from alita_mcp.library.trust.trust import what_would_raise
+from alita_mcp.texts import one_line
 from alita_mcp.values import (
     Agreement,
     LookedUp,
@@ -91,7 +92,7 @@ def evidence_rows(report: VerificationReport, sandboxes: Sequence[str] = ()) -> 
     if report.usage:
         rows.append(("models", _of_usage(report.usage)))
     if report.written_from:
-        rows += [("assumed", _clipped(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
+        rows += [("assumed", _shown(line)) for line in report.written_from.assumed[:MAX_ASSUMED]]
     rows += _of_looked_up(report.looked_up or LookedUp())
     if report.recorded:
         made = f"{len(report.recorded.runs)} runs of code; {len(report.recorded.examples)} of its examples"
@@ -124,13 +125,13 @@ def _stages(report: VerificationReport) -> Iterator[StageEvidence]:
 def _of_stage(stage: StageEvidence) -> str:
     checks = "1 check" if stage.checks == 1 else f"{stage.checks} checks"
     said = f"{stage.outcome}, {checks}, {stage.seconds:.3g} s"
-    return _clipped(f"{said}: {'; '.join(stage.findings)}" if stage.findings else said)
+    return _shown(f"{said}: {'; '.join(stage.findings)}" if stage.findings else said)
 
 
 def _of_mutants(mutation: MutationScore) -> Iterator[Row]:
     yield "mutants", f"{mutation.killed} of {mutation.total} noticed by the examples"
     for survivor in mutation.survivors[:MAX_SURVIVORS]:
-        yield "survivor", _clipped(f"line {survivor.line}: {survivor.was} → {survivor.now}")
+        yield "survivor", _shown(f"line {survivor.line}: {survivor.was} → {survivor.now}")
     more = len(mutation.survivors) - MAX_SURVIVORS
     if more > 0:
         yield "survivor", f"and {more} more"
@@ -148,17 +149,17 @@ def _of_agreement(agreement: Agreement) -> Iterator[Row]:
         test = json.dumps(each.test, ensure_ascii=False, default=str)
         yield (
             "dropped",
-            _clipped(f"{_clipped(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
+            _shown(f"{_shown(test)}, but the chosen one gives {json.dumps(each.got, default=str)}"),
         )
 
 
 def _of_looked_up(looked_up: LookedUp) -> Iterator[Row]:
     for source in looked_up.sources[:MAX_SOURCES]:
-        yield "source", _clipped(" ".join((source.url, source.title, source.retrieved_at[:19])))
+        yield "source", _shown(" ".join((source.url, source.title, source.retrieved_at[:19])))
     for facts in looked_up.packages[:MAX_SOURCES]:
-        yield "package", _clipped(_of_package(facts))
+        yield "package", _shown(_of_package(facts))
     for note in looked_up.notes[:MAX_FAILED]:
-        yield "not found", _clipped(note)
+        yield "not found", _shown(note)
 
 
 def _of_package(facts: PackageFacts) -> str:
@@ -184,6 +185,5 @@ def _of_time(report: VerificationReport) -> str:
     return f"{took}; {software}" if software else took
 
 
-def _clipped(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_TEXT else line[: MAX_TEXT - 1] + "…"
+def _shown(text: str) -> str:
+    return one_line(text, MAX_TEXT)

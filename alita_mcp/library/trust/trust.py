@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from alita_mcp.texts import one_line
 from alita_mcp.values import Check, Manifest, StoredVersion, Trust, VerificationReport
 
 MAX_LINE = 360
@@ -82,21 +83,21 @@ def what_would_raise(report: VerificationReport) -> str:
         return f"{UNPROVEN.message}. {UNPROVEN.fix}"
     hints = list(dict.fromkeys(_hint(check, report) for check in report.checks if not check.passed))
     more = MORE_TESTS if report.recorded is None else CONFIRMED_TESTS
-    return _clipped(f"{more}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
+    return one_line(f"{more}: {'; '.join(hints) or _without_checks(report)}.", MAX_LINE)
 
 
 def _hint(check: Check, report: VerificationReport) -> str:
     if check.stage == "mutation" and report.mutation and report.mutation.survivors:
         return _of_survivors(report)
     case = f" for {json.dumps(check.case, ensure_ascii=False)}" if check.case else ""
-    words = f"{check.message}{_clipped(case, 70)}"
-    return _clipped(f"{words} ({check.fix.removesuffix('.')})" if check.fix else words, MAX_HINT)
+    words = f"{check.message}{one_line(case, 70)}"
+    return one_line(f"{words} ({check.fix.removesuffix('.')})" if check.fix else words, MAX_HINT)
 
 
 def _of_survivors(report: VerificationReport) -> str:
     survivors = report.mutation.survivors if report.mutation else ()
     shown = [
-        f"line {each.line} `{_clipped(each.was, 40)}` → `{_clipped(each.now, 40)}`"
+        f"line {each.line} `{one_line(each.was, 40)}` → `{one_line(each.now, 40)}`"
         for each in survivors[:SHOWN_SURVIVORS]
     ]
     more = f" and {len(survivors) - len(shown)} more" if len(survivors) > len(shown) else ""
@@ -109,8 +110,3 @@ def _without_checks(report: VerificationReport) -> str:
     if agreement is None:
         return _ANY_TEST
     return f"{agreement.share:.0%} of {agreement.candidates} candidates behave alike; {_ANY_TEST}"
-
-
-def _clipped(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from alita_mcp.settings import keys_in_the_environment
+from alita_mcp.texts import clipped
 
 SHOWN_CHARACTERS = 300
 _LOOKS_LIKE_A_KEY = re.compile(
@@ -25,4 +26,4 @@ def presentable(text: str) -> str:
     """The text in one line of at most `SHOWN_CHARACTERS`, everything that is or looks like a key taken out."""
     text = without_keys(text[: SHOWN_CHARACTERS * 20])
     text = _CONTROL.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", text))
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
+    return clipped(text, SHOWN_CHARACTERS)

@@ -10,6 +10,7 @@ from typing import Any
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxError, ToolNotFound
+from alita_mcp.texts import clipped
 
 MAX_TEXT = 400
 """Longest text of an answer that does not carry an asked result."""
@@ -66,11 +67,6 @@ def _blamed(failure: AlitaError) -> str:
 def printable(text: str, limit: int = 200) -> str:
     """Text from outside as it may be shown: no hidden, bidirectional or half characters, cut to `limit`."""
     return clipped(_UNSHOWN.sub("\ufffd", text[: limit + 1]), limit)
-
-
-def clipped(text: str, limit: int) -> str:
-    """Text cut to `limit` characters, with an ellipsis where it was longer."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def as_json(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.server.answers.answers import as_json
+from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Manifest, Schema, VerificationReport
 
@@ -56,8 +57,7 @@ def brief(text: str) -> str:
     """The first sentence of a text as one line of at most `MAX_SENTENCE` visible characters."""
     seen = text.strip()
     end = _SENTENCE_END.search(seen)
-    line = " ".join(HIDDEN.sub("", seen[: end.end()] if end else seen).split())
-    return line if len(line) <= MAX_SENTENCE else line[: MAX_SENTENCE - 1] + "…"
+    return one_line(HIDDEN.sub("", seen[: end.end()] if end else seen), MAX_SENTENCE)
 
 
 def marked(text: str, origin: Origin) -> str:

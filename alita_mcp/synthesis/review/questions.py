@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from alita_mcp.texts import clipped
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, ToolContract
 from alita_mcp.verification.agreement.matrix import Row
@@ -154,7 +155,7 @@ def _question(call: Sequence[Heard], names: Collection[str]) -> str:
     line = f"for {where}: tests of {_counted(len(writers))} expect {what}{others}{as_yours}; yours {_done(first)}"
     if gives_orders(line, names):
         return f"tests of {_counted(len(writers))} expect otherwise of a call whose values read like orders"
-    return line if len(line) <= MAX_LINE else line[: MAX_LINE - 1] + "…"
+    return clipped(line, MAX_LINE)
 
 
 def _wanted(each: Heard) -> str:
@@ -201,7 +202,7 @@ def _visible(text: str, limit: int) -> str:
     """One line without what a reader does not see, and without the quotes around it."""
     seen = HIDDEN.sub("\ufffd", " ".join(text.replace("`", "'").split()))
     line = "".join(each if each.isprintable() else "\ufffd" for each in seen)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return clipped(line, limit)
 
 
 def _counted(writers: int) -> str:

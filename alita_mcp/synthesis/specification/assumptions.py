@@ -11,6 +11,7 @@ from typing import Any
 
 from alita_mcp.library.words.text import words_of
 from alita_mcp.synthesis.specification.aliases import is_plain
+from alita_mcp.texts import clipped
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import VerificationReport
 
@@ -40,7 +41,7 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
     for text in _entries(raw):
         name, held = _parted(_one_line(text, MAX_READ))
         name = _free(name, found)
-        held = _cut(held, MAX_LINE - MAX_NAME - 2)
+        held = clipped(held, MAX_LINE - MAX_NAME - 2)
         if name and held and held not in found.values() and is_plain(f"{name}: {held}"):
             found[name] = held
         if len(found) == MAX_ASSUMED:
@@ -58,7 +59,7 @@ def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[st
         if place is None:
             named.append(line)
         elif name_of(named[place]) != name_of(line):
-            named[place] = _cut(f"{name_of(line)}: {named[place]}", MAX_RULE)
+            named[place] = clipped(f"{name_of(line)}: {named[place]}", MAX_RULE)
         kept.append(line)
     return tuple(named), tuple(kept)
 
@@ -71,7 +72,7 @@ def answered(rules: Sequence[str], assumed: Sequence[str], answers: Sequence[str
         if not said or said.rstrip(".!").lower() in AGREES:
             continue
         name, _, held = line.partition(": ")
-        new = f"{name}: {said} (and not: {_cut(held, SHOWN_OLD)})"
+        new = f"{name}: {said} (and not: {clipped(held, SHOWN_OLD)})"
         place = _place(now, line)
         now[slice(len(now), None) if place is None else slice(place, place + 1)] = [new]
     return tuple(now[-MAX_RULES:])
@@ -103,7 +104,7 @@ def _entries(raw: Any) -> Iterator[str]:
 def _one_line(text: str, limit: int) -> str:
     """A stranger's words on one line, without hidden characters and without what could open or close a tag."""
     seen = HIDDEN.sub("", text[: limit * 4])
-    return _cut(_TAG.sub("\u2039", " ".join(seen.split())), limit)
+    return clipped(_TAG.sub("\u2039", " ".join(seen.split())), limit)
 
 
 def _parted(text: str) -> tuple[str, str]:
@@ -131,7 +132,3 @@ def _place(rules: Sequence[str], line: str) -> int | None:
             return place
     words = words_of(line)
     return next((place for place, rule in enumerate(rules) if words <= words_of(rule)), None)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
+from alita_mcp.texts import clipped
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Schema, ToolContract
 from alita_mcp.verification.code.docstring import Docstring, read_docstring
@@ -85,7 +86,7 @@ def imported_modules(tree: ast.Module) -> tuple[str, ...]:
 def _summary(docstring: Docstring, description: str) -> str:
     lines = (docstring.summary, *description.strip().splitlines(), "")
     first = next((line.strip() for line in lines if line.strip()), "")
-    return first if len(first) <= MAX_SUMMARY else f"{first[: MAX_SUMMARY - 1]}…"
+    return clipped(first, MAX_SUMMARY)
 
 
 def _input_schema(function: Function, docstring: Docstring, reader: SchemaReader) -> Schema:
