@@ -54,13 +54,6 @@ def in_event_loop(command: AsyncCommand) -> Command:
     return run
 
 
-def innermost(failed: BaseException) -> BaseException:
-    """The error that task groups wrapped, when they wrapped only one."""
-    while isinstance(failed, BaseExceptionGroup) and len(failed.exceptions) == 1:
-        failed = failed.exceptions[0]
-    return failed
-
-
 def tool_version(text: str) -> int:
     """Reads `3` or `v3`."""
     digits = text.removeprefix("v")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from alita_mcp import __version__
 from alita_mcp.cli import benching, caching, calibrating, remembering, serving
-from alita_mcp.cli.commands import Family, innermost, json_option
+from alita_mcp.cli.commands import Family, json_option
 from alita_mcp.cli.demo import command as demo
 from alita_mcp.cli.library import approving, finding, keeping, making, reviewing, running
 from alita_mcp.cli.output import Output
@@ -22,6 +22,7 @@ from alita_mcp.cli.setting_up import environments, installing, preparing
 from alita_mcp.cli.tasks import commands as task_commands
 from alita_mcp.cli.usage import learning_from, suggesting
 from alita_mcp.errors import AlitaError, Cancelled
+from alita_mcp.exception_groups import innermost
 from alita_mcp.settings import keep_warnings_harmless, read_settings, use_home
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
+from alita_mcp.exception_groups import unwrapped
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
@@ -235,14 +236,10 @@ async def open_tool_broker(
     tools: LibraryTools, inner: CleaningBroker | None = None
 ) -> AsyncIterator[ToolBroker]:
     """A broker for one run; what it called and nobody fetched is cancelled at the end."""
-    try:
+    with unwrapped():
         async with anyio.create_task_group() as tasks:
             yield ToolBroker(tools, tasks, inner)
             tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group
-        raise
 
 
 def asking(job: Job) -> Job:

@@ -8,14 +8,12 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup
 
+from alita_mcp.exception_groups import unwrapped
+
 
 @asynccontextmanager
 async def background() -> AsyncIterator[TaskGroup]:
     """A task group whose body's error comes out as itself, not in a group."""
-    try:
+    with unwrapped():
         async with anyio.create_task_group() as tasks:
             yield tasks
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise

@@ -14,10 +14,10 @@ import mcp_types as types
 from anyio.abc import SocketAttribute, SocketStream
 from mcp import Client, StdioServerParameters
 
-from alita_mcp.cli.commands import innermost
 from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.demo.scene import Scene, expect, fail
 from alita_mcp.cli.output import compact
+from alita_mcp.exception_groups import innermost
 from alita_mcp.settings import Settings, inherited_environment
 from alita_mcp.values import META_TOOLS
 

@@ -10,6 +10,7 @@ from contextlib import closing
 import anyio
 
 from alita_mcp.errors import SandboxError
+from alita_mcp.exception_groups import unwrapped
 from alita_mcp.sandbox.network.egress import Egress
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.wire.frames import Kind
@@ -75,16 +76,12 @@ async def build(
         BuilderFailed: a status that is not 0, no time or memory left, a crash.
         SandboxError: the sandbox broke its protocol.
     """
-    try:
+    with unwrapped():
         async with anyio.create_task_group() as tasks:
             lines = Lines(on_line)
             with closing(Egress(worker, AllowList(hosts), tasks)) as egress:
                 head, result = await _follow(worker, egress, lines, (program, payload))
                 tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group
-        raise
     if head.status != "ok" or head.exit_code:
         raise await _failure(worker, head, lines)
     return result

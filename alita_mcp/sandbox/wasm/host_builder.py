@@ -20,6 +20,7 @@ from anyio import to_thread
 from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.exception_groups import unwrapped
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
@@ -62,17 +63,13 @@ class HostBuilder:
             "scratch_bytes": scratch_bytes,
         }
         request = json.loads(payload) | {"uv": str(uv), "on_host": on_host}
-        try:
+        with unwrapped():
             async with _proxy(hosts) as proxy:
                 with tempfile.TemporaryDirectory(
                     prefix="alita-packages-", ignore_cleanup_errors=True
                 ) as folder:
                     asked = json.dumps(request | {"proxy": proxy}).encode()
                     return await _run(Path(folder), asked, wall_seconds, Lines(on_line))
-        except BaseExceptionGroup as group:
-            if len(group.exceptions) == 1:
-                raise group.exceptions[0] from group
-            raise
         raise AssertionError
 
 

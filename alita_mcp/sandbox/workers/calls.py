@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxError, SandboxRefused
 from alita_mcp.event_loop import LARGE_BYTES, off_loop
+from alita_mcp.exception_groups import unwrapped
 from alita_mcp.sandbox.interface import Broker, Job, RunResult, RunStatus
 from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
@@ -181,16 +182,12 @@ async def _converse(worker: Worker, collected: FrameCollector, job: Job, broker:
         while not collected.take(await worker.next_frame()):
             continue
         return
-    try:
+    with unwrapped():
         async with anyio.create_task_group() as tasks:
             with closing(CallSession(worker, broker, tasks, calls=job.limits.broker_calls)) as session:
                 while not collected.take(await worker.next_frame(), session):
                     continue
             tasks.cancel_scope.cancel()
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group
-        raise
 
 
 async def ran_out_of_memory(worker: Worker, head: EndReport) -> bool:

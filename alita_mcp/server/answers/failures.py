@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.exception_groups import innermost
 from alita_mcp.server.answers.answers import error, printable, refusal
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ async def answered(work: Callable[[], Awaitable[ToolAnswer]]) -> ToolAnswer:
     try:
         return await work()
     except Exception as raised:  # noqa: BLE001 - the outermost edge of every tool
-        failure = _innermost(raised)
+        failure = innermost(raised)
         if isinstance(failure, MCPError):
             raise failure from None
         if isinstance(failure, AlitaError):
@@ -49,7 +50,7 @@ async def protocol_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
     except (MCPError, ValidationError):
         raise
     except Exception as raised:  # noqa: BLE001 - the outermost edge of every other method
-        failure = _innermost(raised)
+        failure = innermost(raised)
         if isinstance(failure, MCPError):
             raise failure from None
         if isinstance(failure, AlitaError):
@@ -57,14 +58,7 @@ async def protocol_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
         raise MCPError(types.INTERNAL_ERROR, f"Internal error (id {_logged(failure)})") from None
 
 
-def _innermost(raised: Exception) -> Exception:
-    """The error that task groups wrapped, when they wrapped only one."""
-    while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
-        raised = raised.exceptions[0]
-    return raised
-
-
-def _logged(failure: Exception) -> str:
+def _logged(failure: BaseException) -> str:
     number = secrets.token_hex(4)
     log.error("internal error %s", number, exc_info=failure)
     return number

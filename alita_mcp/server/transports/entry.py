@@ -44,6 +44,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
 
     greeting = greet(*wire)
     from alita_mcp.errors import AlitaError
+    from alita_mcp.exception_groups import innermost
     from alita_mcp.server.transports.shutdown import leave
 
     try:
@@ -51,7 +52,7 @@ def serve_over_stdio(wire: Wire, parent: int) -> NoReturn:
     except KeyboardInterrupt:
         leave(130)
     except BaseException as failed:  # noqa: BLE001 - the outermost edge: a blocked reader must not hold up the exit
-        first = _innermost(failed)
+        first = innermost(failed)
         if not isinstance(first, AlitaError):
             sys.excepthook(type(failed), failed, failed.__traceback__)
             leave(1)
@@ -105,13 +106,6 @@ def _answer_words(words: list[str]) -> None:
 def _leave_before_serving(number: int, _frame: FrameType | None) -> None:
     """Nothing is open yet, so nothing needs a clean-up."""
     os._exit(128 + number)
-
-
-def _innermost(failed: BaseException) -> BaseException:
-    """The error that task groups wrapped, when they wrapped only one."""
-    while isinstance(failed, BaseExceptionGroup) and len(failed.exceptions) == 1:
-        failed = failed.exceptions[0]
-    return failed
 
 
 if __name__ == "__main__":
