@@ -1,1 +1,1 @@
-"""All tools on disk, their catalogue, their journal and the index to find them."""
+"""Library of tools: files on disk, a catalogue, a journal, grants, and search."""

@@ -1,4 +1,4 @@
-"""Work beside the work: a task group whose body's own error comes out as itself."""
+"""Task group for work in the background, whose body's own error comes out as itself."""
 
 from __future__ import annotations
 

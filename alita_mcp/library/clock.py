@@ -1,4 +1,4 @@
-"""The time as the library writes it down."""
+"""Current time in the form that the library stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a person calls `alita` from any shell: the home of a library in, the words of a command line out."""
+"""Command line that calls `alita` for a given home from any shell."""
 
 from __future__ import annotations
 

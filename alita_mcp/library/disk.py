@@ -1,4 +1,4 @@
-"""Folders of plain files, written so that a power cut keeps them whole and read so that no link leads astray."""
+"""Folders of plain files, written so that a power cut leaves them whole, and read without following links."""
 
 from __future__ import annotations
 

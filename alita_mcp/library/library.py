@@ -1,4 +1,4 @@
-"""The library: what the rest of the program knows of all tools. Disk and search stand behind it."""
+"""Library of all tools in one home, as the rest of the program uses it."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Library:
         return await self._alter("unpinned", name)
 
     async def disable(self, name: str, by: By = "person") -> CatalogueEntry:
-        """Takes a tool out of lists and calls until `enable`; until a person does, where one disabled it."""
+        """Removes a tool from lists and calls until `enable`; until a person does, where one disabled it."""
         return await self._alter("disabled", name, by=by)
 
     async def set_caching(self, name: str, *, on: bool) -> CatalogueEntry:
@@ -291,7 +291,7 @@ class Library:
         return self.listeners.add(callback)
 
     async def refresh(self) -> None:
-        """Takes in what other processes committed; the watcher does so by itself four times a second."""
+        """Reads what other processes committed; the watcher does so by itself four times a second."""
         self._take_in(await self._in_thread(self._store.changes))
 
     async def watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Who wants to hear of changes: callbacks in, each of them called at every change until it is taken out again."""
+"""Callbacks that are called at every change until they are removed."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class Listeners:
         return remove
 
     def tell(self) -> None:
-        """Calls everybody back."""
+        """Calls all callbacks."""
         for callback in tuple(self._callbacks.values()):
             callback()

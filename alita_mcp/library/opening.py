@@ -1,4 +1,4 @@
-"""How the library in a home is opened, and closed with all that works for it in the background."""
+"""Opens the library of a home with its background work, and closes both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type and would not want kept: a text in, whether it looks private out."""
+"""Detects text that looks private and must not be kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tools are listed as tools of their own: pinned, newest, most used, and verified before not."""
+"""Selection of the tools that are listed as MCP tools of their own: pinned, newest and most used, verified first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def newcomers(at_most: int) -> int:
-    """How many of the listed tools are the newest ones."""
+    """Number of places among the listed tools that the newest ones take."""
     return -(-at_most // NEWCOMERS)
 
 
@@ -32,7 +32,7 @@ class Promotion:
 
     @property
     def names(self) -> frozenset[str]:
-        """What was chosen last."""
+        """Names that were chosen last."""
         return frozenset(self._order)
 
     def choose(self, entries: Iterable[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:

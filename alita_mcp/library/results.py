@@ -110,7 +110,7 @@ class ResultCache:
         self._one_at_a_time = anyio.CapacityLimiter(1)
 
     async def find(self, key: bytes) -> RunResult | None:
-        """What the same call gave before, if that is kept and not too old."""
+        """Result of the same call before, if it is kept and not too old."""
         try:
             return await self._in_thread(lambda file: self._result(file.find(key)))
         except LibraryError as failure:

@@ -1,4 +1,4 @@
-"""What the catalogue answers: its tools, journal rows, claims, what it holds against a version's files."""
+"""Values that the catalogue returns: entries, journal rows, wordings, claims, origins and approvals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ By = Literal["person", "client", "policy"]
 
 
 class CatalogueEntry(Value):
-    """One tool as the catalogue knows it now: the manifest of its current version, its state and its use."""
+    """Tool as the catalogue knows it now: the manifest of its current version, its state and its use."""
 
     manifest: Manifest
     state: ToolState
@@ -62,7 +62,7 @@ class Wording(Value):
 
 
 class Claim(Value):
-    """A name that a process is publishing right now, or was when it died."""
+    """Name that a process is publishing right now, or was when it died."""
 
     name: str
     version: int
@@ -70,7 +70,7 @@ class Claim(Value):
 
 
 class Origin(Value):
-    """Where a version comes from, and whether a person looked at it as it is now."""
+    """Origin of a version, and whether a person looked at it as it is now."""
 
     made_by: str = ""
     """What the client called itself; empty where it is not known."""
@@ -79,7 +79,7 @@ class Origin(Value):
 
 @dataclass(frozen=True)
 class Approval:
-    """That a person granted what one digest asks for."""
+    """Approval by a person of what one digest asks for."""
 
     part: Grants | None = None
     """What of it; None: all."""
@@ -87,7 +87,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class VersionRow:
-    """What the catalogue holds against a version's files."""
+    """Row of the catalogue to check a version's files against."""
 
     seal: str
     quarantined: str | None

@@ -1,1 +1,1 @@
-"""What comes back among programs that ran: which are alike, what differs, and the function they amount to."""
+"""Mining of programs that ran: finds like ones and the function that they amount to."""

@@ -1,4 +1,4 @@
-"""What is known of programs that ran: how they are compared, and the function that several runs amount to."""
+"""Values of mining: normal forms of programs, and the function that several runs amount to."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class GeneralFunction(Value):
 
 
 class NotGeneral(Value):
-    """Why runs amount to no function by their syntax alone."""
+    """Reason why runs amount to no function by their syntax alone."""
 
     why: str
     """In words for the author of the code."""

@@ -1,1 +1,1 @@
-"""Session files of coding agents on this machine: lines in, the Python that was executed out. Nothing runs here."""
+"""Transcripts of coding agents: finds the Python that session files show as executed. Nothing runs here."""

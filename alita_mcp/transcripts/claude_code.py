@@ -1,11 +1,11 @@
-"""Claude Code's session files (`~/.claude/projects/FOLDER/SESSION.jsonl`): a line in, steps out."""
+"""Reader of Claude Code's session files (`~/.claude/projects/FOLDER/SESSION.jsonl`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from alita_mcp.transcripts.seam import (
+from alita_mcp.transcripts.interface import (
     Action,
     Answered,
     Began,

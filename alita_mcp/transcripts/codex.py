@@ -1,4 +1,4 @@
-"""Codex CLI's session files (`~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`): a line in, steps out."""
+"""Reader of Codex CLI's session files (`~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from alita_mcp.transcripts.seam import (
+from alita_mcp.transcripts.interface import (
     Action,
     Answered,
     ApplyPatch,

@@ -1,4 +1,4 @@
-"""The files that may hold transcripts: paths that a person named in, regular files of this person out.
+"""Finds the session files below the paths that a person named: regular files of this person.
 
 Links are not followed, devices and pipes are not opened, other people's files are left alone; each is told.
 """

@@ -1,4 +1,4 @@
-"""Codex' patches (`*** Begin Patch`): a patch and the files that are known in, what the files are afterwards out."""
+"""Applies patches in Codex' form (`*** Begin Patch`) to files whose text is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts of coding agents: files and folders in, the Python that was executed out, without private values.
+"""Reads transcripts of coding agents: the Python that was executed, without private values.
 
 Read as a stream: a line that is too long is passed over in pieces, and what is kept is bounded, so a file of any size
 takes the same memory. Whatever a transcript says is text; none of it is followed, opened or run.
@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 from alita_mcp.transcripts.claude_code import ClaudeCode
 from alita_mcp.transcripts.codex import Codex
 from alita_mcp.transcripts.finding import files_below, opened
+from alita_mcp.transcripts.interface import TranscriptFormat, text_in
 from alita_mcp.transcripts.redaction import public_path, without_private
-from alita_mcp.transcripts.seam import TranscriptFormat, text_in
 from alita_mcp.transcripts.session import Session
 from alita_mcp.transcripts.values import ExecutedProgram, Reading, Skipped
 
@@ -29,7 +29,7 @@ _UNKNOWN_LINES = 50
 
 @dataclass(frozen=True)
 class Limits:
-    """What reading may take."""
+    """Limits of reading, in bytes, programs and characters."""
 
     line: int = 8_000_000
     """Bytes of a line; a longer one is passed over."""

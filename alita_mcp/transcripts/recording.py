@@ -1,4 +1,4 @@
-"""A program of a transcript as a recorded run: what stood on its command line is put into its code."""
+"""Converts a program of a transcript to a recorded run, its command line put into its code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes secrets and personal data out of programs: one as the transcript shows it in, one without them out.
+"""Removes secrets and personal data from programs.
 
 What is found by its name (`password = "…"`) is taken out wherever else it stands in the same program, its arguments,
 its input and its output. Numbers become zeros, so that code stays code.

@@ -1,4 +1,4 @@
-"""One session of an agent: its steps in, the Python programs that it really executed out."""
+"""Session of an agent: the Python programs that its steps really executed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from alita_mcp.syntax import module_of
-from alita_mcp.transcripts.seam import (
+from alita_mcp.transcripts.interface import (
     Action,
     Answered,
     ApplyPatch,

@@ -1,4 +1,4 @@
-"""What a shell's command line runs in Python: text and the files known so far in, programs out. Nothing is run."""
+"""Finds the Python programs that a shell's command line runs, without running anything."""
 
 from __future__ import annotations
 

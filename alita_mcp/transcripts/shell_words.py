@@ -1,4 +1,4 @@
-"""The words of a shell's command line: text in, simple commands with their redirections and here-documents out.
+"""Parser of shell command lines: simple commands with their words, redirections and here-documents.
 
 Nothing is expanded and nothing is run: a word that the shell would have changed is marked as not literal.
 """

@@ -1,4 +1,4 @@
-"""What transcripts tell: programs that were executed, and what of the files could not be used."""
+"""Values of transcripts: programs that were executed, and files that could not be used."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Skipped(Value):
 
 
 class Reading(Value):
-    """What was found in transcripts, and what of them could not be used: nothing is left out without a word."""
+    """Programs found in transcripts, and a list of all that could not be used."""
 
     programs: tuple[ExecutedProgram, ...] = ()
     files: int = 0

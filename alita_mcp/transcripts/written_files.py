@@ -1,12 +1,12 @@
-"""The files that a session wrote: actions in, the text of a path out, as far as the transcript alone tells it."""
+"""Files that a session wrote, with their texts as far as the transcript alone tells them."""
 
 from __future__ import annotations
 
 import json
 import posixpath
 
+from alita_mcp.transcripts.interface import EditCell, EditFile
 from alita_mcp.transcripts.patches import patched
-from alita_mcp.transcripts.seam import EditCell, EditFile
 
 LONGEST = 200_000
 """Characters of a file; longer ones are forgotten, no program is as long."""

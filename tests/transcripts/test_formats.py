@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from alita_mcp.transcripts.claude_code import ClaudeCode
 from alita_mcp.transcripts.codex import Codex
+from alita_mcp.transcripts.interface import EditFile, TranscriptFormat
 from alita_mcp.transcripts.reader import FORMATS, read_transcripts
-from alita_mcp.transcripts.seam import EditFile, TranscriptFormat
 from alita_mcp.transcripts.session import MOST_OPEN, Session
 from alita_mcp.transcripts.values import ExecutedProgram, Reading
 from alita_mcp.transcripts.written_files import LONGEST, ROOM, WrittenFiles

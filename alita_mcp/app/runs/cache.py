@@ -1,4 +1,4 @@
-"""Results of code that need not run again: a request in, what the same one gave before out, while this process lives.
+"""Cache of results of code that gives the same each time, in memory, for as long as this process lives.
 
 Only for code that is known to give the same each time: it computes, and names nothing that could vary.
 """
@@ -51,7 +51,7 @@ class CodeCache:
         self._runs: OrderedDict[bytes, tuple[CodeRun, int]] = OrderedDict()
 
     def find(self, key: bytes) -> CodeRun | None:
-        """What the same request gave before in the same kind of sandbox; it took no time."""
+        """Run of the same request in the same kind of sandbox, if kept, with 0 seconds."""
         if key not in self._runs:
             return None
         self._runs.move_to_end(key)
@@ -73,7 +73,7 @@ class CodeCache:
 
 
 def request_key(request: CodeRequest, sandbox: str) -> bytes:
-    """What a result depends on: all that was asked, in its order, and the kind of sandbox."""
+    """Digest of a request, in its order, and the kind of sandbox."""
     told = json.dumps([request.model_dump(mode="json"), sandbox])
     return hashlib.sha256(told.encode()).digest()
 

@@ -1,6 +1,6 @@
-"""The catalogue: one SQLite file that says which versions count, in what state, and what ever happened.
+"""Catalogue file in SQLite, which says what versions count, in what state they are, and what ever happened.
 
-The library's truth: besides `result_rows` and `run_rows`, whose files may be lost, the only module that speaks SQL.
+The library's truth; the files of `results` and `runs.rows` may be lost, this one may not.
 One connection, guarded by a lock, so that worker threads may share it.
 """
 
@@ -47,7 +47,7 @@ MAX_JOURNAL_NAME = 100
 
 
 class Catalogue:
-    """One library's SQLite file."""
+    """SQLite file of one library; every change is one transaction."""
 
     def __init__(self, path: Path, on_step: OnStep = no_step) -> None:
         """Opens the file, making it when there is none.
@@ -97,7 +97,7 @@ class Catalogue:
             self._db.close()
 
     def published(self) -> set[tuple[str, int]]:
-        """Name and version of every row and of every claim: folders that are somebody's."""
+        """Name and version of every row and of every claim, whose folders must stay."""
         with self._transaction("DEFERRED") as db:
             rows = db.execute("SELECT name, version FROM version UNION SELECT name, version FROM claim")
             return {(row["name"], row["version"]) for row in rows}

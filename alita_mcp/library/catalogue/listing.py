@@ -1,4 +1,4 @@
-"""The table `listing`: one short row a tool with all that decides about lists, so that no manifest is read for them.
+"""Table `listing`: a short row for each tool with all that lists are sorted by, so that no manifest is read.
 
 Triggers keep it equal to the other tables, whoever writes those, and count the changes that clients are told of.
 """

@@ -1,4 +1,4 @@
-"""How tools stand, read from the catalogue when it is asked for: names in, entries, evidence, names and counts out.
+"""Reader of the catalogue: entries, evidence, names and counts of tools as they stand now.
 
 A connection of its own that never writes, so that a read waits for no writer. Used from several threads.
 """
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class Changes(NamedTuple):
-    """How much changed so far; numbers that only grow."""
+    """Counters of changes so far, which only grow."""
 
     standing: int
     """All about tools but their use."""
@@ -47,7 +47,7 @@ class Changes(NamedTuple):
 
 
 class CatalogueReader:
-    """Answers about the tools of one catalogue as they stand at that moment."""
+    """Reads the tools of one catalogue as they stand at that moment."""
 
     def __init__(self, path: Path, judged: Callable[[CatalogueEntry], CatalogueEntry]) -> None:
         """Opens a catalogue that is there; `judged` says of an entry whether all that it asks for is granted."""
@@ -68,7 +68,7 @@ class CatalogueReader:
             self._db.close()
 
     def changes(self) -> Changes:
-        """How much changed so far, whoever did it."""
+        """Counters of changes so far, by any process."""
         return Changes(*self._rows(CHANGES_SO_FAR)[0])
 
     def data_version(self) -> int:
@@ -159,7 +159,7 @@ class CatalogueReader:
         return self._names(NAMES_LIKE, name=said, longest=longest, other=other)
 
     def counts(self) -> dict[str, int]:
-        """How many tools there are in each state, but for deleted ones."""
+        """Number of tools in each state, without deleted ones."""
         counted = self._rows("SELECT state, count(*) FROM listing WHERE state != 'deleted' GROUP BY state")
         return {row[0]: row[1] for row in counted}
 
@@ -186,7 +186,7 @@ class CatalogueReader:
         return VersionRow(*rows[0]) if rows else None
 
     def approval(self, name: str, digest: str) -> Approval | None:
-        """What a person granted of that which a version asks for; None: nothing."""
+        """Approval of what a version asks for; None without one."""
         rows = self._rows(APPROVAL, name=name, digest=digest)
         if not rows:
             return None
@@ -203,7 +203,7 @@ class CatalogueReader:
         return self._names("SELECT DISTINCT name FROM approval_part")
 
     def origin(self, name: str, version: int) -> Origin:
-        """Who made a version, and whether a person reviewed exactly what is there; nobody, for what is unknown."""
+        """Maker of a version, and whether a person reviewed exactly its present files; empty for an unknown one."""
         query = (
             "SELECT o.made_by, o.reviewed = v.digest FROM origin o JOIN version v USING (name, version)"
             " WHERE name = :name AND version = :version"

@@ -1,4 +1,4 @@
-"""The catalogue's tables, and the statements of each change of a tool's standing."""
+"""SQL schema of the catalogue, and the statements of each change of a tool's state."""
 
 from __future__ import annotations
 

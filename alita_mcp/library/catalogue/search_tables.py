@@ -1,4 +1,4 @@
-"""What each tool is found by, in the catalogue's own file: follows every change of a tool within its transaction.
+"""Search tables in the catalogue's file, kept up to date in the transaction of every change of a tool.
 
 Triggers note the names whose rows are written, whoever writes them; before the commit those tools are read again.
 """
@@ -124,7 +124,7 @@ def _drop(db: sqlite3.Connection, table: str) -> None:
 
 
 def follow(db: sqlite3.Connection) -> None:
-    """Takes in the tools that were changed in this transaction, or before by an alita without these tables.
+    """Updates the rows of tools changed in this transaction, or before by an alita without these tables.
 
     Damaged tables stop no change of a tool: it is taken in once they are made anew. An alita of other stems, which has
     made them anew since we opened the library, takes it in by its own.
@@ -159,7 +159,7 @@ def _take_in(db: sqlite3.Connection) -> None:
 
 
 def read_documents(db: sqlite3.Connection, names: Collection[str]) -> dict[str, Document]:
-    """What these tools are found by, from the catalogue; none of those that are not to be found."""
+    """Documents of these tools, from the catalogue; without those that cannot be found."""
     documents = {}
     for name, manifest, others in db.execute(FINDABLE, (json.dumps(list(names)),)):
         try:
@@ -180,7 +180,7 @@ class SearchWriter:
         self._changed = False
 
     def put(self, name: str, document: Document | None) -> None:
-        """What a tool is found by from now on; None: it is not."""
+        """Sets a tool's document; None removes it from search."""
         known = self._db.execute(
             "SELECT id, hash, words, letters FROM document WHERE name = ?", (name,)
         ).fetchone()
@@ -218,7 +218,7 @@ class SearchWriter:
         self._changed = True
 
     def write(self) -> None:
-        """Takes what changed into the counts of all documents."""
+        """Adds the changes to the counts of all documents."""
         if not self._changed:
             return
         groups: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What calls leave in the catalogue: lines of its journal, and how often each tool was used."""
+"""Records of calls in the catalogue: lines of its journal, and how often each tool was used."""
 
 from __future__ import annotations
 

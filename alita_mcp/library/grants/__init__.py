@@ -1,1 +1,1 @@
-"""Grants: what a person allows a version or a piece of code, in files that only that person writes."""
+"""Grants that a person gives to versions of tools and to pieces of code."""

@@ -1,4 +1,4 @@
-"""What an approval is about: a tool's name in, the version, what of it may be granted and what is new in it out."""
+"""Approval of a tool: which version it is about, what may be granted, and what of that is new."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_QUESTION = 4_000
 
 
 class Versions(Protocol):
-    """As much of a library as is asked here."""
+    """Part of a library that approving needs."""
 
     @property
     def tools(self) -> CatalogueReader:
@@ -73,7 +73,7 @@ async def version_to_approve(library: Versions, name: str, digest: str | None = 
 async def approval_of(
     library: Versions, name: str, digest: str | None, part: Grants | None
 ) -> dict[str, Any] | None:
-    """What the catalogue is told of an approval; None for a version that asks for nothing.
+    """Approval as the catalogue stores it; None for a version that asks for nothing.
 
     Raises:
         ToolNotFound: there is no such tool or digest.
@@ -89,7 +89,7 @@ async def approval_of(
 
 
 def part_of(asked: Grants, part: Grants | None) -> Grants | None:
-    """What a person approves: `part`, where that is less than all; None for all that is asked for.
+    """Approved part of what is asked for: `part`, where that is less than all; else None.
 
     Raises:
         UsageError: the part holds what is not asked for.
@@ -134,7 +134,7 @@ async def approved_last(library: Versions, name: str) -> StoredVersion | None:
 
 
 def question_about(stored: StoredVersion, before: StoredVersion | None, alita: str) -> str | None:
-    """What a person at a client is asked about a version; None where only the command can grant it.
+    """Question to a person at a client about a version; None where only the command can grant it.
 
     No word of the tool's author is in it but its name and what it asks for. `alita` is how the command is called.
     """

@@ -1,4 +1,4 @@
-"""Code that asks for more than computing, and what a person said to it: small files in the library's home.
+"""Approvals of code that asks for more than computing, kept as small files in the library's home.
 
 An approval holds for this very code with these packages and rights, whatever its arguments: for their digest.
 """

@@ -89,11 +89,11 @@ class EffectiveGrants:
 
     @property
     def mark(self) -> tuple[int, ...]:
-        """What changes whenever the grants file does."""
+        """Stamp of the grants file, which differs after every change of it."""
         return self._file.mark_on_disk()
 
     def changes(self) -> int:
-        """How often what the file grants changed so far."""
+        """Number of changes so far of what the file grants."""
         with self._lock:
             self._file.refresh()
             return self._file.changes
@@ -123,7 +123,7 @@ class EffectiveGrants:
             return self._in_force(manifest)
 
     def not_for_clients(self, target: Manifest, entry: CatalogueEntry) -> ToolUnavailable | None:
-        """Why no client may make another version the current one; None when one may."""
+        """Error for a client that would make another version current; None when it may."""
         current = entry.manifest
         if not target.grants.is_pure:
             why = "asks for grants"
@@ -145,7 +145,7 @@ class EffectiveGrants:
             return self._file.is_bound(manifest)
 
     def refusal(self, manifest: Manifest) -> ToolUnavailable | None:
-        """Why a version may not be called, and how a person grants what it lacks; None when it may."""
+        """Error for a version that may not be called, with how to grant what it lacks; None when it may."""
         return None if self.of(manifest) is not None else self.not_granted(manifest)
 
     def not_granted(self, manifest: Manifest) -> ToolUnavailable:
@@ -187,7 +187,7 @@ def _too_thin(manifest: Manifest, hint: str) -> ToolUnavailable:
 
 
 def how_to_grant(manifest: Manifest) -> str:
-    """What has to happen so that a version may be called."""
+    """Hint that says how a person grants what a version asks for."""
     if not may_hold_grants(manifest):
         return f"It has to be verified first. {MORE_TESTS}: inspect_tool, or `alita show {manifest.name}`, says which."
     line = json.dumps({manifest.name: _as_filed(manifest.grants)}, ensure_ascii=False)

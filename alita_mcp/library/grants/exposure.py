@@ -1,4 +1,4 @@
-"""Who else may change what decides about tools: a path in, what is wrong and the command that mends it out."""
+"""Checks whether other users may change the files that decide about tools, and says how to mend that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OTHERS_ENTER = 0o011
 
 
 class Exposure(NamedTuple):
-    """Why a file or folder cannot be relied on."""
+    """Reason why a file or folder cannot be relied on."""
 
     what: str
     command: str
@@ -23,7 +23,7 @@ class Exposure(NamedTuple):
 
 
 def exposure(path: Path, found: os.stat_result, *, recursive: bool = False) -> Exposure | None:
-    """Whether someone else than the user or root may change `path`; None where nobody may, and on Windows.
+    """Exposure of `path` to changes by others than the user or root; None without any, and on Windows.
 
     As in OpenSSH's StrictModes: it belongs to the user or to root, and neither its group nor others may write it.
     """

@@ -1,4 +1,4 @@
-"""The file in which a person grants rights to tools by name: JSON in, grants by tool out, read again when it changes.
+"""Grants file: JSON in which a person grants rights to tools by name, read again when it changes.
 
 A file that does not fit is refused as a whole when the server starts. One that is spoiled later grants nothing until
 it is mended; what the catalogue approved stays in force.
@@ -30,7 +30,7 @@ Bind = Callable[[str, str], str]
 
 
 class FiledGrants(Grants):
-    """What one line of the file grants."""
+    """Grants of one line of the file."""
 
     digest: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
     """The one version that it is for; None: the one that is current when the line is first read."""
@@ -45,7 +45,7 @@ class FiledGrants(Grants):
 
 
 class GrantsFile:
-    """The grants of one file, as they stand on the disk."""
+    """Grants of one file, as they stand on the disk."""
 
     def __init__(self, path: Path | None) -> None:
         """Reads the file.
@@ -72,7 +72,7 @@ class GrantsFile:
         self._granted = self._bound(self._granted)
 
     def granted_to(self, manifest: Manifest) -> Grants | None:
-        """What the file grants to this version; None when it does not name it."""
+        """Grants of the file to this version; None when it does not name it."""
         filed = self._granted.get(manifest.name)
         if filed is None or not (filed.any_version or filed.digest == manifest.digest):
             return None
@@ -88,7 +88,7 @@ class GrantsFile:
         return self._granted.keys()
 
     def mark_on_disk(self) -> tuple[int, ...]:
-        """What changes whenever the file does; empty while there is none."""
+        """Stamp that differs after every change of the file; empty while there is none."""
         return _mark_of(self.path)
 
     def refresh(self) -> None:

@@ -1,4 +1,4 @@
-"""Hosts that are asked for and hosts that are granted: which are well formed, and which cover which others."""
+"""Host patterns of network grants: which are well formed, and which cover which others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def written(text: str) -> str:
 
 
 def host_problem(text: str) -> str:
-    """What is wrong with a host as it stands in a grant; empty when nothing is."""
+    """Problem of a host as it stands in a grant; empty when there is none."""
     if text == ANY:
         return "'*' would be every host: name the hosts"
     try:

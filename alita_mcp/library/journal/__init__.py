@@ -1,1 +1,1 @@
-"""The journal: calls, searches and what happened to tools; and which capabilities are missing."""
+"""Journal of calls, searches and changes of tools, and the capabilities found missing."""

@@ -1,4 +1,4 @@
-"""What calls and searches leave behind: noted in memory when a call ends, written together a moment later.
+"""Journal of calls and searches: noted in memory when a call ends, written in batches a moment later.
 
 A crash loses at most the last moments of use; nothing that decides what may run goes this way.
 """
@@ -22,7 +22,7 @@ MAX_QUERY = 200
 
 
 class CallJournal:
-    """Calls on their way to the catalogue. Noted on the event loop, written in a worker thread."""
+    """Buffer of calls on their way to the catalogue, filled on the event loop and written in a worker thread."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue

@@ -1,4 +1,4 @@
-"""What is asked for and missing: searches that found nothing, those in like words together."""
+"""Missing capabilities: searches that found no tool, grouped by like words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSPACED = re.compile(
 
 
 class Gap(Value):
-    """One thing that was searched for in vain."""
+    """Capability that was searched for in vain."""
 
     need: str
     """How it was asked for most often."""
@@ -89,7 +89,7 @@ def pairs_alike(words: Sequence[frozenset[str]]) -> Iterator[tuple[int, int]]:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """What two searches are compared by: their words, and pairs of letters where a script writes no spaces."""
+    """Words to compare two searches by, and pairs of letters where a script writes no spaces."""
     words: set[str] = set()
     for word in plain_tokens(split_words(unicodedata.normalize("NFKC", text).casefold())):
         if len(word) > 1 and _UNSPACED.search(word):

@@ -1,1 +1,1 @@
-"""Recorded runs of code: kept on disk within bounds, or in memory only."""
+"""Recorded runs of code, kept on disk within bounds or in memory only."""

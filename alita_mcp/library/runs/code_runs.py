@@ -1,4 +1,4 @@
-"""Runs of code as they are kept: whole ones of this process in memory, shapes of all on disk, values only if allowed.
+"""Store of code runs: whole ones in memory, their shapes on disk, their values on disk only if allowed.
 
 What lies on the disk is a guess about the past: a damaged, full or missing file means that less comes back, never that
 a run fails. A run is remembered at once for this process and written a moment later for all.
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 class CodeRuns:
-    """The runs of one home; made by `open_code_runs`. What is not `async` blocks, and may be called in threads."""
+    """Runs of one home; made by `open_code_runs`. Methods that are not `async` block and may be called in threads."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class CodeRuns:
         self.write_soon()
 
     def note(self, run: RecordedRun, shape: Shape, digest: str, owner: str = "") -> None:
-        """As `remember`, in a worker thread; `write_soon` has it written."""
+        """Remembers a run, in a worker thread; `write_soon` has it written."""
         self._current()
         whole = _whole(run)
         kept = kept_run(run, digest, self._key)
@@ -91,7 +91,7 @@ class CodeRuns:
                 self._waiting.popitem(last=False)
 
     def write_soon(self) -> None:
-        """Has what waits written, a moment later; called on the event loop."""
+        """Starts writing what waits, a moment later; called on the event loop."""
         self._wanted.set()
 
     async def read(self, run_id: str) -> RecordedRun:

@@ -1,4 +1,4 @@
-"""Files of one run as one file of the store: names and contents in, bytes with an index before them out, and back.
+"""Encoding of a run's files as one file of the store, an index before their bytes.
 
 A name is a key of the index and never becomes a path.
 """

@@ -1,4 +1,4 @@
-"""What is kept of a run without its values: a `RecordedRun` and the home's key in, types, sizes and hashes out."""
+"""Marks of a run without its values: types, sizes and keyed hashes of what was seen."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list:
 
 
 class ValueMark(Value):
-    """A value that was seen: enough to tell it from others, not enough to guess it without the home's key."""
+    """Mark of a value: enough to tell it from others, not enough to guess it without the home's key."""
 
     type: str
     size: int
@@ -34,7 +34,7 @@ class ValueMark(Value):
 
 
 class KeptRun(Value):
-    """A run as it is always kept; holds none of its values."""
+    """Run as it is always kept, without any of its values."""
 
     id: str = Field(pattern=RUN_ID.pattern)
     at: str

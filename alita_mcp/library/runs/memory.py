@@ -1,4 +1,4 @@
-"""Whole runs of this process: the newest few hundred in, found by their ids, the least recently used out first."""
+"""Memory of whole runs of this process, found by id, bounded, least recently used dropped first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Remembered(NamedTuple):
 
 
 class RunMemory:
-    """Bounded in number and bytes; may be used in several threads."""
+    """Runs in memory, bounded in number and bytes; may be used in several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""A SQLite file that several processes share and that may be lost at any time: a folder in, two connections out.
+"""SQLite file that several processes share and that may be lost at any time, with connections to read and to write.
 
 A damaged file is left alone and a new one with the next number is begun, so that no process ever has the ground
 taken away from under it; the next opening removes the old one. Only its owner may read it. All of it blocks.
@@ -35,7 +35,7 @@ class Spoiled(Exception):
 
 
 class NumberedFile:
-    """The newest file of a folder, through two connections: one that only looks up and never waits, one that writes."""
+    """Newest file of a folder, with one connection that reads and never waits, and one that writes."""
 
     def __init__(self, folder: Path, stem: str, tables: str, probe: str) -> None:
         """Opens the newest file `stem-NUMBER.sqlite3`, or begins one; `probe` is a query that must succeed.
@@ -98,7 +98,7 @@ class NumberedFile:
                     connection.close()
 
     def begin_next(self) -> None:
-        """Makes sure that a newer file than this one is there, for everybody to go on with."""
+        """Begins a newer file than this one, unless there is one, for all processes to go on with."""
         if self.is_newest:
             with suppress(FileExistsError):
                 self._path(self._number + 1).touch(mode=0o600, exist_ok=False)

@@ -1,4 +1,4 @@
-"""One run of code as it is recorded: what ran, what it was given, and what came of it."""
+"""Recorded run of code: the program, what it was given, and what came of it."""
 
 from __future__ import annotations
 

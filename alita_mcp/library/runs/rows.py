@@ -1,4 +1,4 @@
-"""Runs on disk: one SQLite file that several processes share and that may be lost at any time. All of it blocks."""
+"""SQLite table of runs that several processes share and that may be lost at any time. All of it blocks."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ORPHANS = (
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run on its way into the file."""
+    """Run on its way into the file."""
 
     at: float
     """Seconds since 1970."""
@@ -78,7 +78,7 @@ def sketch_of(shape: Mapping[str, Any]) -> list[str]:
 
 
 class RunRows(NumberedFile):
-    """The runs of one home; raises when opened as `NumberedFile`."""
+    """Runs of one home; raises when opened as `NumberedFile`."""
 
     def __init__(self, folder: Path, *, forget_values: bool) -> None:
         """Opens the file; with `forget_values`, removes the values that it holds."""

@@ -1,4 +1,4 @@
-"""Whole results of calls whose answers were cut, and files of runs: a bounded store under names nobody can guess."""
+"""Bounded store of whole results whose shown form was cut, and of files of runs, under unguessable names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 64 << 20
 
 
 class Runs:
-    """The newest results; older ones make room."""
+    """Newest results; older ones are dropped to keep the bound."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

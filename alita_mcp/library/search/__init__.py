@@ -1,1 +1,1 @@
-"""Search: a query in, tools by calibrated relevance out."""
+"""Search for tools, by words and by vectors, with calibrated probabilities."""

@@ -1,4 +1,4 @@
-"""What a search answers: how sure it is that a tool fits, and the tools, best first."""
+"""Values that a search returns: the tools, best first, and how sure it is that one fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Fit = Literal["match", "possible", "none"]
 
 
 class SearchHit(Value):
-    """One tool that may serve the need."""
+    """Tool that may serve the need."""
 
     name: str
     version: int

@@ -1,4 +1,4 @@
-"""How sure a search is of its best hit: features in, a probability out; and the fit of its weights to what was right.
+"""Calibration of searches: a logistic model of how probable it is that the best hit is right, and its fit.
 
 The shipped weights stand in calibration.json, by the source of the scores: `words`, or the name of an embedder.
 """
@@ -26,13 +26,13 @@ Features = Mapping[str, float]
 
 
 class Calibration(Value):
-    """A logistic model over named features."""
+    """Logistic model over named features."""
 
     weights: dict[str, float]
     intercept: float
 
     def probability(self, features: Features) -> float:
-        """How likely the best hit is right; always above 0 and below 1."""
+        """Probability that the best hit is right, always above 0 and below 1."""
         logit = self.intercept + sum(
             weight * features.get(name, 0.0) for name, weight in self.weights.items()
         )
@@ -40,7 +40,7 @@ class Calibration(Value):
 
 
 class Observation(Value):
-    """One search whose truth is known."""
+    """Search whose right answer is known."""
 
     features: dict[str, float]
     right: bool
@@ -55,7 +55,7 @@ def shipped() -> Mapping[str, Calibration]:
 
 
 def prior() -> Calibration | None:
-    """That of the embedder which the package knows: a start for others, whose cosines lie elsewhere."""
+    """Calibration of the embedder that the package knows, to start from for others, whose cosines lie elsewhere."""
     return next((each for name, each in shipped().items() if name != WORDS), None)
 
 

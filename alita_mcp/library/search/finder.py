@@ -1,4 +1,4 @@
-"""Finding tools: a need in, ranked names out; by words, and by meaning too where there is an embedder."""
+"""Finder of tools for a need, by words, and by vectors where there is an embedder."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Finder:
         self._is_begun = False
 
     def track(self) -> None:
-        """Says that the tools are others now; once vectors are in use, they follow in the background."""
+        """Notes that tools changed; once vectors are in use, they are brought up to date in the background."""
         if self._vectors is not None and self._is_begun:
             self._vectors.track()
 
     async def make_ready(self) -> None:
-        """Has tools get their vectors a moment from now, so that the first search need not go without."""
+        """Embeds the tools a moment from now, so that the first search has vectors."""
         if self._vectors is not None:
             await anyio.sleep(READY_AFTER_S)
             self._begin()
@@ -75,7 +75,7 @@ class Finder:
         return [(hit.name, hit.probability) for hit in (await self.search(query)).hits]
 
     async def search(self, query: str) -> Ranking:
-        """What `find` answers, with what its certainty rests on."""
+        """Ranking of tools for the need, with the features that its certainty rests on."""
         self._begin()
         if self._vectors is not None and bounded_query(query):
             ranking = await self._vectors.ranked(query)
@@ -90,7 +90,7 @@ class Finder:
             await self._vectors.settled()
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         self._reader.close()
         if self._vectors is not None:
             self._vectors.close()

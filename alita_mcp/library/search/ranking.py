@@ -33,7 +33,7 @@ as if there were this many more."""
 
 @dataclass(frozen=True)
 class Hit:
-    """One tool that may serve the need."""
+    """Tool that may serve the need."""
 
     name: str
     probability: float
@@ -42,7 +42,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Ranking:
-    """What a search found, best first, and what its certainty rests on."""
+    """Hits of a search, best first, and what its certainty rests on."""
 
     hits: tuple[Hit, ...] = ()
     words: Mapping[str, float] | None = None
@@ -92,7 +92,7 @@ def rank_by_meaning(
 def word_features(
     words: Sequence[str], order: Sequence[str], scores: Mapping[str, float], corpus: Corpus
 ) -> dict[str, float]:
-    """What the words say of the first of `order`.
+    """Features of the first of `order`, by words.
 
     `cov`: how much of the need it covers; `lead`: how much more than the next ones; `back`: how much of its own
     name and description is asked for; `margin` and `amount`: how far it leads in score, and how high that is;
@@ -121,7 +121,7 @@ def _cover(words: set[str], order: Sequence[str], corpus: Corpus, *, borne: bool
 
 
 def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool = True) -> float:
-    """Which part of the need's words a document has, by weight; for a related term it is credited with a share.
+    """Share of the need's words that a document has, by weight; a related term counts in part.
 
     What only its requests have counts no more than the words that bear them out; all of it if it need not be `borne`
     out, as where cosines are there to do so.

@@ -1,4 +1,4 @@
-"""The search tables, read through a connection of its own, so that no search waits for another thread's commit."""
+"""Reader of the search tables through a connection of its own, so that no search waits for a commit."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ class SearchReader:
             yield self._known[1]
 
     def hashes(self) -> Mapping[str, str]:
-        """What tells the present documents from others, by the names of all tools that can be found."""
+        """Hashes of the present documents, by the names of all tools that can be found."""
         with self._reading() as db:
             return dict(db.execute("SELECT name, hash FROM document ORDER BY name"))
 
     def requests(self) -> Mapping[str, int]:
-        """How many example requests each tool has that has any."""
+        """Number of example requests of each tool that has any."""
         with self._reading() as db:
             return dict(db.execute("SELECT name, requests FROM document WHERE requests ORDER BY name"))
 
     def documents(self, names: Collection[str]) -> Mapping[str, Document]:
-        """What these tools are found by, of those that can be found."""
+        """Documents of these tools, of those that can be found."""
         with self._reading() as db:
             return read_documents(db, names)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         with self._lock, suppress(sqlite3.Error):
             if self._db is not None:
                 self._db.close()

@@ -1,4 +1,4 @@
-"""How a tool is called, in one line: a manifest in, `slugify(text: str, max_length?: int) -> str` out."""
+"""Signature of a tool in one line, as in `slugify(text: str, max_length?: int) -> str`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL_CHOICES = 1_000
 
 
 def signature_of(manifest: Manifest, choices: int = SOME_CHOICES) -> str:
-    """How the tool is called, as in `slugify(text: str, max_length?: int) -> str`; of an enum so many `choices`."""
+    """Signature as in `slugify(text: str, max_length?: int) -> str`, with so many `choices` of an enum."""
     result = manifest.output_schema
     if manifest.wraps_result:
         result = result.get("properties", {}).get("result", {})

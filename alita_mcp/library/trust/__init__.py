@@ -1,1 +1,1 @@
-"""Trust: the levels that verification grants, and the evidence card that explains one."""
+"""Trust levels that verification grants, and the evidence card that explains one."""

@@ -1,4 +1,4 @@
-"""The evidence card of a version: its verification report in, what it comes to out, as values and as labelled lines."""
+"""Evidence card of a version: a summary of its verification report, as values and as labelled lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Row = tuple[str, str]
 
 
 class StageEvidence(Value):
-    """What one gate came to."""
+    """Summary of one verification stage."""
 
     stage: Stage
     outcome: Literal["passed", "soft failure", "failed"]
@@ -45,7 +45,7 @@ class StageEvidence(Value):
 
 
 class Evidence(Value):
-    """What a report comes to."""
+    """Summary of a verification report."""
 
     trust: Trust
     to_raise_trust: str

@@ -1,4 +1,4 @@
-"""What a level of trust allows and what would raise it: a report or a manifest in, words for people and agents out."""
+"""Trust levels: what each allows, and what would raise a version's level."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def claimed_less(report: VerificationReport) -> bool:
 
 
 def contradiction(manifest: Manifest, report: VerificationReport) -> str:
-    """Why a version's claim of trust cannot be what its gates said; empty when it can."""
+    """Contradiction between a version's claim of trust and its report; empty when there is none."""
     if report.trust != manifest.trust:
         return "its manifest and its report name different levels of trust"
     failed = [check for check in report.checks if not check.passed]

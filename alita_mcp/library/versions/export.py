@@ -1,4 +1,4 @@
-"""Export: a stored version in, a folder out that serves the tool anywhere with the official SDK, without alita."""
+"""Export of a stored version as a folder that serves the tool with the official MCP SDK, without alita."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions as files: an accepted version in, five files in a folder of its own out, and back, proved unchanged."""
+"""Files of versions: five in a folder for each version, sealed by a digest that is checked when they are read."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def written_example(example: Example) -> str:
 
 
 def mark_of(example: Example) -> str:
-    """What a report remembers an example by."""
+    """Digest that a report identifies an example by."""
     return hashlib.sha256(written_example(example).encode()).hexdigest()[:16]
 
 
@@ -269,7 +269,7 @@ class ToolFiles:
         return self.root / f".staging-{self._owner}-{secrets.token_hex(4)}"
 
     def laid_aside(self, owner: str) -> list[Path]:
-        """What a process has put aside."""
+        """Folders that a process has put aside."""
         return sorted(self.root.glob(f".staging-{owner}-*")) if owner.isalnum() else []
 
     def store(self, name: str, version: int, files: Folder) -> None:
@@ -311,7 +311,7 @@ class ToolFiles:
             place.parent.rmdir()
 
     def set_aside(self, name: str, version: int) -> Path:
-        """Moves a version that nobody published out of the way, losing nothing; answers where it is now."""
+        """Moves an unpublished version out of the way, losing nothing; returns where it is now."""
         refuge = self.set_aside_root / f"{name}-v{version}-{secrets.token_hex(4)}"
         place = self.folder(name, version)
         refuge.parent.mkdir(parents=True, exist_ok=True)

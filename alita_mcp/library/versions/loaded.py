@@ -1,4 +1,4 @@
-"""Versions kept in memory between calls: a name and a number in, what was proved unchanged out, or nothing.
+"""Cache of the versions that were read last, valid while their files are unchanged.
 
 A kept version counts only while every file of it has the identity that it had when it was last proved.
 """
@@ -52,7 +52,7 @@ class LoadedVersions:
         return len(self._kept)
 
     def unchanged(self, name: str, version: int) -> StoredVersion | None:
-        """A version that is kept and whose files nobody touched since; takes microseconds, reads no file."""
+        """Cached version whose files are unchanged since; takes microseconds, reads no file."""
         key = (name, version)
         with self._lock:
             kept = self._kept.get(key)

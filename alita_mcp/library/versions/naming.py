@@ -1,4 +1,4 @@
-"""Names that do not answer: which ones look alike, and how a tool that is gone comes back."""
+"""Errors for names of tools that cannot be called, with the nearest names and the way back."""
 
 from __future__ import annotations
 

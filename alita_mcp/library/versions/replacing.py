@@ -1,4 +1,4 @@
-"""Other files in a published version's place: the new ones in, the former ones out, and back where that was cut off.
+"""Replaces the files of a published version, and undoes or completes a replacement that was cut off.
 
 A folder cannot replace another one in a single step, so for a moment a version is missing or ahead of its row.
 Whoever holds the library's lock sees no such moment: exchanges happen under it, and one that was cut off is put right.
@@ -31,7 +31,7 @@ RAISE_STEPS = (
 
 
 class Exchange:
-    """Takes a version's folder out and puts another one in; both lie aside under their owner's name meanwhile."""
+    """Exchange of a version's folder for another one; both lie aside under their owner's name meanwhile."""
 
     def __init__(self, files: ToolFiles, name: str, version: int, on_step: OnStep = no_step) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""The tools that every new library begins with: where they are, in a checkout and in an installed package."""
+"""Starter tools that every new library begins with, in a checkout or an installed package."""
 
 from __future__ import annotations
 

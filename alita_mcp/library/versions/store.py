@@ -1,4 +1,4 @@
-"""Files and catalogue together: every change that touches both, in an order that a crash at any point leaves whole.
+"""Store of versions: changes files and catalogue together, in an order that a crash at any point leaves whole.
 
 All of it blocks; `library.Library` calls it in worker threads.
 """
@@ -50,7 +50,7 @@ OPEN_TIMEOUT_S = 60.0
 
 
 class Store:
-    """The library's truth on disk."""
+    """Versions on disk and their catalogue, changed together."""
 
     def __init__(
         self, home: Path, starters: Path | None, on_step: OnStep = no_step, grants_file: Path | None = None
@@ -109,12 +109,12 @@ class Store:
         return (self.reader.data_version(), *self.effective_grants.mark)
 
     def changes(self) -> Changes:
-        """How much changed so far, by the catalogue and by the grants file."""
+        """Counters of changes so far, by the catalogue and by the grants file."""
         standing, listed = self.reader.changes()
         return Changes(standing, listed + self.effective_grants.changes())
 
     def close(self) -> None:
-        """Lets go of the library."""
+        """Closes the library."""
         self.reader.close()
         self.catalogue.close()
         self._owner.close()
@@ -271,7 +271,7 @@ class Store:
             self._owner.forget(owner)
 
     def set_strangers_aside(self) -> None:
-        """Moves version folders away that nobody published; looks at every folder there is."""
+        """Moves unpublished version folders away; looks at every folder there is."""
         known = self.catalogue.published()
         for name, version in versions_under(self.files.root):
             if (name, version) not in known:

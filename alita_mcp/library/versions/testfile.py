@@ -1,4 +1,4 @@
-"""The readable pytest form of a version's examples: code and examples in, the text of `test_tool.py` out.
+"""Text of `test_tool.py`, the readable pytest form of a version's examples.
 
 Nothing of the code or of the examples is run here, only parsed.
 """

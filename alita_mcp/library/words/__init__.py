@@ -1,1 +1,1 @@
-"""Words for search: stems, synonyms and term weights."""
+"""Word search: stems, synonyms, term weights and documents."""

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class Corpus:
-    """The statistics of one moment; what was read once is kept, within bounds."""
+    """Statistics of one moment; rows that were read once are kept, within bounds."""
 
     def __init__(self, rows: SearchRows, tokens: Tokens) -> None:
         """`tokens` are those that the rows were made with."""
@@ -120,7 +120,7 @@ class Corpus:
 
     @property
     def highest_idf(self) -> float:
-        """That of a word which a single document has."""
+        """Inverse document frequency of a word that a single document has."""
         return self._idf(1)
 
     def expanded(self, words: Iterable[str]) -> dict[str, float]:

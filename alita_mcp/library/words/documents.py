@@ -12,7 +12,7 @@ LEAST_LEARNED = 30
 
 
 def document_of(manifest: Mapping[str, Any], wordings: Sequence[str]) -> Document:
-    """What a tool is found by: its author's words in its manifest, and those of others whose need it served."""
+    """Document of a tool: its author's words in its manifest, and wordings of others whose need it served."""
     parameters = [
         (name, str(schema.get("description", "")))
         for name, schema in manifest["input_schema"].get("properties", {}).items()

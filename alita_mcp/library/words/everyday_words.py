@@ -1,4 +1,4 @@
-"""Words that people use whatever they ask for; a need and a tool may share them and have nothing else in common."""
+"""Everyday words, which a need and a tool may share without having anything else in common."""
 
 from __future__ import annotations
 

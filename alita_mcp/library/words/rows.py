@@ -1,4 +1,4 @@
-"""The rows of the search tables: words and names in, counts, documents and candidates out; all of one moment."""
+"""Rows of the search tables: word counts, documents and candidates, all of one moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW, FEW_WORDS = 2, 10
 
 
 class Words(NamedTuple):
-    """One document as the statistics need it."""
+    """Words of one document, as the statistics need them."""
 
     own: tuple[str, ...]
     """What the tool says of itself."""
@@ -57,7 +57,7 @@ def words_of(document: Document, tokens: Tokens) -> Words:
 
 
 class Totals(NamedTuple):
-    """Of all documents: their number, and the sums of their words and of their heads' letter groups."""
+    """Totals of all documents: their number, and the sums of their words and of their heads' letter groups."""
 
     documents: int
     words: int
@@ -65,7 +65,7 @@ class Totals(NamedTuple):
 
 
 class SearchRows:
-    """The rows behind a corpus."""
+    """Rows behind a corpus."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -85,11 +85,11 @@ class SearchRows:
         return Words(every[:own], every[own : own + agreed], every[own:], _interned(head), letters, requests)
 
     def frequency(self, word: str) -> int:
-        """How many documents have a word."""
+        """Number of documents that have a word."""
         return self._count("SELECT documents FROM term WHERE word = ?", word)
 
     def letters(self, group: str) -> int:
-        """How often documents have words with a group of letters."""
+        """Number of words of documents that have a group of letters."""
         return self._count("SELECT documents FROM letter_group WHERE letters = ?", group)
 
     def _count(self, query: str, key: str) -> int:

@@ -1,4 +1,4 @@
-"""Text as the search counts it: lower case, Latin letters without accents, English stems, no stop words."""
+"""Tokens of search: lower case, Latin letters without accents, English stems, no stop words."""
 
 from __future__ import annotations
 

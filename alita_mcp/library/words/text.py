@@ -1,4 +1,4 @@
-"""What a tool is found by, and how text is compared: parts of a tool and queries in, documents and words out."""
+"""Documents and queries of word search, and the words they are compared by."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STOP_WORDS = frozenset(
 
 @dataclass(frozen=True)
 class Document:
-    """What a tool is found by."""
+    """Text that a tool is found by, in its parts."""
 
     text: str
     """What it says of itself: name, description, parameters, tags."""

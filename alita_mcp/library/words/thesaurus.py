@@ -1,4 +1,4 @@
-"""Words that mean nearly the same where people ask for tools: a word in, its companions out."""
+"""Thesaurus of words that mean nearly the same where people ask for tools."""
 
 from __future__ import annotations
 

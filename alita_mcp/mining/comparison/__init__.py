@@ -1,1 +1,1 @@
-"""How alike two programs are: their texts in, normal forms and groups of like ones out."""
+"""Comparison of programs by normal forms, and groups of like ones."""

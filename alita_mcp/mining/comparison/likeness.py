@@ -1,4 +1,4 @@
-"""Normal forms in, how alike their programs are out, and groups of like programs.
+"""Likeness of programs by their normal forms, and groups of like programs.
 
 Likeness is what two programs have in common, over the smaller one and a third of what the larger one has more
 (Tversky's index of features): a line added to a program counts less than one replaced. Figures: docs/benchmarks.md.

@@ -1,4 +1,4 @@
-"""The text of a program in, its normal form out: a digest and hashed features, and no word of the program.
+"""Normal form of a program: a digest and hashed features that hold no word of it.
 
 Features are the program's operations, what each is computed from, and what that is computed from in turn. Variables and
 calls of the program's own functions are looked through: a name for an intermediate value changes next to nothing.
@@ -34,7 +34,7 @@ _INPUT = Node("input")
 
 
 def normal_form(code: str) -> NormalForm:
-    """What a program is, whatever it calls its things.
+    """Normal form of a program, independent of its names.
 
     Raises:
         UsageError: it does not parse, or is nested too deeply.

@@ -1,4 +1,4 @@
-"""The text of a program in, its tree out: no layout, no lines for IPython, no wrapping in a `main`."""
+"""Syntax tree of a program without layout, IPython lines and a wrapping `main`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements in, the names that they bind out: variables, and what imports and fields of classes are called."""
+"""Scopes for comparison: the names that statements bind, as variables, imports and fields."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Variable:
 
 @dataclass(slots=True)
 class Scope:
-    """Names and what they stand for: a variable, or the words by which everybody knows it."""
+    """Names and what they stand for: a variable, or the public name of an import or field."""
 
     outer: Scope | None = None
     is_class: bool = False
@@ -41,7 +41,7 @@ class Scope:
         return scope
 
     def find(self, name: str) -> Variable | str:
-        """What a name means here; a free one that is no builtin is a variable that somebody else sets."""
+        """Meaning of a name here; a free one that is no builtin is a variable set elsewhere."""
         scope: Scope | None = self
         while scope:
             if name in scope.names and (scope is self or not scope.is_class):

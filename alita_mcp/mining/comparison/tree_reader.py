@@ -1,4 +1,4 @@
-"""Syntax trees in, trees of labels and variables out: without constants, comments, types and imports."""
+"""Trees of labels and variables, made of syntax trees without constants, comments, types and imports."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TreeReader:
         }  # fmt: skip
 
     def all_of(self, nodes: Iterable[ast.AST | None]) -> list[Node]:
-        """What the nodes say, without those that say nothing."""
+        """Trees of the nodes, without empty ones."""
         found = []
         for each in nodes:  # no comprehension: that is one frame more for each level of nesting
             read = self._read(each)

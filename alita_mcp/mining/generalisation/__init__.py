@@ -1,1 +1,1 @@
-"""Several runs of like programs in, the one typed function that does what they did out."""
+"""Generalisation of runs of like programs to one typed function."""

@@ -1,4 +1,4 @@
-"""A program in; the reason why it cannot become a function without changing what it does, raised where there is one."""
+"""Checks that a program can become a function without changing what it does."""
 
 from __future__ import annotations
 

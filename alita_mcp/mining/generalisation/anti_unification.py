@@ -1,4 +1,4 @@
-"""Programs in; what is the same in all of them stays, and the literals in which they differ come out."""
+"""Anti-unification of programs: what all of them share, and the literals in which they differ."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Hole:
 
     @property
     def values(self) -> list[Any]:
-        """What stands there, as JSON, for each program."""
+        """JSON value of the literal in each program."""
         return [found[0] for node in self.nodes if (found := value_of(node))]
 
 

@@ -1,4 +1,4 @@
-"""Runs of like programs in; one typed function that does what they did, and these runs as calls of it, out."""
+"""Generalises runs of like programs to one typed function, with the runs as calls of it."""
 
 from __future__ import annotations
 

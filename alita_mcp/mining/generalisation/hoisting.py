@@ -1,4 +1,4 @@
-"""A program in; those of its definitions that may stand at the top of a module, as they need no variable of it, out."""
+"""Hoists definitions of a program that need none of its variables to the top of the module."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _mentions_itself(tree: ast.AST) -> bool:
 
 
 def bound_everywhere(tree: ast.Module) -> Counter[str]:
-    """How often each name is bound in any scope."""
+    """Number of bindings of each name in all scopes."""
     bound = Counter(name for name, _ in bindings(tree.body))
     for node in ast.walk(tree):
         if isinstance(node, Opening):

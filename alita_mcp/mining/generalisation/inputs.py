@@ -1,4 +1,4 @@
-"""What programs read with `input()` in; parameters that give the same, and what stands in the program instead, out."""
+"""Replaces what programs read with `input()` by parameters that give the same."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reading:
 
 
 def reading_of(scripts: Sequence[Script]) -> Reading:
-    """How the lines that programs read become arguments: one each where it reads each once, else a list.
+    """Parameters for the lines that programs read: one each where it reads each once, else a list.
 
     Raises:
         NoFunctionError: what they read is not known, or prompts are part of what they print.

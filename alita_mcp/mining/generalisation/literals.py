@@ -1,4 +1,4 @@
-"""Literals in programs: a syntax tree in, the JSON value that it stands for out; and the way back as an expression."""
+"""Conversion between literals in syntax trees and the JSON values they stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program in; a name for the tool made of it, and the words of its docstring, out."""
+"""Name and description for the tool that is made of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differed between runs, and what they were given, in; parameters with their values of each run out."""
+"""Parameters of the function, made of what differed between runs and what these were given."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Slot:
 
 
 class Places:
-    """Where nodes of a program stand."""
+    """Places of nodes in a program."""
 
     def __init__(self, script: Script) -> None:
         self._script = script
@@ -81,7 +81,7 @@ class Places:
         return None
 
     def hint(self, node: ast.AST) -> str:
-        """What the program calls the value: a variable, a keyword, a key, a parameter."""
+        """Name that the program gives the value: of a variable, a keyword, a key, a parameter."""
         parent = self._parents.get(id(node))
         match parent:
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.keyword(arg=str(name)):
@@ -203,7 +203,7 @@ def _serves(name: str, slot: Slot, places: Places, base: Script) -> bool:
 
 
 def filled(slots: Sequence[Slot], places: Places) -> tuple[dict[int, str], list[ast.Assign]]:
-    """What stands in the holes, by the id of the node there, and the statements that are needed no more."""
+    """Expressions for the holes, by the id of the node there, and the statements that are no longer needed."""
     texts: dict[int, str] = {}
     gone: list[ast.Assign] = []
     for slot in slots:

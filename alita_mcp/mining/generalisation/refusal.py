@@ -1,4 +1,4 @@
-"""The one way in which the steps of making a function of runs give up."""
+"""Error of runs that amount to no function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from alita_mcp.mining.values import NotGeneral
 
 
 class NoFunctionError(AlitaError):
-    """Runs amount to no function by their syntax alone; `generalise` answers it as `NotGeneral`."""
+    """Error of runs that amount to no function by their syntax alone; `generalise` returns it as `NotGeneral`."""
 
     def __init__(self, why: str, *, model_could: bool = True) -> None:
         super().__init__(why)

@@ -1,4 +1,4 @@
-"""A syntax tree in; which names each scope of it binds, and which scope a name in it belongs to, out."""
+"""Scopes of a syntax tree: the names that each binds, and the scope that a name belongs to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Parts:
 
 
 def parts_of(node: Opening) -> Parts:
-    """What a function, lambda, class or comprehension evaluates outside its scope, and what inside."""
+    """Parts of a function, lambda, class or comprehension that are evaluated outside its scope and inside."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             found = _arguments(node.args)
@@ -145,7 +145,7 @@ def _declared(nodes: Sequence[ast.AST], kind: type[ast.Global | ast.Nonlocal]) -
 
 
 def resolve(stack: Sequence[Scope], name: str) -> int | None:
-    """Which scope of a stack, outermost first, a name belongs to; None for builtins and names bound nowhere."""
+    """Scope of a stack, outermost first, that a name belongs to; None for builtins and unbound names."""
     for index in range(len(stack) - 1, -1, -1):
         scope = stack[index]
         if name in scope.declared_global:

@@ -1,4 +1,4 @@
-"""One recorded run in; its program out, in the plain form that programs are compared and rewritten in."""
+"""Program of a recorded run in the plain form that programs are compared and rewritten in."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Script:
 
     @property
     def lines(self) -> list[str]:
-        """What `input()` reads."""
+        """Lines that `input()` reads."""
         given = self.run.arguments.get("input", "")
         text = "\n".join(map(str, given)) if isinstance(given, list) else str(given)
         return text.split("\n") if text else []

@@ -1,4 +1,4 @@
-"""A program, its parameters and where they stand in it in; the module of one function that does what it does out."""
+"""Writes the module of one function that does what a program does with given parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from alita_mcp.syntax import expression_of, module_of, symbols_of
 
 @dataclass
 class Plan:
-    """What is to be written around and into a program."""
+    """Plan of what is written around and into a program."""
 
     name: str
     signature: str

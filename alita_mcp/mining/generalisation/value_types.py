@@ -1,4 +1,4 @@
-"""JSON values that were seen in; the annotation of the tool contract that holds all of them out."""
+"""Infers the tool contract's type annotation that holds all JSON values that were seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving every tool its vector: which ones lack it, a batch at a time, around tools that the embedder refuses."""
+"""Embeds tools that lack a vector, batch by batch, and passes over those that the embedder refuses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class EmbeddingSync:
-    """The vectors of the wanted tools, and the work that is left."""
+    """Vectors of a set of tools, and the work left to complete them."""
 
     def __init__(self, table: VectorTable, embedder: Embedder, read: ReadDocuments) -> None:
         self.table = table
@@ -66,7 +66,7 @@ class EmbeddingSync:
         self._gone = there.keys() - wanted.keys()
 
     def set_documents(self, wanted: Mapping[str, str]) -> None:
-        """Tools with these hashes from now on; what is new comes first."""
+        """Sets the wanted documents by their hashes; new ones come first."""
         before, self._wanted = self._wanted, wanted
         fresh = {name: name not in before for name, digest in wanted.items() if before.get(name) != digest}
         left = {
@@ -80,7 +80,7 @@ class EmbeddingSync:
             del self._refused[name]
 
     async def step(self) -> None:
-        """Takes the next tools one step further.
+        """Brings the next tools up to date.
 
         Raises:
             LibraryError: the table fails.

@@ -1,4 +1,4 @@
-"""One LanceDB table whose rows have a name and a hash: brought up to date, folded now and then, safe among processes.
+"""LanceDB table of rows with a name and a hash, safe among processes, compacted now and then.
 
 The only module that imports lancedb and pyarrow, on first use, in a thread. What they raise comes out as
 `LibraryError`; the caller rebuilds.
@@ -36,7 +36,7 @@ ATTEMPTS = 5
 
 
 class TableBusy(LibraryError):
-    """Another process holds the lock: nothing is wrong, only late."""
+    """Error of a table whose lock another process holds; it can be tried again."""
 
 
 class LanceTable:
@@ -94,7 +94,7 @@ class LanceTable:
         return pa.schema([name, pa.field("text_hash", pa.string(), nullable=False), *self._columns()])
 
     def close(self) -> None:
-        """Lets go of the files; the table can be opened again."""
+        """Closes the files; the table can be opened again."""
         for handle in (self.rows, self._db):
             if handle is not None:
                 handle.close()
@@ -146,7 +146,7 @@ class LanceTable:
             await anyio.sleep(random.uniform(0.01, 0.05) * 2**attempt)  # noqa: S311 - only spreads the writers
 
     async def fold(self) -> None:
-        """Folds many small writes into one, now and then, whoever made them; call it under the lock."""
+        """Compacts many small writes of all processes into one, now and then; call it under the lock."""
         if self._wrote:
             self._wrote = False
             if await self._is_scattered():
@@ -192,7 +192,7 @@ class LanceTable:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """What LanceDB raises, in our words."""
+        """Translates errors of LanceDB to those of alita."""
         try:
             yield
         except LibraryError:

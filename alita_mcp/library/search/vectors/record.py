@@ -1,4 +1,4 @@
-"""What is remembered beside a table of vectors: whose they are, when they were last of use, how sure to be of them."""
+"""Record beside a table of vectors: its embedder, its last use, and its calibration."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def write_record(folder: Path, table: str, record: VectorRecord) -> None:
 
 
 def note_use(folder: Path, table: str) -> None:
-    """Says that the table is of use today; cheap enough to say it with every search."""
+    """Notes that the table is in use today; cheap enough for every search."""
     file = _file(folder, table)
     with suppress(OSError):
         if time.time() - file.stat().st_mtime > A_DAY_S:

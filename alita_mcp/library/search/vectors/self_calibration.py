@@ -1,4 +1,4 @@
-"""How sure to be with an embedder that the package does not know: asked of the tools' own example requests.
+"""Calibration for an embedder that the package does not know, learnt from the tools' own example requests.
 
 Each request is searched with itself left out of its tool, and again with that tool hidden: then nothing fits.
 """

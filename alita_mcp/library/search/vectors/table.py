@@ -1,4 +1,4 @@
-"""What tools mean: one vector a tool from an embedder, kept in LanceDB; a query's vector in, cosines out.
+"""Table of one embedder's vectors, one for each tool, in LanceDB; computes cosines to a query's vector.
 
 One table for each embedder and length, so that a change of model fills another table and disturbs nothing. Vectors
 cost money: they stand apart from the search tables, and making those anew leaves them alone.
@@ -71,7 +71,7 @@ class VectorTable:
             await self._table.open()
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         self._table.close()
 
     async def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Search by meaning beside search by words: keeps a vector for every tool, and gives way while its model is away."""
+"""Vector search beside word search: keeps a vector for every tool, and yields to words while its model is away."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class VectorSearch:
-    """The vectors of one library under one embedder, in this process.
+    """Vectors of one library under one embedder, in this process.
 
     Tools that have no vector yet stand among the others by their words. While the model is away, or has given too few
     tools a vector, searches go by words alone; it is asked in the background whether it is back.
@@ -85,7 +85,7 @@ class VectorSearch:
         self._openings_failed = 0
 
     def track(self) -> None:
-        """Has the tools of the moment get their vectors, in the background."""
+        """Brings the vectors up to date with the tools, in the background."""
         self._is_behind = True
         self._start_work()
 
@@ -130,7 +130,7 @@ class VectorSearch:
             return _ranked(words, [name for name in names if name in corpus], there, corpus, self.calibration)
 
     def close(self) -> None:
-        """Lets go of the files."""
+        """Closes the files."""
         if self._sync is not None:
             self._sync.table.close()
             self._sync = None

@@ -1,4 +1,4 @@
-"""The seam to the formats of transcripts: one line of a session file in, what the agent did as plain steps out."""
+"""Interface of transcript formats: a line of a session file as plain steps of the agent."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Action = ShellCommand | RunCell | WriteFile | EditFile | EditCell | ApplyPatch
 
 @dataclass(frozen=True)
 class Called:
-    """The agent asked for something; whether it was done, the answer with the same `call` says."""
+    """Call that the agent made; whether it was done, the `Answered` with the same `call` says."""
 
     call: str
     action: Action
@@ -72,7 +72,7 @@ class Called:
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of a call."""
+    """Result of a call."""
 
     call: str
     output: str = ""
@@ -83,7 +83,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Began:
-    """The session that the following lines belong to, and the folder it works in."""
+    """Beginning of a session, with its id and the folder it works in."""
 
     session: str
     folder: str
@@ -111,7 +111,7 @@ class TranscriptFormat(Protocol):
         """Whether a line is one of this format's kinds; the first line that a format knows decides for the file."""
 
     def steps(self, entry: Entry) -> Iterator[Step]:
-        """What the line tells, in order."""
+        """Steps that the line shows, in order."""
 
 
 def text_in(value: object) -> str:
