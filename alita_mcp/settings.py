@@ -205,10 +205,6 @@ class Settings(BaseSettings):
     embedder_base_url: str | None = None
     """Base URL of the embedder's server: OpenAI-compatible, or of the provider that its name begins with. The same
     name at another address counts as another model."""
-    client_model: bool = False
-    """Where no model is configured, let the model of the connected client write tools, if the client lends it."""
-    client_model_wait_s: float = Field(default=300.0, gt=0, le=600)
-    """How long a client, or the person at it, may take for one answer of its model."""
     budget_calls: int = Field(default=100, ge=0)
     """How many answers of models one synthesis may ask for; 0: any number."""
     budget_tokens: int = Field(default=1_000_000, ge=0)

@@ -47,8 +47,6 @@ from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from alita_mcp.values import Manifest, VerificationReport, WrittenFrom
 
-MAX_OPEN_QUESTIONS = 16
-"""To the model of one client at once; all that one synthesis draws side by side fits."""
 ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete", "export"]
 
 
@@ -146,32 +144,23 @@ class App:
         """
         return await self.answer(self.jobs.find(job_id), on_stage)
 
-    def begin(
-        self, request: SynthesisRequest, desk: Desk | None = None, person: Desk | None = None
-    ) -> SynthesisJob:
-        """Starts a synthesis, or finds the same one under way; its questions go to `desk` where no model is ours.
-
-        What its planner assumes goes to `person`, where it may be asked.
+    def begin(self, request: SynthesisRequest, person: Desk | None = None) -> SynthesisJob:
+        """Starts a synthesis, or finds the same one under way; what its planner assumes is asked of `person`.
 
         Raises:
             UsageError: too many are under way.
         """
-        lends = self.settings.client_model and self.toolsmith.would_borrow(request)
-        lent = desk if lends else None
-        room, key = None, request.model_dump_json()
-        if lent is not None:
-            room = ModelRoom(self.settings, source=lent.model, at_once=MAX_OPEN_QUESTIONS)
+        key = request.model_dump_json()
         thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
         person = person if thorough and not request.code.strip() else None
-        owners = [each.owner for each in (lent, person) if each is not None]
-        if owners:  # whoever joins a job is asked what it asks
-            key = f"{owners[0]} {key}" if all(owners) else ""
+        if person is not None:  # whoever joins a job is asked what it asks
+            key = f"{person.owner} {key}" if person.owner else ""
         toolsmith = self.toolsmith.asking(asker(person, self.jobs)) if person else self.toolsmith
 
         async def work(enter: ReportStage) -> Outcome:
-            return await toolsmith.make(request, enter, room)
+            return await toolsmith.make(request, enter)
 
-        return self.jobs.start(work, key, lent, self._holds, person)
+        return self.jobs.start(work, key, self._holds, person)
 
     def _holds(self, outcome: Outcome) -> bool:
         """Whether an outcome from a while ago is still true."""

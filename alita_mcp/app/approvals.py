@@ -67,7 +67,7 @@ class Approvals:
             return await self._standing(waiting, stored, said)
 
         try:
-            job = self._jobs.start(work, desk=desk)
+            job = self._jobs.start(work, person=desk, parked=True)
         except UsageError:
             return None  # too many questions are open; the command is there for all
         if asker.key:

@@ -74,8 +74,8 @@ class LanguageModel(Protocol):
     """A model that completes conversations.
 
     Implementers: the answer is text from a stranger; return it as it came. Retry what may pass (rate limits,
-    server errors, time-outs) yourself; print nothing. One that cannot call tools by itself says so with
-    `calls_tools = False`; whoever wants tools then asks for them in JSON (`models.json_calls`).
+    server errors, time-outs) yourself; print nothing. One that cannot call tools by itself raises `ToolsRefused`, and
+    is then asked for calls in JSON (`models.structured.json_calls`).
     """
 
     @property

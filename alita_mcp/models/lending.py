@@ -1,9 +1,7 @@
-"""A model that a client lends: questions wait on a desk until the client carries them to its model and brings answers.
+"""Pending questions of a job to the person at its client.
 
-A desk of its own takes the questions that only the person at a client answers.
-
-Nobody can be asked but while a client is there. A question is carried at once where a call of the client can do so,
-or handed out together with all others that wait; one that nobody answers in time ends the asking.
+A question is carried at once where a call of the client can do so, or handed out together with all others that wait.
+One that is not answered in time ends the asking.
 """
 
 from __future__ import annotations
@@ -14,20 +12,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
 
 import anyio
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.choices import Role
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec, tools_refused
 
-NAME = "the client's model"
 QUIET_S = 0.1
 """Questions are handed out together once none has come for so long: they come from work that runs side by side."""
 MAX_HANDED_OUT = 2
 """How often a question is handed out before one that comes back without an answer counts as refused."""
-HINT = "Allow it at the client, set ALITA_MODEL, or hand in code and tests."
 
 
 class Decision(StrEnum):
@@ -55,9 +48,9 @@ class FilledForm:
     texts: Mapping[str, str]
 
 
-Answer = Completion | Decision | FilledForm | ModelError
+Answer = Decision | FilledForm | ModelError
 Carrier = Callable[["Question"], Awaitable[Answer]]
-"""Brings one question to the client's model; answers with `Refused` when no other is worth bringing."""
+"""Brings one question to the person; answers with `Refused` when no other is worth bringing."""
 
 
 class Refused(ModelError):
@@ -66,13 +59,10 @@ class Refused(ModelError):
 
 @dataclass(eq=False)
 class Question:
-    """What one writer wants to know, for as long as it waits."""
+    """One question to the person, for as long as it waits."""
 
     key: str
-    role: Role | None
-    messages: tuple[Message, ...]
-    max_tokens: int | None = None
-    temperature: float | None = None
+    text: str
     fields: tuple[FormField, ...] = ()
     """Of the form that a person fills; none where a decision is wanted."""
     answer: Answer | None = None
@@ -95,33 +85,23 @@ class Round:
 
 
 class Desk:
-    """Where the questions of one synthesis wait for its client."""
+    """The questions of one job that wait for the person at its client."""
 
-    def __init__(self, wait_s: float, owner: str = "", *, asks: Literal["model", "person"] = "model") -> None:
-        """An empty desk.
+    def __init__(self, wait_s: float, owner: str = "") -> None:
+        """No questions yet.
 
         Args:
             wait_s: How long a question waits for its answer.
-            owner: Names the connection that asked for the synthesis, where it lasts longer than one request.
-            asks: Who answers at the client.
+            owner: Names the client that asked for the job; empty where nothing tells it from others.
         """
         self.wait_s = wait_s
         self.owner = owner
-        self.asks = asks
         self._open: dict[str, Question] = {}
         self._carriers: list[Carrier] = []
         self._changed = anyio.Event()
         self._refusal: Refused | None = None
         self._round: Round | None = None
         self._asked = 0
-
-    def model(self, role: Role | None) -> LanguageModel:
-        """The client's model in a role."""
-        return LentModel(self, role)
-
-    @property
-    def _who(self) -> str:
-        return f"The client's {self.asks}"
 
     @property
     def waiting(self) -> tuple[Question, ...]:
@@ -163,7 +143,7 @@ class Desk:
         for question in asked.questions:
             answer = answers.get(question.key)
             if answer is None and question.handed_out >= MAX_HANDED_OUT:
-                answer = Refused(f"{self._who} left a question unanswered.", hint=HINT)
+                answer = Refused("The client's person left a question unanswered.")
             question.answer = answer
         self._wake()
 
@@ -180,31 +160,13 @@ class Desk:
         finally:
             self._carriers.remove(carrier)
 
-    async def ask(
-        self,
-        role: Role | None,
-        messages: Sequence[Message],
-        max_tokens: int | None,
-        temperature: float | None,
-    ) -> Completion:
-        """The client's answer to one question.
-
-        Raises:
-            Refused: it does not answer this or an earlier question.
-            ModelError: it answered with something that is no answer.
-        """
-        answer = await self._answer_to(role, messages, max_tokens, temperature)
-        if not isinstance(answer, Completion):
-            raise ModelError(f"{NAME[0].upper()}{NAME[1:]} answered with a decision.", hint=HINT)
-        return answer
-
     async def ask_person(self, question: str) -> Decision:
         """What the person at the client decides.
 
         Raises:
             ModelError: nobody is asked or answers, or the answer is no decision.
         """
-        answer = await self._answer_to(None, (Message(role="user", content=question),), None, None)
+        answer = await self._answer_to(question)
         if not isinstance(answer, Decision):
             raise ModelError("The client answered with something that is no decision.")
         return answer
@@ -215,24 +177,13 @@ class Desk:
         Raises:
             ModelError: nobody is asked or answers, or the answer is no form.
         """
-        told = (Message(role="user", content=text),)
-        answer = await self._answer_to(None, told, None, None, tuple(fields))
-        if isinstance(answer, Completion):
-            raise ModelError("The client answered with something that is no form.")
-        return answer
+        return await self._answer_to(text, tuple(fields))
 
-    async def _answer_to(
-        self,
-        role: Role | None,
-        messages: Sequence[Message],
-        max_tokens: int | None,
-        temperature: float | None,
-        fields: tuple[FormField, ...] = (),
-    ) -> Completion | Decision | FilledForm:
+    async def _answer_to(self, text: str, fields: tuple[FormField, ...] = ()) -> Decision | FilledForm:
         if self._refusal is not None:
             raise _again(self._refusal)
         self._asked += 1
-        question = Question(f"question-{self._asked}", role, tuple(messages), max_tokens, temperature, fields)
+        question = Question(f"question-{self._asked}", text, fields)
         self._open[question.key] = question
         self._wake()
         try:
@@ -258,9 +209,7 @@ class Desk:
                 await changed.wait()
 
     def _too_late(self) -> Refused:
-        return Refused(
-            f"The client did not bring an answer of its {self.asks} within {self.wait_s:g} s.", hint=HINT
-        )
+        return Refused(f"The client did not bring an answer of its person within {self.wait_s:g} s.")
 
     def _close(self, refusal: Refused) -> None:
         """Ends all questions, also those to come, with what ended one of them."""
@@ -276,30 +225,4 @@ class Desk:
 
 def _again(refusal: Refused) -> Refused:
     """The same words in an exception of their own: several questions end with them at once."""
-    return Refused(refusal.message, hint=refusal.hint)
-
-
-class LentModel:
-    """The client's model in one role; schema, seed and tools are not for it, for a client passes on none."""
-
-    name = NAME
-    calls_tools = False
-
-    def __init__(self, desk: Desk, role: Role | None) -> None:
-        self._desk = desk
-        self._role = role
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,  # noqa: ARG002 - as the seam says
-        schema: dict[str, Any] | None = None,  # noqa: ARG002 - as the seam says
-        tools: Sequence[ToolSpec] = (),
-    ) -> Completion:
-        """One completion, as long as it takes the client; errors as `Desk.ask`, and none of its tools are ours."""
-        if tools:
-            raise tools_refused(self.name)
-        return await self._desk.ask(self._role, messages, max_tokens, temperature)
+    return Refused(refusal.message)

@@ -40,7 +40,7 @@ class Models:
         own: bool = False,
     ) -> None:
         self.own = own
-        """Whether the settings name them: what lent, scripted or replayed models call themselves proves nothing."""
+        """Whether the settings name them: what scripted or replayed models call themselves proves nothing."""
         self._metered = {role: MeteredModel(model, role, meter, at_once) for role, model in models.items()}
         self._meter = meter
 
@@ -64,24 +64,21 @@ class ModelRoom:
         source: Source | None = None,
         exchanges: Exchanges | None = None,
         patience: Patience | None = None,
-        at_once: int = CALLS_AT_ONCE,
     ) -> None:
         """Nothing is loaded or asked yet.
 
         Args:
             settings: Which models, budgets and room for kept answers.
-            source: Gives the models instead of the settings: a script, a client that lends its own. Their
-                answers are not kept.
+            source: Gives the models instead of the settings, such as a script. Their answers are not kept.
             exchanges: Records what is answered, or replays it.
             patience: How failures that may pass are tried again.
-            at_once: How many questions may be under way; one more waits.
         """
         self._settings = settings
         self._exchanges = exchanges
         self._patience = patience
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
-        self._at_once = anyio.CapacityLimiter(at_once)
+        self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
         room = settings.response_cache_mb << 20
         self._cache = ResponseCache(settings.home / "responses", room) if room else None
         self._within: Meter | None = None

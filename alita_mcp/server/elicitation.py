@@ -51,14 +51,14 @@ def person_desk(call: ToolCall) -> Desk | None:
     """A desk for questions to the person at this client; None where nobody can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
-    return Desk(WAIT_S, key_of(call.ctx), asks="person")
+    return Desk(WAIT_S, key_of(call.ctx))
 
 
 def request_for(question: Question) -> types.ElicitRequest:
     """The question as the person at the client sees it."""
-    text = "\n".join(message.content for message in question.messages)
     form = _form_of(question.fields) if question.fields else _FORM
-    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=text, requested_schema=form))
+    params = types.ElicitRequestFormParams(message=question.text, requested_schema=form)
+    return types.ElicitRequest(params=params)
 
 
 def _form_of(fields: Sequence[FormField]) -> types.ElicitRequestedSchema:

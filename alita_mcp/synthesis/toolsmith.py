@@ -77,10 +77,6 @@ class Toolsmith:
         packages = PackageCheck(advised.research, sandbox)
         self._workshop = Workshop(library, sandbox, self, advised, records, packages)
 
-    def would_borrow(self, request: SynthesisRequest) -> bool:
-        """Whether only a model that somebody lends could write what is asked for."""
-        return self._models is None and _is_wish(request)
-
     def asking(self, ask_person: AskPerson) -> Toolsmith:
         """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
         other = copy(self)
@@ -93,13 +89,8 @@ class Toolsmith:
         other._models = models  # noqa: SLF001 - its own
         return other
 
-    async def make(
-        self, request: SynthesisRequest, on_stage: ReportStage, lent: ModelRoom | None = None
-    ) -> Outcome:
-        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer.
-
-        `lent` are models for this one, asked only where none of the server's own is configured.
-        """
+    async def make(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
+        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer."""
         if self._settings.policy == "locked":
             return Rejected(
                 stage="policy",
@@ -107,8 +98,7 @@ class Toolsmith:
                 fix="Use the tools that search_capabilities finds.",
             )
         mode = request.mode or self._settings.synthesis_mode
-        room = self._models or lent
-        models = room.open(fresh=PLANS[mode].fresh) if room is not None else None
+        models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
             ending.note(outcome := await self._make(request, models, on_stage))
         return outcome
@@ -118,7 +108,7 @@ class Toolsmith:
             return await FromRuns(self._workshop, self._make).make(request, models, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
-            return await self._make_from_code(request, models if self._models else None, on_stage)
+            return await self._make_from_code(request, models, on_stage)
         if models is not None and (plain or _is_wish(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")

@@ -113,7 +113,7 @@ def settings_for(options: argparse.Namespace, settings: Settings, site_host: str
     allowed = ", ".join(filter(None, (settings.web_allow, host if ":" in host else "")))
     alone: dict[str, object] = {
         "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
-        "secrets_file": None, "client_model": False, "web_allow": allowed,
+        "secrets_file": None, "web_allow": allowed,
     }  # fmt: skip
     given = {"sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url}
     roles: dict[str, object] = {}

@@ -90,7 +90,7 @@ def settings_for(options: argparse.Namespace, settings: Settings) -> Settings:
     }  # fmt: skip
     alone = {
         "policy": "ask", "response_cache_mb": 0, "embedder": None, "grants_file": None, "workspace": None,
-        "secrets_file": None, "client_model": False,
+        "secrets_file": None,
     }  # fmt: skip
     roles: dict[str, ModelChoice] = {}
     if options.model:

@@ -15,7 +15,6 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec, ToolsRefused
-from alita_mcp.models.lending import Desk
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.recording.recorded import Recorder, Replayer
@@ -186,21 +185,6 @@ async def test_in_native_mode_a_refusal_is_an_error_that_says_what_to_set() -> N
 async def test_a_provider_whose_tools_litellm_would_drop_is_asked_in_json_at_once() -> None:
     with pytest.raises(ToolsRefused):
         await model_at("http://127.0.0.1:9", "ollama/qwen3").complete(TASK, tools=TOOLS)
-
-
-async def test_a_lent_model_is_never_offered_tools() -> None:
-    desk = Desk(5)
-
-    async def carry(question: Any) -> Completion:
-        assert "add" in question.messages[0].content
-        return Completion(text=json.dumps(CALL), model="lent")
-
-    lent = desk.model(None)
-    with pytest.raises(ToolsRefused):
-        await lent.complete(TASK, tools=TOOLS)
-    with desk.carried_by(carry):
-        answer = await with_tools(lent).complete(TASK, tools=TOOLS)
-    assert [call.name for call in answer.calls] == ["add"]
 
 
 async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two() -> None:

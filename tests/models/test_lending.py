@@ -1,4 +1,4 @@
-"""A desk where the questions of one synthesis wait for the client that lends its model."""
+"""Pending questions to the person at a client: carried, handed out in rounds, refused, late."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import anyio
 import pytest
 
 from alita_mcp.errors import ModelError, UsageError
-from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.lending import Answer, Decision, Desk, FilledForm, FormField, Question, Refused
 
-SAID = Completion(text="said", model="lent")
+SAID = Decision.APPROVED
 
 
-async def asks(model: LanguageModel, words: str = "why?") -> str:
+async def asks(desk: Desk, words: str = "why?") -> str:
     try:
-        return (await model.complete([Message(role="user", content=words)])).text
+        return await desk.ask_person(words)
     except ModelError as failure:
         return f"{type(failure).__name__}: {failure.message}"
 
@@ -24,7 +23,7 @@ async def outcomes(desk: Desk, count: int, meanwhile: object = None) -> list[str
     found: list[str] = []
 
     async def one() -> None:
-        found.append(await asks(desk.model("coder")))
+        found.append(await asks(desk))
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -53,7 +52,7 @@ async def test_questions_wait_until_a_carrier_comes() -> None:
             await all_brought.wait()
         assert not desk.waiting
 
-    assert await outcomes(desk, 3, come_later) == ["said"] * 3
+    assert await outcomes(desk, 3, come_later) == ["approved"] * 3
 
 
 async def test_a_question_in_hand_stays_with_its_carrier_and_a_new_one_waits() -> None:
@@ -70,14 +69,14 @@ async def test_a_question_in_hand_stays_with_its_carrier_and_a_new_one_waits() -
             await in_hand.wait()
         assert not desk.waiting
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(asks, desk.model("tester"))
+            tasks.start_soon(asks, desk, "and why?")
             await desk.ready()
             asked = desk.hand_out()
-            assert [question.role for question in asked.questions] == ["tester"]
+            assert [question.text for question in asked.questions] == ["and why?"]
             go.set()
             desk.take(asked.token, {question.key: SAID for question in asked.questions})
 
-    assert await outcomes(desk, 1, leave) == ["said"]
+    assert await outcomes(desk, 1, leave) == ["approved"]
 
 
 async def test_one_refusal_ends_all_questions_and_those_to_come() -> None:
@@ -94,7 +93,7 @@ async def test_one_refusal_ends_all_questions_and_those_to_come() -> None:
 
     with desk.carried_by(carry):
         assert await outcomes(desk, 3) == ["Refused: The person said no."] * 3
-        assert await asks(desk.model(None)) == "Refused: The person said no."
+        assert await asks(desk) == "Refused: The person said no."
     assert asked == 3
 
 
@@ -105,16 +104,16 @@ async def test_an_answer_that_is_none_ends_only_its_own_question() -> None:
         return ModelError("an image") if question.key.endswith("1") else SAID
 
     with desk.carried_by(carry):
-        assert sorted(await outcomes(desk, 3)) == ["ModelError: an image", "said", "said"]
+        assert sorted(await outcomes(desk, 3)) == ["ModelError: an image", "approved", "approved"]
 
 
 async def test_a_question_that_nobody_comes_for_ends_in_time_and_ends_the_asking() -> None:
     desk = Desk(0.05)
     assert (
         await outcomes(desk, 2)
-        == ["Refused: The client did not bring an answer of its model within 0.05 s."] * 2
+        == ["Refused: The client did not bring an answer of its person within 0.05 s."] * 2
     )
-    assert (await asks(desk.model("judge"))).startswith("Refused")
+    assert (await asks(desk)).startswith("Refused")
 
 
 async def test_questions_that_come_side_by_side_are_handed_out_together_and_answered_once() -> None:
@@ -133,7 +132,7 @@ async def test_questions_that_come_side_by_side_are_handed_out_together_and_answ
         with pytest.raises(UsageError, match="not taken"):
             desk.take(second.token, answers)
 
-    assert await outcomes(desk, 4, play) == ["said"] * 4
+    assert await outcomes(desk, 4, play) == ["approved"] * 4
 
 
 async def test_what_is_left_out_twice_counts_as_refused() -> None:
@@ -145,7 +144,7 @@ async def test_what_is_left_out_twice_counts_as_refused() -> None:
             asked = desk.hand_out()
             desk.take(asked.token, {})
 
-    assert await outcomes(desk, 2, play) == ["Refused: The client's model left a question unanswered."] * 2
+    assert await outcomes(desk, 2, play) == ["Refused: The client's person left a question unanswered."] * 2
 
 
 async def test_an_answered_question_counts_though_another_is_refused_with_it() -> None:
@@ -157,7 +156,7 @@ async def test_an_answered_question_counts_though_another_is_refused_with_it() -
         one, two = asked.questions
         desk.take(asked.token, {one.key: SAID, two.key: Refused("no")})
 
-    assert sorted(await outcomes(desk, 2, play)) == ["Refused: no", "said"]
+    assert sorted(await outcomes(desk, 2, play)) == ["Refused: no", "approved"]
 
 
 @pytest.mark.parametrize(
@@ -165,13 +164,12 @@ async def test_an_answered_question_counts_though_another_is_refused_with_it() -
     [
         (FilledForm({"a": "x"}), FilledForm({"a": "x"})),
         (Decision.DECLINED, Decision.DECLINED),
-        (SAID, "The client answered with something that is no form."),
         (ModelError("strange"), "strange"),
         (Refused("gone"), "gone"),
     ],
 )
 async def test_a_form_is_filled_or_put_away(answer: Answer, heard: object) -> None:
-    desk, fields = Desk(60, asks="person"), (FormField("a", "A", "a?"),)
+    desk, fields = Desk(60), (FormField("a", "A", "a?"),)
     asked: list[Question] = []
 
     async def carry(question: Question) -> Answer:
@@ -187,12 +185,10 @@ async def test_a_form_is_filled_or_put_away(answer: Answer, heard: object) -> No
     assert asked[0].fields == fields
 
 
-async def test_a_filled_form_is_no_decision_and_no_completion() -> None:
+async def test_a_filled_form_is_no_decision() -> None:
     async def carry(_question: Question) -> Answer:
         return FilledForm({"approve": "true"})
 
-    desk = Desk(60, asks="person")
-    with anyio.fail_after(60), desk.carried_by(carry):
-        with pytest.raises(ModelError, match="no decision"):
-            await desk.ask_person("Approve?")
-        assert "ModelError" in await asks(desk.model("coder"))
+    desk = Desk(60)
+    with anyio.fail_after(60), desk.carried_by(carry), pytest.raises(ModelError, match="no decision"):
+        await desk.ask_person("Approve?")

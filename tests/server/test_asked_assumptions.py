@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,7 +21,6 @@ from alita_mcp.server.tasks import EXTENSION
 from tests.models.openai_server import openai_server
 from tests.server.connections import client_of, stdio_server
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
-from tests.server.lender import Lender, written
 from tests.server.test_elicitation import Person, Round, says
 from tests.synthesis.authors import SPEC, WISH, Script
 from tests.synthesis.test_assumptions import ASSUMING, LINES
@@ -203,7 +201,7 @@ async def test_who_has_no_forms_gets_the_list(build: Build, era: str) -> None:
 )
 async def test_a_filled_form_is_the_texts_of_its_fields(content: Any, read: dict[str, str] | None) -> None:
     fields = (FormField("a", "A", "a?"), FormField("b", "B", "b?"))
-    question = Question("question-1", None, (), fields=fields)
+    question = Question("question-1", "What?", fields=fields)
     answer = elicitation.answer_of({"action": "accept", "content": content}, question)
     assert answer == FilledForm(read) if read is not None else isinstance(answer, ModelError)
     assert elicitation.answer_of(says("decline", a="x"), question) is Decision.DECLINED
@@ -337,21 +335,7 @@ async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
         assert NEW_RULE in (await kept(client))["rules"]
 
 
-# --- the client's model and its person together, and a real connection
-
-
-async def test_a_client_that_lends_its_model_is_asked_both(build: Build, era: str) -> None:
-    person, lender = (
-        Person(INSTEAD),
-        Lender(lambda kind, _: written(kind) if kind != "spec" else json.dumps(ASSUMING)),
-    )
-    async with connected(
-        build(settings={"client_model": True}), era, elicitation_callback=person, sampling_callback=lender
-    ) as client:
-        assert "assumed" not in await made(client)
-        assert NEW_RULE in (await kept(client))["rules"]
-    assert len(person.asked) == 1
-    assert lender.kinds[0] == "spec"
+# --- a real connection
 
 
 @pytest.mark.process

@@ -17,13 +17,14 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.extension import advertise
 
-from alita_mcp.errors import ModelError, ToolNotFound
+from alita_mcp.errors import ModelError, ToolNotFound, UsageError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.grants.approving import question_about, version_to_approve
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.lending import Decision, Question
 from alita_mcp.server import build as build_module
-from alita_mcp.server import elicitation
+from alita_mcp.server import elicitation, rounds
+from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
 from alita_mcp.settings import Settings
@@ -50,6 +51,7 @@ OTHER: dict[str, Any] = {
 WIDE = Grants(network=("api.example.org",), model=True)
 DIGEST = re.compile("[0-9a-f]{64}")
 Said = types.ElicitResult | types.ErrorData
+WITH_TASKS: dict[str, Any] = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
 
 
 def says(action: str = "accept", **content: Any) -> types.ElicitResult:
@@ -171,7 +173,7 @@ async def test_a_client_that_only_says_that_it_asks_people_ends_in_the_command(b
 async def test_an_answer_is_read_as_the_choice_that_it_holds_and_nothing_else(
     response: Any, read: Decision | None
 ) -> None:
-    answer = elicitation.answer_of(response, Question("question-1", None, ()))
+    answer = elicitation.answer_of(response, Question("question-1", "What?"))
     assert answer is read if read else isinstance(answer, ModelError)
 
 
@@ -471,20 +473,70 @@ async def test_what_changed_while_the_person_read_is_as_it_stands_now(
         assert "too late" in found.structured_content["asked"]
 
 
+async def task_that_asks(client: Client) -> tuple[str, str]:
+    """The id of a task that waits for the person, and the key of its question."""
+    started = await raw(client, "tools/call", name="synthesize_tool", arguments=FETCH_ITEM)
+    assert started["resultType"] == "task"
+    while not (task := await raw(client, "tasks/get", taskId=started["taskId"])).get("inputRequests"):
+        assert task["status"] == "working", task
+        await anyio.sleep(0.02)
+    (key,) = task["inputRequests"]
+    return started["taskId"], key
+
+
 async def test_a_client_with_tasks_is_asked_by_its_task(build: Build) -> None:
-    options = {"settings": {"answer_within_s": 0.01}, "extensions": [advertise(EXTENSION)]}
-    async with at(build, "modern", Person(), **options) as client:
-        started = await raw(client, "tools/call", name="synthesize_tool", arguments=FETCH_ITEM)
-        assert started["resultType"] == "task"
-        while not (task := await raw(client, "tasks/get", taskId=started["taskId"])).get("inputRequests"):
-            assert task["status"] == "working", task
-            await anyio.sleep(0.02)
-        (key,) = task["inputRequests"]
+    async with at(build, "modern", Person(), **WITH_TASKS) as client:
+        task_id, key = await task_that_asks(client)
         given = {key: YES.model_dump(by_alias=True, mode="json", exclude_none=True)}
-        await raw(client, "tasks/update", taskId=started["taskId"], inputResponses=given)
-        done = await finished(client, started["taskId"])
+        await raw(client, "tasks/update", taskId=task_id, inputResponses=given)
+        done = await finished(client, task_id)
         assert done["result"]["structuredContent"]["status"] == "created"
         assert "fetch_item" in await names_of(client)
+
+
+@pytest.mark.parametrize("response", [[], "x", None, {"content": "x"}, {"action": "accept", "content": [[]]}])
+async def test_a_task_that_is_answered_with_nonsense_grants_nothing(build: Build, response: Any) -> None:
+    async with at(build, "modern", Person(), **WITH_TASKS) as client:
+        task_id, key = await task_that_asks(client)
+        await raw(client, "tasks/update", taskId=task_id, inputResponses={key: response})
+        done = await finished(client, task_id)
+        assert done["result"]["structuredContent"]["status"] == "needs_approval"
+        assert "fetch_item" not in await names_of(client)
+
+
+async def test_a_task_that_is_cancelled_while_it_asks_grants_nothing(build: Build) -> None:
+    async with at(build, "modern", Person(), **WITH_TASKS) as client:
+        task_id, _key = await task_that_asks(client)
+        await raw(client, "tasks/cancel", taskId=task_id)
+        assert (await raw(client, "tasks/get", taskId=task_id))["status"] == "cancelled"
+        assert "fetch_item" not in await names_of(client)
+
+
+@pytest.mark.parametrize("text", ["", "x", "{}", "[]", '{"job": 1, "round": "b", "rounds": 0}'])
+def test_a_state_that_holds_something_else_is_refused_in_words(text: str) -> None:
+    with pytest.raises(UsageError, match="not one of synthesize_tool"):
+        read_state(text)
+
+
+async def test_a_state_of_another_server_is_refused(build: Build, tmp_path: Path) -> None:
+    async with at(build, "modern", Person()) as client:
+        first = await asked(client)
+        elsewhere = build(sandbox=TrustingSandbox(), settings={"home": tmp_path / "other"})
+        async with at(build, "modern", Person(), server=elsewhere) as other:
+            with pytest.raises(MCPError):
+                await step(other, first, YES)
+
+
+async def test_rounds_that_run_out_leave_a_job_that_the_next_call_goes_on_with(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounds, "MAX_ROUNDS", 1)
+    async with at(build, "modern", Person()) as client:
+        left = await step(client, await asked(client))
+        assert status_of(left) == "working"
+        assert "more questions for your person" in left.structured_content["next"]
+        done = await succeeded(client, "synthesize_tool", job_id=left.structured_content["job_id"])
+        assert done["status"] == "created"
 
 
 # --- what is kept, and what is not told

@@ -261,9 +261,9 @@ async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -
     with anyio.fail_after(60):
         async with open_jobs(1) as jobs:
             for _ in range(MAX_PARKED):
-                jobs.start(parked, desk=Desk(60))
-            with pytest.raises(UsageError, match="models of their clients"):
-                jobs.start(parked, desk=Desk(60))
+                jobs.start(parked, person=Desk(60), parked=True)
+            with pytest.raises(UsageError, match="people at their clients"):
+                jobs.start(parked, person=Desk(60), parked=True)
             assert await jobs.answer(jobs.start(work), 30, nobody) == DONE
 
 
@@ -347,14 +347,14 @@ async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.M
             job = jobs.start(work, "a")
             await jobs.answer(job, 50, nobody)
             assert jobs.start(work, "a") is job
-            assert jobs.start(work, "a", None, lambda outcome: outcome != DONE) is not job
+            assert jobs.start(work, "a", lambda outcome: outcome != DONE) is not job
             await jobs.answer(job, 50, nobody)
             monkeypatch.setattr(jobs_module, "TOLD_AGAIN_WITHIN_S", -1.0)
             assert jobs.start(work, "a") is not job
 
 
 async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_turn() -> None:
-    person, said, order, go = Desk(60, asks="person"), anyio.Event(), list[str](), anyio.Event()
+    person, said, order, go = Desk(60), anyio.Event(), list[str](), anyio.Event()
 
     async with open_jobs(1) as jobs:
 
@@ -384,7 +384,7 @@ async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_
 
 
 async def test_a_job_that_is_cancelled_while_it_waits_for_a_person_leaves_the_turns_as_they_were() -> None:
-    person, parked = Desk(60, asks="person"), Desk(60, asks="person")
+    person, parked = Desk(60), Desk(60)
 
     async with open_jobs(1) as jobs:
 
@@ -399,10 +399,9 @@ async def test_a_job_that_is_cancelled_while_it_waits_for_a_person_leaves_the_tu
         with anyio.fail_after(60):
             waiting = [
                 jobs.start(partial(asks, person), person=person),
-                jobs.start(partial(asks, parked), desk=Desk(60), person=parked),
+                jobs.start(partial(asks, parked), person=parked, parked=True),
             ]
             await anyio.wait_all_tasks_blocked()
-            assert waiting[1].desks == (waiting[1].desk, parked)
             for job in waiting:
                 await jobs.cancel(job)
             for _ in range(3):

@@ -59,20 +59,20 @@ async def test_what_publishes_nothing_is_not_counted(bench: OpenBench) -> None:
 
 
 @pytest.mark.slow
-async def test_models_that_somebody_lends_leave_no_record_whatever_they_call_themselves(
+async def test_scripted_models_leave_no_record_whatever_they_call_themselves(
     bench: OpenBench, settings: Settings
 ) -> None:
     async with bench(Script()) as made:
         smith = made.smith
 
-        class Lent(ScriptedModel):
+        class Scripted(ScriptedModel):
             async def complete(self, messages: Any, **options: Any) -> Any:
                 return await own.role("coder").complete(messages, **options)
 
         own = smith._models.open()  # type: ignore[union-attr]
         await workshop_of(made).records.begin(MODEL, "v1")
         await workshop_of(made).records.add(MODEL, "task", TaskResult(right=True), 1)
-        room = ModelRoom(settings, source=lambda _role: Lent([], name=MODEL))
+        room = ModelRoom(settings, source=lambda _role: Scripted([], name=MODEL))
         made.smith = Toolsmith(made.library, smith._sandbox, settings, lambda _manifest: (), room)
         assert isinstance(await made.make(), Created)
         record = await record_of(made)

@@ -45,7 +45,7 @@ class _JsonCalls:
     def __init__(self, model: LanguageModel, *, json_from_the_start: bool) -> None:
         self.name = model.name
         self._model = model
-        self._in_json = json_from_the_start or getattr(model, "calls_tools", True) is False
+        self._in_json = json_from_the_start
 
     async def complete(
         self,

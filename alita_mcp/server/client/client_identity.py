@@ -36,6 +36,11 @@ def name_of_client(ctx: Context) -> str:
     return params.client_info.name[:MAX_NAME] if params else ""
 
 
+def is_modern(ctx: Context) -> bool:
+    """Whether the client takes no requests of ours, only results that ask for input."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
 def asker_of(ctx: Context) -> Asker:
     """The client of a request, with the name and version that it gives itself."""
     from alita_mcp.app.learning import Asker
@@ -55,7 +60,7 @@ def key_of(ctx: Context) -> str:
 
     Empty for all others: behind a proxy clients of one kind share both address and name.
     """
-    if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+    if not is_modern(ctx):
         return name_of_connection(ctx)
     if ctx.request is None:
         return _OF_THIS_PROCESS

@@ -26,7 +26,6 @@ from alita_mcp.server.answers.visibility import call_and_visible, call_of, next_
 from alita_mcp.server.client.client_identity import asker_of, client_of, name_of_client
 from alita_mcp.server.elicitation import person_desk
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
-from alita_mcp.server.sampling import desk_for
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.run_code import answer_run
 from alita_mcp.synthesis.jobs.jobs import SynthesisJob
@@ -184,7 +183,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         )
         if isinstance(request, Rejected):
             return await _outcome_answer(call, request)
-        job, rounds = call.app.begin(request, desk_for(call), person_desk(call)), 0
+        job, rounds = call.app.begin(request, person_desk(call)), 0
     outcome = await answered_in_call(call, job, call.on_stage, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:

@@ -36,7 +36,7 @@ KEPT_RUNS = 20
 """Ended runs whose outcome nobody has heard yet; they may hold pictures."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
-"""How many jobs may depend on models that clients lend; they mostly wait, so they take no turn from the others."""
+"""How many approvals may wait for people at once; they take no turn from the syntheses."""
 MAX_LEFT = 8
 """How many jobs go on though their callers gave up; one more ends the oldest of them."""
 MISSED_AFTER_S = 4.0
@@ -60,10 +60,10 @@ class Job(Generic[T]):
     """What is called with the job's id for its outcome."""
     key: str = ""
     """What was asked for; the same again while nobody heard the outcome is this job."""
-    desk: Desk | None = None
-    """Where its questions wait for the model of its client; None: it asks no client."""
     person: Desk | None = None
-    """Where what it asks the person at its client waits; None: it asks nobody."""
+    """Its questions to the person at its client; None: it asks nobody."""
+    parked: bool = False
+    """Whether it only waits for that person, and takes no turn."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
@@ -81,11 +81,6 @@ class Job(Generic[T]):
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
     """Whether its caller gave up, and nobody has asked again."""
-
-    @property
-    def desks(self) -> tuple[Desk, ...]:
-        """All places where its questions wait."""
-        return tuple(desk for desk in (self.desk, self.person) if desk is not None)
 
     async def enter(self, stage: str) -> None:
         """Notes the stage and tells whoever waits."""
@@ -116,13 +111,14 @@ class Jobs:
         self,
         work: Callable[[ReportStage], Awaitable[T]],
         key: str = "",
-        desk: Desk | None = None,
         holds: Callable[[T], bool] = lambda _outcome: True,
         person: Desk | None = None,
+        *,
+        parked: bool = False,
     ) -> Job[T]:
         """Starts work in the background, or finds the job of the same key that is under way or was missed.
 
-        `holds` says whether an outcome from before is still true.
+        `holds` says whether an outcome from before is still true; a `parked` job only waits for its `person`.
 
         Raises:
             UsageError: too many jobs wait already.
@@ -130,9 +126,9 @@ class Jobs:
         known = self.known(key, holds)
         if known is not None:
             return known
-        self._refuse_when_full(parked=desk is not None)
-        turns = self._turns if desk is None else self._parking
-        return self._begin(Job[T](key=key, desk=desk, person=person), work, turns)
+        self._refuse_when_full(parked=parked)
+        turns = self._parking if parked else self._turns
+        return self._begin(Job[T](key=key, person=person, parked=parked), work, turns)
 
     def known(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
         """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
@@ -178,7 +174,7 @@ class Jobs:
     @asynccontextmanager
     async def without_turn(self, person: Desk) -> AsyncIterator[None]:
         """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
-        job = next((each for each in self._jobs.values() if each.person is person and not each.desk), None)
+        job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
         if job is not None:
             self._turns.release_on_behalf_of(job.id)
         yield
@@ -189,11 +185,11 @@ class Jobs:
         unfinished = [
             job for job in self._jobs.values() if job.finished is None and job.tool == "synthesize_tool"
         ]
-        same_kind = sum((job.desk is not None) == parked for job in unfinished)
+        same_kind = sum(job.parked == parked for job in unfinished)
         if parked and same_kind >= MAX_PARKED:
             raise UsageError(
-                f"Busy: {MAX_PARKED} syntheses wait for the models of their clients already.",
-                hint="Try again when one has ended, or hand in code and tests.",
+                f"Busy: {MAX_PARKED} approvals wait for the people at their clients already.",
+                hint="Try again when one has ended, or approve by the command.",
             )
         if not parked and same_kind >= self._at_once + MAX_QUEUED:
             raise UsageError(

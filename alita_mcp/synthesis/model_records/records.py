@@ -104,9 +104,9 @@ class ModelRecords:
         return await anyio.to_thread.run_sync(self._all)
 
     async def record_for(self, models: Models) -> Record | None:
-        """What is known of the writers of one synthesis; None for models that somebody lends, or that are replayed.
+        """What is known of the writers of one synthesis; None for models that are scripted or replayed.
 
-        A lent model can call itself whatever it likes.
+        Such a model can call itself whatever it likes.
         """
         if not models.own:
             return None
