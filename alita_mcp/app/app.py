@@ -30,7 +30,6 @@ from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
-from alita_mcp.models.lending import Desk
 from alita_mcp.models.roles import ModelRoom
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
@@ -40,6 +39,7 @@ from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
 from alita_mcp.synthesis.jobs.jobs import GoesOn, Job, Jobs, SynthesisJob, T, Wait, open_jobs
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.publishing import Admit
 from alita_mcp.synthesis.requests.outcomes import Created, Outcome, Rejected, Working
@@ -144,7 +144,7 @@ class App:
         """
         return await self.answer(self.jobs.find(job_id), on_stage)
 
-    def begin(self, request: SynthesisRequest, person: Desk | None = None) -> SynthesisJob:
+    def begin(self, request: SynthesisRequest, person: PendingQuestions | None = None) -> SynthesisJob:
         """Starts a synthesis, or finds the same one under way; what its planner assumes is asked of `person`.
 
         Raises:

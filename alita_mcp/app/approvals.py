@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from alita_mcp.app.learning import Asker
 from alita_mcp.errors import AlitaError, ModelError, UsageError
 from alita_mcp.library.grants.approving import approved_last, question_about
-from alita_mcp.models.lending import Decision, Desk
 from alita_mcp.progress import ReportStage
+from alita_mcp.synthesis.jobs.person_questions import Decision, PendingQuestions
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import StoredVersion
 
@@ -39,7 +39,9 @@ class Approvals:
         self._alita = alita
         self._asked: dict[tuple[str, str], SynthesisJob] = {}
 
-    async def begin(self, waiting: NeedsApproval, desk: Desk, asker: Asker) -> SynthesisJob | None:
+    async def begin(
+        self, waiting: NeedsApproval, person: PendingQuestions, asker: Asker
+    ) -> SynthesisJob | None:
         """The job that asks and then approves or not; None where there is nobody to ask, or nothing any more.
 
         A question that is open already, or was answered at this client, is that job: none is asked twice.
@@ -63,11 +65,11 @@ class Approvals:
 
         async def work(enter: ReportStage) -> Outcome:
             await enter("approval")
-            said = "" if granted else await self._decided(stored, desk, question, seen, asker)
+            said = "" if granted else await self._decided(stored, person, question, seen, asker)
             return await self._standing(waiting, stored, said)
 
         try:
-            job = self._jobs.start(work, person=desk, parked=True)
+            job = self._jobs.start(work, person=person, parked=True)
         except UsageError:
             return None  # too many questions are open; the command is there for all
         if asker.key:
@@ -75,12 +77,12 @@ class Approvals:
         return job
 
     async def _decided(
-        self, stored: StoredVersion, desk: Desk, question: str, seen: int, asker: Asker
+        self, stored: StoredVersion, person: PendingQuestions, question: str, seen: int, asker: Asker
     ) -> str:
         """Asks, and approves what was shown, that digest and no other; answers why it is not approved, if so."""
         manifest = stored.manifest
         try:
-            decision = await desk.ask_person(question)
+            decision = await person.ask_person(question)
         except ModelError as unanswered:
             said = f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.lending import Desk, FilledForm, FormField
 from alita_mcp.synthesis.context import AskPerson
 from alita_mcp.synthesis.jobs.jobs import Jobs
+from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.synthesis.specification.assumptions import MAX_ANSWER, name_of
 
 _TEXT = (
@@ -17,24 +17,24 @@ _TEXT = (
 _FIELD = "{line} — leave empty if right; else say what should hold instead, in at most {limit} characters."
 
 
-def asker(desk: Desk, jobs: Jobs) -> AskPerson:
-    """Asks the person whose questions wait on a desk; the turn of the job that waits goes to others meanwhile."""
+def asker(person: PendingQuestions, jobs: Jobs) -> AskPerson:
+    """Function that asks a person about assumed rules; meanwhile another job runs in the waiting one's place."""
 
     async def ask(tool: str, assumed: Sequence[str]) -> Sequence[str] | None:
         fields = [
             FormField(f"rule_{number}", name_of(line), _FIELD.format(line=line, limit=MAX_ANSWER))
             for number, line in enumerate(assumed, 1)
         ]
-        async with jobs.without_turn(desk):
-            filled = await _filled(desk, _TEXT.format(tool=tool), fields)
+        async with jobs.without_turn(person):
+            filled = await _filled(person, _TEXT.format(tool=tool), fields)
         return None if filled is None else [filled.texts.get(field.key, "") for field in fields]
 
     return ask
 
 
-async def _filled(desk: Desk, text: str, fields: Sequence[FormField]) -> FilledForm | None:
+async def _filled(person: PendingQuestions, text: str, fields: Sequence[FormField]) -> FilledForm | None:
     try:
-        answer = await desk.ask_form(text, fields)
+        answer = await person.ask_form(text, fields)
     except ModelError:
         return None
     return answer if isinstance(answer, FilledForm) else None

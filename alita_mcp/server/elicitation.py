@@ -1,4 +1,4 @@
-"""Questions to the person at a client as the protocol has them: forms in, what the client brings back for them out."""
+"""Elicitation: questions to the person at a client as forms of the protocol, and the reading of what comes back."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.lending import Answer, Carrier, Decision, Desk, FilledForm, FormField, Question, Refused
 from alita_mcp.models.recording.redaction import presentable
 from alita_mcp.server.client.client_identity import key_of
+from alita_mcp.synthesis.jobs.person_questions import (
+    Decision,
+    FilledForm,
+    FormField,
+    PendingQuestions,
+    PersonAnswer,
+    Question,
+    QuestionSender,
+    Refused,
+)
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context
@@ -47,11 +56,11 @@ def can_be_asked(ctx: Context) -> bool:
     return declared is not None and (declared.form is not None or declared.url is None)
 
 
-def person_desk(call: ToolCall) -> Desk | None:
-    """A desk for questions to the person at this client; None where nobody can be asked, or must not be."""
+def questions_to_person(call: ToolCall) -> PendingQuestions | None:
+    """Questions of a new job to the person at this client; None where nobody can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
-    return Desk(WAIT_S, key_of(call.ctx))
+    return PendingQuestions(WAIT_S, key_of(call.ctx))
 
 
 def request_for(question: Question) -> types.ElicitRequest:
@@ -72,10 +81,10 @@ def _form_of(fields: Sequence[FormField]) -> types.ElicitRequestedSchema:
     }
 
 
-def carrier_of(ctx: Context) -> Carrier:
+def sender_of(ctx: Context) -> QuestionSender:
     """Brings the question to a client of the 2025 protocols, on the stream of the request that it waits for."""
 
-    async def carry(question: Question) -> Answer:
+    async def carry(question: Question) -> PersonAnswer:
         try:
             result = await ctx.session.send_request(
                 request_for(question),
@@ -93,7 +102,7 @@ def carrier_of(ctx: Context) -> Carrier:
     return carry
 
 
-def answer_of(response: Any, question: Question) -> Answer:
+def answer_of(response: Any, question: Question) -> PersonAnswer:
     """What a client brought: a filled form, or a decision; only the choice itself approves, no mere `accept`."""
     if isinstance(response, dict):
         try:
@@ -113,7 +122,7 @@ def answer_of(response: Any, question: Question) -> Answer:
     return Decision.APPROVED if said else Decision.DECLINED
 
 
-def _filled(content: Mapping[str, Any], fields: Sequence[FormField]) -> Answer:
+def _filled(content: Mapping[str, Any], fields: Sequence[FormField]) -> PersonAnswer:
     """The texts of the fields that were asked for; whatever else came along is not read."""
     given = {field.key: content.get(field.key) for field in fields}
     if not all(text is None or isinstance(text, str) for text in given.values()):

@@ -17,17 +17,17 @@ from pydantic import ValidationError
 from alita_mcp.errors import UsageError
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.client.client_identity import is_modern
-from alita_mcp.server.elicitation import answer_of, can_be_asked, carrier_of, request_for
+from alita_mcp.server.elicitation import answer_of, can_be_asked, request_for, sender_of
 from alita_mcp.synthesis.requests.outcomes import Working
 from alita_mcp.values import Value
 
 if TYPE_CHECKING:
-    from alita_mcp.models.lending import Desk, Round
     from alita_mcp.server.client.patience import Patience
     from alita_mcp.server.context import Context
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job, Tool
+    from alita_mcp.synthesis.jobs.person_questions import PendingQuestions, QuestionRound
 
 T = TypeVar("T")
 MAX_ROUNDS = 10
@@ -65,7 +65,7 @@ def parked_job(call: ToolCall, tool: Tool = "synthesize_tool") -> Parked | None:
         asked = {question.key: question for question in job.person.waiting}
         given = call.params.input_responses or {}
         answers = {key: answer_of(given[key], asked[key]) for key in asked.keys() & given.keys()}
-        job.person.take(state.round, answers)
+        job.person.take_answers(state.round, answers)
     return Parked(job, state.rounds)
 
 
@@ -93,53 +93,55 @@ async def answered_in_call(
         within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
-    desk = _askable(call.ctx, job)
-    if desk is None:
+    questions = _askable(call.ctx, job)
+    if questions is None:
         return await answer()
     if not is_modern(call.ctx):
-        with desk.carried_by(carrier_of(call.ctx)):
+        with questions.sent_by(sender_of(call.ctx)):
             return await answer()
-    outcome = await answer(until=desk.ready)
-    if not isinstance(outcome, Working) or not desk.waiting:
+    outcome = await answer(until=questions.ready)
+    if not isinstance(outcome, Working) or not questions.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
         return outcome.model_copy(update={"next": _MORE_ROUNDS.format(job.tool)})
-    asked = desk.hand_out()
+    asked = questions.next_round()
     state = State(job=job.id, round=asked.token, rounds=rounds + 1)
     return types.InputRequiredResult(input_requests=_requests(asked), request_state=state.model_dump_json())
 
 
-def _askable(ctx: Context, job: Job[Any]) -> Desk | None:
+def _askable(ctx: Context, job: Job[Any]) -> PendingQuestions | None:
     """What a job asks the person at this client; None where it asks nothing, or the client shows no forms."""
     return job.person if can_be_asked(ctx) else None
 
 
-def _requests(asked: Round) -> types.InputRequests:
+def _requests(asked: QuestionRound) -> types.InputRequests:
     return {question.key: request_for(question) for question in asked.questions}
 
 
 async def answered_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
-    desk = _askable(call.ctx, job)
+    questions = _askable(call.ctx, job)
     while True:
-        outcome = await call.app.answer(job, task.report, until=desk.ready if desk else None)
+        outcome = await call.app.answer(job, task.report, until=questions.ready if questions else None)
         if not isinstance(outcome, Working):
             return outcome
         try:
-            if desk is not None and desk.waiting:
-                await _ask_in_task(desk, task)
+            if questions is not None and questions.waiting:
+                await _ask_in_task(questions, task)
         except anyio.get_cancelled_exc_class():
             await call.app.jobs.cancel(job)
             raise
 
 
-async def _ask_in_task(desk: Desk, task: Task) -> None:
+async def _ask_in_task(questions: PendingQuestions, task: Task) -> None:
     """One round; without answers in time the questions end by themselves."""
-    asked = desk.hand_out()
+    asked = questions.next_round()
     wire = {
         key: request.model_dump(by_alias=True, mode="json", exclude_none=True)
         for key, request in _requests(asked).items()
     }
-    with anyio.move_on_after(desk.wait_s):
+    with anyio.move_on_after(questions.wait_s):
         given = await task.ask(wire)
-        desk.take(asked.token, {each.key: answer_of(given[each.key], each) for each in asked.questions})
+        questions.take_answers(
+            asked.token, {each.key: answer_of(given[each.key], each) for each in asked.questions}
+        )

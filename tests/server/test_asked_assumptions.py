@@ -15,9 +15,9 @@ from mcp import Client, MCPError
 from mcp.client.extension import advertise
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.lending import Decision, FilledForm, FormField, Question
 from alita_mcp.server import elicitation
 from alita_mcp.server.tasks import EXTENSION
+from alita_mcp.synthesis.jobs.person_questions import Decision, FilledForm, FormField, Question
 from tests.models.openai_server import openai_server
 from tests.server.connections import client_of, stdio_server
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of

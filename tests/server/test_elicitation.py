@@ -21,13 +21,13 @@ from alita_mcp.errors import ModelError, ToolNotFound, UsageError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.grants.approving import question_about, version_to_approve
 from alita_mcp.library.opening import open_library
-from alita_mcp.models.lending import Decision, Question
 from alita_mcp.server import build as build_module
 from alita_mcp.server import elicitation, rounds
 from alita_mcp.server.rounds import read_state
 from alita_mcp.server.tasks import EXTENSION
 from alita_mcp.server.transports import http
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs.person_questions import Decision, Question
 from alita_mcp.values import Grants
 from tests.library.factory import no_starters, simple
 from tests.server.connections import client_of

@@ -9,7 +9,6 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import Cancelled, SandboxError, UsageError
-from alita_mcp.models.lending import Desk
 from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.jobs import jobs as jobs_module
 from alita_mcp.synthesis.jobs.jobs import (
@@ -20,6 +19,7 @@ from alita_mcp.synthesis.jobs.jobs import (
     SynthesisJob,
     open_jobs,
 )
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.synthesis.requests.outcomes import Exists, NeedsApproval, Outcome, Working
 
 DONE = Exists(tool="adder", version=1, why="because")
@@ -261,9 +261,9 @@ async def test_jobs_that_wait_for_their_clients_take_no_turn_and_are_bounded() -
     with anyio.fail_after(60):
         async with open_jobs(1) as jobs:
             for _ in range(MAX_PARKED):
-                jobs.start(parked, person=Desk(60), parked=True)
+                jobs.start(parked, person=PendingQuestions(60), parked=True)
             with pytest.raises(UsageError, match="people at their clients"):
-                jobs.start(parked, person=Desk(60), parked=True)
+                jobs.start(parked, person=PendingQuestions(60), parked=True)
             assert await jobs.answer(jobs.start(work), 30, nobody) == DONE
 
 
@@ -354,7 +354,7 @@ async def test_an_outcome_that_came_late_is_told_once_more(monkeypatch: pytest.M
 
 
 async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_turn() -> None:
-    person, said, order, go = Desk(60), anyio.Event(), list[str](), anyio.Event()
+    person, said, order, go = PendingQuestions(60), anyio.Event(), list[str](), anyio.Event()
 
     async with open_jobs(1) as jobs:
 
@@ -384,12 +384,12 @@ async def test_a_job_that_waits_for_a_person_lets_others_run_and_then_waits_its_
 
 
 async def test_a_job_that_is_cancelled_while_it_waits_for_a_person_leaves_the_turns_as_they_were() -> None:
-    person, parked = Desk(60), Desk(60)
+    person, parked = PendingQuestions(60), PendingQuestions(60)
 
     async with open_jobs(1) as jobs:
 
-        async def asks(desk: Desk, _enter: ReportStage) -> Outcome:
-            async with jobs.without_turn(desk):
+        async def asks(person: PendingQuestions, _enter: ReportStage) -> Outcome:
+            async with jobs.without_turn(person):
                 await anyio.sleep_forever()
             raise AssertionError
 

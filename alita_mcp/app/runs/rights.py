@@ -15,10 +15,10 @@ from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
-from alita_mcp.models.lending import Decision, Desk
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs.person_questions import Decision, PendingQuestions
 from alita_mcp.values import Value
 
 CHAIN = ("run_code",)
@@ -42,7 +42,7 @@ class Rights(Protocol):
     """Decides what code may do."""
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: ReportStage
+        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
     ) -> CodeWaits | None:
         """Why code may not run yet; None when it may."""
         ...
@@ -62,7 +62,7 @@ class CodeRights:
         self._approvals = CodeApprovals(settings.home)
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: ReportStage
+        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
     ) -> CodeWaits | None:
         """Why code may not run yet; None when it may.
 
@@ -109,7 +109,7 @@ class CodeRights:
             raise ToolUnavailable(f"The code cannot run here: {'; '.join(lacks)}.")
 
     async def _said_at_client(
-        self, asked: AskedCode, number: str, person: Desk | None, on_stage: ReportStage
+        self, asked: AskedCode, number: str, person: PendingQuestions | None, on_stage: ReportStage
     ) -> str | None:
         """What the person at the client said instead of yes; None for a yes, empty where nobody was asked."""
         question = question_about(asked, number, self._settings.home.as_posix())

@@ -32,11 +32,11 @@ from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
 from alita_mcp.library.runs.recorded_run import RecordedRun
-from alita_mcp.models.lending import Desk
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
 _MIRROR = "workspace/"
@@ -104,7 +104,7 @@ class CodeRunner:
         request: CodeRequest,
         asker: Asker,
         on_stage: ReportStage,
-        person: Desk | None = None,
+        person: PendingQuestions | None = None,
         shown: Shown = lambda manifest: manifest,
     ) -> CodeAnswer | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.

@@ -10,9 +10,9 @@ from alita_mcp.app.runs.rights import CHAIN, CodeWaits
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.running import LIMITS
-from alita_mcp.models.lending import Desk
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.broker.granted import GrantedBroker
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Grants
 
 FILES = Grants(workspace="read")
@@ -26,7 +26,7 @@ class TaskRights:
         self._folder = folder
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: ReportStage
+        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
     ) -> CodeWaits | None:
         """None: it may run.
 

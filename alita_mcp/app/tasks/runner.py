@@ -26,12 +26,12 @@ from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import LanguageModel
-from alita_mcp.models.lending import Desk, FilledForm, FormField
 from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job, Jobs
+from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField, PendingQuestions
 from alita_mcp.values import Manifest
 
 ACCOUNT = ("task", "ALITA_TASK")
@@ -90,7 +90,7 @@ class TaskRunner:
         request: TaskRequest,
         *,
         client: str = "",
-        person: Desk | None = None,
+        person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: Shown = all_shown,
     ) -> Job[Solution]:
@@ -220,7 +220,7 @@ async def _workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def _asking(person: Desk) -> AskPerson:
+def _asking(person: PendingQuestions) -> AskPerson:
     """Asks the person at a client by a form with one line."""
 
     async def ask(question: str) -> str | None:

@@ -10,25 +10,25 @@ import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
-from alita_mcp.models.lending import FilledForm, FormField
 from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.answers.answers import answer, printable
 from alita_mcp.server.answers.texts import outcome_text
 from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import key_of, name_of_client
-from alita_mcp.server.elicitation import MAX_ANSWER, person_desk
+from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField
 from alita_mcp.synthesis.requests.outcomes import Working
 
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson
-    from alita_mcp.models.lending import Desk
     from alita_mcp.server.context import ToolAnswer
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.settings import Settings
     from alita_mcp.synthesis.jobs.jobs import Job
+    from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 
 MAX_QUESTION = 2_000
 _QUESTION = "A model that works on a task for you asks this. Give no password and no key.\n\n{question}"
@@ -106,7 +106,7 @@ async def _stored(call: ToolCall, run: str) -> Solution | None:
 
 def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     """The job of a task; that of the same request of the same client where it is under way or was missed."""
-    person = person_desk(call)
+    person = questions_to_person(call)
     is_shared = person is None or bool(person.owner)  # whoever joins a job is asked what it asks
     key = f"solve_task {key_of(call.ctx)} {request.model_dump_json()}" if is_shared else ""
     known: Job[Solution] | None = call.app.jobs.known(key)
@@ -124,12 +124,12 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     return job
 
 
-def asking(desk: Desk) -> AskPerson:
-    """Asks the person whose questions wait on a desk, in a form of one line."""
+def asking(person: PendingQuestions) -> AskPerson:
+    """Function that asks a person one question of a task, in a form of one line."""
 
     async def ask(question: str) -> str | None:
         try:
-            filled = await desk.ask_form(
+            filled = await person.ask_form(
                 _QUESTION.format(question=printable(question, MAX_QUESTION)), [_FIELD]
             )
         except ModelError:

@@ -24,7 +24,7 @@ from alita_mcp.server.answers.texts import card_text, managed_text, outcome_text
 from alita_mcp.server.answers.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.answers.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.client.client_identity import asker_of, client_of, name_of_client
-from alita_mcp.server.elicitation import person_desk
+from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.run_code import answer_run
@@ -183,7 +183,7 @@ async def _synthesize(call: ToolCall) -> ToolAnswer:
         )
         if isinstance(request, Rejected):
             return await _outcome_answer(call, request)
-        job, rounds = call.app.begin(request, person_desk(call)), 0
+        job, rounds = call.app.begin(request, questions_to_person(call)), 0
     outcome = await answered_in_call(call, job, call.on_stage, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:
@@ -207,9 +207,9 @@ async def _question_about(
     call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
     """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
-    if not isinstance(outcome, NeedsApproval) or (desk := person_desk(call)) is None:
+    if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin(outcome, desk, asker_of(call.ctx))
+    return await call.app.approvals.begin(outcome, person, asker_of(call.ctx))
 
 
 async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -18,7 +18,7 @@ from alita_mcp.server.answers.run_files import links, told_files
 from alita_mcp.server.answers.texts import outcome_text
 from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import asker_of
-from alita_mcp.server.elicitation import person_desk
+from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working
@@ -60,7 +60,7 @@ async def answer_run(call: ToolCall) -> ToolAnswer:
 def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWaits]:
     """The job that runs the code of a call."""
     request, asker = _read(asked), asker_of(call.ctx)
-    person = None if request.grants.is_pure else person_desk(call)
+    person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeAnswer | CodeWaits:
         return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))

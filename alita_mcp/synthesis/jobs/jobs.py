@@ -17,8 +17,8 @@ import anyio
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import AlitaError, Cancelled, SandboxBusy, TooMany, UsageError
-from alita_mcp.models.lending import Desk
 from alita_mcp.progress import ReportStage
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.synthesis.requests.outcomes import Outcome, Working
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ class Job(Generic[T]):
     """What is called with the job's id for its outcome."""
     key: str = ""
     """What was asked for; the same again while nobody heard the outcome is this job."""
-    person: Desk | None = None
+    person: PendingQuestions | None = None
     """Its questions to the person at its client; None: it asks nobody."""
     parked: bool = False
     """Whether it only waits for that person, and takes no turn."""
@@ -112,7 +112,7 @@ class Jobs:
         work: Callable[[ReportStage], Awaitable[T]],
         key: str = "",
         holds: Callable[[T], bool] = lambda _outcome: True,
-        person: Desk | None = None,
+        person: PendingQuestions | None = None,
         *,
         parked: bool = False,
     ) -> Job[T]:
@@ -136,8 +136,10 @@ class Jobs:
         jobs = self._jobs.values() if key else ()
         return next((job for job in jobs if job.key == key and _counts(job, holds)), None)
 
-    def start_run(self, work: Callable[[ReportStage], Awaitable[T]], person: Desk | None = None) -> Job[T]:
-        """Starts a run of code in the background; what it asks waits for the person on that desk.
+    def start_run(
+        self, work: Callable[[ReportStage], Awaitable[T]], person: PendingQuestions | None = None
+    ) -> Job[T]:
+        """Starts a run of code in the background; `person` has its questions.
 
         Raises:
             SandboxBusy: too many are under way.
@@ -149,9 +151,9 @@ class Jobs:
         return self._begin(Job[T](tool="run_code", person=person), work, None)
 
     def start_task(
-        self, work: Callable[[ReportStage], Awaitable[T]], run: str, person: Desk | None = None
+        self, work: Callable[[ReportStage], Awaitable[T]], run: str, person: PendingQuestions | None = None
     ) -> Job[T]:
-        """Starts a task in the background, under the id of its run; what it asks waits for the person on that desk.
+        """Starts a task in the background, under the id of its run; `person` has its questions.
 
         Raises:
             TooMany: as many are under way as may be.
@@ -172,7 +174,7 @@ class Jobs:
         return job
 
     @asynccontextmanager
-    async def without_turn(self, person: Desk) -> AsyncIterator[None]:
+    async def without_turn(self, person: PendingQuestions) -> AsyncIterator[None]:
         """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
         job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
         if job is not None:

@@ -16,7 +16,6 @@ from alita_mcp.agent.interface import AskPerson
 from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.app import App, open_app
 from alita_mcp.errors import ToolNotFound, UsageError
-from alita_mcp.models.lending import Desk
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.values import (
     Document,
@@ -33,6 +32,7 @@ from alita_mcp.server.build import DualEraServer, build_server
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
 AT = "2026-11-23T18:00:00+00:00"
@@ -159,7 +159,7 @@ class ScriptedTasks:
         request: TaskRequest,
         *,
         client: str = "",
-        person: Desk | None = None,
+        person: PendingQuestions | None = None,
         ask: AskPerson | None = None,
         shown: Any = None,
     ) -> Job[Solution]:

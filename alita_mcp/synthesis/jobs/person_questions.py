@@ -1,6 +1,6 @@
 """Pending questions of a job to the person at its client.
 
-A question is carried at once where a call of the client can do so, or handed out together with all others that wait.
+A question is sent at once where a call of the client can do so, or goes into a round with all others that wait.
 One that is not answered in time ends the asking.
 """
 
@@ -19,12 +19,12 @@ from alita_mcp.errors import ModelError, UsageError
 
 QUIET_S = 0.1
 """Questions are handed out together once none has come for so long: they come from work that runs side by side."""
-MAX_HANDED_OUT = 2
+MAX_ROUNDS_OF_ONE = 2
 """How often a question is handed out before one that comes back without an answer counts as refused."""
 
 
 class Decision(StrEnum):
-    """What a person who is asked to approve something says."""
+    """Decision of a person who was asked to approve something."""
 
     APPROVED = "approved"
     DECLINED = "declined"
@@ -43,18 +43,18 @@ class FormField:
 
 @dataclass(frozen=True)
 class FilledForm:
-    """What a person wrote in the fields of a form; those left empty are not there."""
+    """Texts that a person wrote in the fields of a form; those left empty are not there."""
 
     texts: Mapping[str, str]
 
 
-Answer = Decision | FilledForm | ModelError
-Carrier = Callable[["Question"], Awaitable[Answer]]
-"""Brings one question to the person; answers with `Refused` when no other is worth bringing."""
+PersonAnswer = Decision | FilledForm | ModelError
+QuestionSender = Callable[["Question"], Awaitable[PersonAnswer]]
+"""Sends one question to the person; answers with `Refused` when no other is worth sending."""
 
 
 class Refused(ModelError):
-    """The client, or the person at it, does not answer; nothing more is to be asked."""
+    """Refusal of a client or its person: no further question is to be asked."""
 
 
 @dataclass(eq=False)
@@ -65,26 +65,26 @@ class Question:
     text: str
     fields: tuple[FormField, ...] = ()
     """Of the form that a person fills; none where a decision is wanted."""
-    answer: Answer | None = None
-    carried: bool = False
-    handed_out: int = 0
+    answer: PersonAnswer | None = None
+    sent: bool = False
+    rounds: int = 0
     patience: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     @property
     def waits(self) -> bool:
-        """Whether nobody has it in hand who will bring the answer by himself."""
-        return self.answer is None and not self.carried
+        """Whether it has no answer, and no sender brings one."""
+        return self.answer is None and not self.sent
 
 
 @dataclass(frozen=True)
-class Round:
+class QuestionRound:
     """Questions that were handed out together, and the token that their answers must come with."""
 
     token: str
     questions: tuple[Question, ...]
 
 
-class Desk:
+class PendingQuestions:
     """The questions of one job that wait for the person at its client."""
 
     def __init__(self, wait_s: float, owner: str = "") -> None:
@@ -97,10 +97,10 @@ class Desk:
         self.wait_s = wait_s
         self.owner = owner
         self._open: dict[str, Question] = {}
-        self._carriers: list[Carrier] = []
+        self._senders: list[QuestionSender] = []
         self._changed = anyio.Event()
         self._refusal: Refused | None = None
-        self._round: Round | None = None
+        self._round: QuestionRound | None = None
         self._asked = 0
 
     @property
@@ -120,14 +120,14 @@ class Desk:
             if pause.cancelled_caught:
                 return
 
-    def hand_out(self) -> Round:
+    def next_round(self) -> QuestionRound:
         """All waiting questions; answers to those handed out before no longer count."""
-        self._round = Round(secrets.token_urlsafe(24), self.waiting)
+        self._round = QuestionRound(secrets.token_urlsafe(24), self.waiting)
         for question in self._round.questions:
-            question.handed_out += 1
+            question.rounds += 1
         return self._round
 
-    def take(self, token: str, answers: Mapping[str, Answer]) -> None:
+    def take_answers(self, token: str, answers: Mapping[str, PersonAnswer]) -> None:
         """Takes the answers to the round of this token, once; whatever was not asked is dropped.
 
         Raises:
@@ -142,23 +142,23 @@ class Desk:
         self._round = None
         for question in asked.questions:
             answer = answers.get(question.key)
-            if answer is None and question.handed_out >= MAX_HANDED_OUT:
+            if answer is None and question.rounds >= MAX_ROUNDS_OF_ONE:
                 answer = Refused("The client's person left a question unanswered.")
             question.answer = answer
         self._wake()
 
     @contextmanager
-    def carried_by(self, carrier: Carrier) -> Iterator[None]:
-        """Lets a carrier bring every question that comes during the block, and those that wait.
+    def sent_by(self, sender: QuestionSender) -> Iterator[None]:
+        """Sends every question that comes during the block, and those that wait, by this sender.
 
-        A question that it has in hand when the block ends stays with it.
+        A question that is under way when the block ends stays with it.
         """
-        self._carriers.append(carrier)
+        self._senders.append(sender)
         self._wake()
         try:
             yield
         finally:
-            self._carriers.remove(carrier)
+            self._senders.remove(sender)
 
     async def ask_person(self, question: str) -> Decision:
         """What the person at the client decides.
@@ -202,9 +202,9 @@ class Desk:
     async def _until_answered(self, question: Question) -> None:
         while question.answer is None:
             changed = self._changed
-            if self._carriers:
-                question.carried = True
-                question.answer = await self._carriers[-1](question)
+            if self._senders:
+                question.sent = True
+                question.answer = await self._senders[-1](question)
             else:
                 await changed.wait()
 
