@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.app import App, open_app
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings, read_settings
@@ -83,14 +83,14 @@ async def _measured(settings: Settings, calls: int) -> dict[str, Any]:
 
 def _kinds(app: App) -> dict[str, Call]:
     """What is measured, each given a text."""
-    asker = Asker("bench", "bench")
+    identity = ClientIdentity("bench", "bench")
 
     async def tool(text: str) -> Any:
-        return (await app.run(NAME, {"text": text}, asker=asker)).result.value
+        return (await app.run(NAME, {"text": text}, identity=identity)).result.value
 
     async def script(text: str, **more: Any) -> Any:
         request = CodeRequest(code=SCRIPT, arguments={"text": text}, **more)
-        return (await app.code.run(request, asker, _silent)).run.result  # type: ignore[union-attr]
+        return (await app.code.run(request, identity, _silent)).run.result  # type: ignore[union-attr]
 
     async def step(text: str) -> Any:
         return await script(text, session="bench")

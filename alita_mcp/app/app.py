@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from typing import Any, Literal
 
 from alita_mcp.app.approvals import Approvals
-from alita_mcp.app.asking import asker
+from alita_mcp.app.asking import asking_about_assumptions
 from alita_mcp.app.calls import Calls, RunAnswer
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
+from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.app.runs.opening import open_code_runner
@@ -116,15 +116,17 @@ class App:
         """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
         return told_of_preparation(self.sandbox, on_stage)
 
-    async def search(self, query: str, limit: int = 5, *, asker: Asker = NOBODY) -> SearchAnswer:
+    async def search(
+        self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
+    ) -> SearchAnswer:
         """Tools that serve a need, best first, with a calibrated word on whether any does.
 
-        `asker` tells whose next call may teach the tool these words.
+        `identity` tells whose next call may teach the tool these words.
         """
         found = await self.library.search(query, limit)
-        self.library.calls.record_search(query, found, asker.client)
+        self.library.calls.record_search(query, found, identity.client)
         if self._learning is not None:
-            self._learning.searched(asker, query, found)
+            self._learning.searched(identity, query, found)
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
@@ -155,7 +157,9 @@ class App:
         person = person if thorough and not request.code.strip() else None
         if person is not None:  # whoever joins a job is asked what it asks
             key = f"{person.owner} {key}" if person.owner else ""
-        toolsmith = self.toolsmith.asking(asker(person, self.jobs)) if person else self.toolsmith
+        toolsmith = (
+            self.toolsmith.asking(asking_about_assumptions(person, self.jobs)) if person else self.toolsmith
+        )
 
         async def work(enter: ReportStage) -> Outcome:
             return await toolsmith.make(request, enter)
@@ -188,11 +192,16 @@ class App:
         return await self.jobs.answer(job, within_s, on_stage, until, goes_on)
 
     async def run(
-        self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: Asker = NOBODY
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        version: int | None = None,
+        *,
+        identity: ClientIdentity = UNIDENTIFIED,
     ) -> RunAnswer:
-        """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `asker`."""
-        before = self._learning.call_begins(asker) if self._learning is not None else ()
-        answer = await self._calls.run(name, arguments, version, client=asker.client)
+        """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
+        before = self._learning.call_begins(identity) if self._learning is not None else ()
+        answer = await self._calls.run(name, arguments, version, client=identity.client)
         if self._learning is not None and answer.result.ok:
             self._learning.called(name, before)
         return answer
@@ -227,7 +236,12 @@ class App:
         return card
 
     async def manage(
-        self, action: ManageAction, name: str, version: int | None = None, *, asker: Asker = NOBODY
+        self,
+        action: ManageAction,
+        name: str,
+        version: int | None = None,
+        *,
+        identity: ClientIdentity = UNIDENTIFIED,
     ) -> dict[str, Any]:
         """Pins, rolls back, enables, disables, deletes or exports a tool for a client; what stands afterwards.
 
@@ -252,8 +266,8 @@ class App:
             "delete": lambda: self.library.delete(name, by="client"),
         }
         entry = await change[action]()
-        if asker.client:
-            await self.library.record("managed", name, {"action": action, "client": asker.client})
+        if identity.client:
+            await self.library.record("managed", name, {"action": action, "client": identity.client})
         return {
             "action": action,
             "tool": entry.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import AlitaError, ModelError, UsageError
 from alita_mcp.library.grants.approving import approved_last, question_about
 from alita_mcp.progress import ReportStage
@@ -40,7 +40,7 @@ class Approvals:
         self._asked: dict[tuple[str, str], SynthesisJob] = {}
 
     async def begin(
-        self, waiting: NeedsApproval, person: PendingQuestions, asker: Asker
+        self, waiting: NeedsApproval, person: PendingQuestions, identity: ClientIdentity
     ) -> SynthesisJob | None:
         """The job that asks and then approves or not; None where there is nobody to ask, or nothing any more.
 
@@ -58,26 +58,31 @@ class Approvals:
         if question is None:
             return None
         granted = self._library.effective_grants.of(stored.manifest) is not None
-        key = (asker.key, stored.manifest.digest)
-        known = self._asked.get(key) if asker.key else None
+        key = (identity.key, stored.manifest.digest)
+        known = self._asked.get(key) if identity.key else None
         if known is not None and not (granted and known.finished):
             return None if known.failure else known
 
         async def work(enter: ReportStage) -> Outcome:
             await enter("approval")
-            said = "" if granted else await self._decided(stored, person, question, seen, asker)
+            said = "" if granted else await self._decided(stored, person, question, seen, identity)
             return await self._standing(waiting, stored, said)
 
         try:
             job = self._jobs.start(work, person=person, parked=True)
         except UsageError:
             return None  # too many questions are open; the command is there for all
-        if asker.key:
+        if identity.key:
             self._remember(key, job)
         return job
 
     async def _decided(
-        self, stored: StoredVersion, person: PendingQuestions, question: str, seen: int, asker: Asker
+        self,
+        stored: StoredVersion,
+        person: PendingQuestions,
+        question: str,
+        seen: int,
+        identity: ClientIdentity,
     ) -> str:
         """Asks, and approves what was shown, that digest and no other; answers why it is not approved, if so."""
         manifest = stored.manifest
@@ -87,15 +92,15 @@ class Approvals:
             said = f"the person at this client was asked without an answer ({unanswered.message.rstrip('.')})"
         else:
             if decision is Decision.APPROVED:
-                return await self._approve(stored, seen, asker)
+                return await self._approve(stored, seen, identity)
             said = _SAID[decision]
-        detail = {"why": said, "client": asker.client}
+        detail = {"why": said, "client": identity.client}
         await self._library.record("not approved", manifest.name, detail, manifest.version)
         return said
 
-    async def _approve(self, stored: StoredVersion, seen: int, asker: Asker) -> str:
+    async def _approve(self, stored: StoredVersion, seen: int, identity: ClientIdentity) -> str:
         name, digest = stored.manifest.name, stored.manifest.digest
-        origin = {"from": "elicitation", "client": asker.client}
+        origin = {"from": "elicitation", "client": identity.client}
         try:
             await self._library.approve(name, digest, seen=seen, origin=origin)
         except AlitaError as changed:

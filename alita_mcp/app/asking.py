@@ -17,7 +17,7 @@ _TEXT = (
 _FIELD = "{line} — leave empty if right; else say what should hold instead, in at most {limit} characters."
 
 
-def asker(person: PendingQuestions, jobs: Jobs) -> AskPerson:
+def asking_about_assumptions(person: PendingQuestions, jobs: Jobs) -> AskPerson:
     """Function that asks a person about assumed rules; meanwhile another job runs in the waiting one's place."""
 
     async def ask(tool: str, assumed: Sequence[str]) -> Sequence[str] | None:

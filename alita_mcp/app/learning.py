@@ -26,7 +26,7 @@ from alita_mcp.synthesis.specification.aliases import says_nothing_new, worth_le
 
 WITHIN_S = 600.0
 """A call this long after a search has nothing to do with it."""
-MAX_ASKERS = 256
+MAX_CLIENTS = 256
 """So many clients' searches are remembered; the one that was silent longest is forgotten first."""
 MAX_SEARCHES = 4
 """So many a client: the same need in several words, then one call."""
@@ -37,8 +37,8 @@ CLOSES_WITHIN_S = 2.0
 _log = logging.getLogger(__name__)
 
 
-class Asker(NamedTuple):
-    """Who searches and calls."""
+class ClientIdentity(NamedTuple):
+    """Identity of a client that searches and calls."""
 
     key: str = ""
     """What tells this client from all others, as long as it lasts; empty where nothing does."""
@@ -46,7 +46,7 @@ class Asker(NamedTuple):
     """What it calls itself, with its version; anybody may say anything."""
 
 
-NOBODY = Asker()
+UNIDENTIFIED = ClientIdentity()
 
 
 @dataclass(frozen=True)
@@ -105,23 +105,23 @@ class Learning:
         self._library = library
         self._lessons = lessons
         self._clock = clock
-        self._askers: OrderedDict[str, list[Searched]] = OrderedDict()
+        self._searches: OrderedDict[str, list[Searched]] = OrderedDict()
 
-    def searched(self, asker: Asker, query: str, found: SearchAnswer) -> None:
+    def searched(self, identity: ClientIdentity, query: str, found: SearchAnswer) -> None:
         """Remembers a search of a client; one that answered `none` found nothing."""
         names = frozenset(hit.name for hit in found.results if hit.score >= POSSIBLE_FROM)
         words = worth_learning(query)
-        if not asker.key or found.fit == "none" or not names or words is None:
+        if not identity.key or found.fit == "none" or not names or words is None:
             return
-        kept = self._askers.pop(asker.key, [])
-        self._askers[asker.key] = [*kept, Searched(self._clock(), words, names)][-MAX_SEARCHES:]
-        while len(self._askers) > MAX_ASKERS:
-            self._askers.popitem(last=False)
+        kept = self._searches.pop(identity.key, [])
+        self._searches[identity.key] = [*kept, Searched(self._clock(), words, names)][-MAX_SEARCHES:]
+        while len(self._searches) > MAX_CLIENTS:
+            self._searches.popitem(last=False)
 
-    def call_begins(self, asker: Asker) -> tuple[Searched, ...]:
+    def call_begins(self, identity: ClientIdentity) -> tuple[Searched, ...]:
         """What the client searched for before this call; however the call ends, those searches are over."""
         now = self._clock()
-        return tuple(each for each in self._askers.pop(asker.key, []) if now - each.at <= WITHIN_S)
+        return tuple(each for each in self._searches.pop(identity.key, []) if now - each.at <= WITHIN_S)
 
     def called(self, name: str, before: Sequence[Searched]) -> None:
         """A successful call: the newest of the searches `before` it that found this tool teaches."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
@@ -29,9 +29,9 @@ async def tried(app: App, group: Group, number: int) -> dict[str, Any]:
         "shape": group.shape, "tool": "", "trust": "", "confirmed": "", "noticed": False, "why": "",
         "compared": 0, "refused": 0, "differs": [],
     }  # fmt: skip
-    asker, ids = Asker(f"bench-{number}", "bench"), []
+    identity, ids = ClientIdentity(f"bench-{number}", "bench"), []
     for script in group.seen:
-        answer = await _ran(app, script, asker)
+        answer = await _ran(app, script, identity)
         ids.append(answer.id)
         told["noticed"] |= bool(answer.keep)
     raw = {"from_run": ids, "name": f"grown_{number}", "description": f"Does what group {number} did."}
@@ -43,13 +43,13 @@ async def tried(app: App, group: Group, number: int) -> dict[str, Any]:
     if places is None:
         return told | {"differs": ["a parameter that no value of the scripts explains"]}
     for script in group.new:
-        await _compare(app, outcome.tool, places, script, told, asker)
+        await _compare(app, outcome.tool, places, script, told, identity)
     told["confirmed"] = await _confirmed(app, raw, outcome)
     return told
 
 
-async def _ran(app: App, script: Script, asker: Asker) -> CodeAnswer:
-    answer = await app.code.run(CodeRequest(code=script.code, arguments=script.arguments), asker, _silent)
+async def _ran(app: App, script: Script, identity: ClientIdentity) -> CodeAnswer:
+    answer = await app.code.run(CodeRequest(code=script.code, arguments=script.arguments), identity, _silent)
     if isinstance(answer, CodeAnswer):
         return answer
     raise AssertionError("code that only computes waits for nobody")
@@ -80,10 +80,10 @@ def _as_json(value: Any) -> str:
 
 
 async def _compare(
-    app: App, tool: str, places: Places, script: Script, told: dict[str, Any], asker: Asker
+    app: App, tool: str, places: Places, script: Script, told: dict[str, Any], identity: ClientIdentity
 ) -> None:
     """The tool beside one new script."""
-    run = (await _ran(app, script, asker)).run
+    run = (await _ran(app, script, identity)).run
     if run.status not in ("ok", "error") or run.result_kind == "repr":
         return
     given = {name: json.loads(_as_json(script.values[place])) for name, place in places.items()}

@@ -9,12 +9,12 @@ import pytest
 
 from alita_mcp.app import App
 from alita_mcp.app.learning import (
-    MAX_ASKERS,
+    MAX_CLIENTS,
     MAX_SEARCHES,
     MAX_WAITING,
-    NOBODY,
+    UNIDENTIFIED,
     WITHIN_S,
-    Asker,
+    ClientIdentity,
     Learning,
     Lessons,
     open_learning,
@@ -33,8 +33,8 @@ from tests.library.factory import simple
 
 WAIT_S = 300
 ASKED = "total of two zebra herds, say numbers 3 and 4"
-ME = Asker("client 1", "Some Agent 1.0")
-OTHER = Asker("client 2", "Some Agent 1.0")
+ME = ClientIdentity("client 1", "Some Agent 1.0")
+OTHER = ClientIdentity("client 2", "Some Agent 1.0")
 
 
 async def learned(app: App, name: str = "add") -> tuple[str, ...]:
@@ -46,9 +46,9 @@ async def learned(app: App, name: str = "add") -> tuple[str, ...]:
     return app.library.entry(name).wordings
 
 
-async def use(app: App, query: str = ASKED, asker: Asker = ME, name: str = "add") -> None:
-    await app.search(query, asker=asker)
-    await app.run(name, {"a": 1, "b": 2}, asker=asker)
+async def use(app: App, query: str = ASKED, identity: ClientIdentity = ME, name: str = "add") -> None:
+    await app.search(query, identity=identity)
+    await app.run(name, {"a": 1, "b": 2}, identity=identity)
 
 
 async def test_a_search_that_led_to_a_call_is_learned_and_changes_nothing_but_how_it_is_found(
@@ -99,32 +99,32 @@ async def test_what_says_nothing_new_or_is_nobodys_business_teaches_nothing(
 
 async def test_only_the_clients_own_next_call_counts(open_with: Open) -> None:
     async with open_with(None, adder(), adder("other")) as app:
-        await app.search(ASKED, asker=ME)
-        await app.run("add", {"a": 1, "b": 2}, asker=OTHER)
+        await app.search(ASKED, identity=ME)
+        await app.run("add", {"a": 1, "b": 2}, identity=OTHER)
         await app.run("add", {"a": 1, "b": 2})
         await app._calls.run("add", {"a": 1, "b": 2}, chain=("other",))
         assert await learned(app) == (), "other clients, nobody, and a tool"
-        await app.run("other", {"a": 1, "b": 2}, asker=ME)
-        await app.run("add", {"a": 1, "b": 2}, asker=ME)
+        await app.run("other", {"a": 1, "b": 2}, identity=ME)
+        await app.run("add", {"a": 1, "b": 2}, identity=ME)
         assert await learned(app) == (), "the next call was another tool's"
         assert await learned(app, "other") == (ASKED,)
-        await app.search(ASKED, asker=ME)
+        await app.search(ASKED, identity=ME)
         with pytest.raises(InvalidArguments):
-            await app.run("add", {}, asker=ME)
-        await app.run("add", {"a": 1, "b": 2}, asker=ME)
+            await app.run("add", {}, identity=ME)
+        await app.run("add", {"a": 1, "b": 2}, identity=ME)
         assert await learned(app) == (), "the arguments of the next call did not fit"
-        await app.search(ASKED, asker=NOBODY)
-        await app.run("add", {"a": 1, "b": 2}, asker=NOBODY)
+        await app.search(ASKED, identity=UNIDENTIFIED)
+        await app.run("add", {"a": 1, "b": 2}, identity=UNIDENTIFIED)
         assert await learned(app) == (), "nothing told who that was"
 
 
 async def test_a_search_that_found_nothing_teaches_nothing_whatever_is_called_then(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         for _ in range(3):
-            answer = await app.search("what jazz numbers will the band play for me tonight", asker=ME)
+            answer = await app.search("what jazz numbers will the band play for me tonight", identity=ME)
             assert (answer.fit, answer.results[0].name) == ("none", "add")
             assert answer.results[0].score > 0
-            assert (await app.run("add", {"a": 1, "b": 2}, asker=ME)).result.ok
+            assert (await app.run("add", {"a": 1, "b": 2}, identity=ME)).result.ok
         assert await learned(app) == ()
         assert (await app.search("jazz for tonight by the band")).fit == "none"
 
@@ -132,8 +132,8 @@ async def test_a_search_that_found_nothing_teaches_nothing_whatever_is_called_th
 async def test_words_that_use_taught_never_count_as_much_as_a_tools_own(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
         for words in ("add two numbers, play jazz music", "sum two numbers as jazz music plays"):
-            assert (await app.search(words, asker=ME)).fit != "none"
-            await app.run("add", {"a": 1, "b": 2}, asker=ME)
+            assert (await app.search(words, identity=ME)).fit != "none"
+            await app.run("add", {"a": 1, "b": 2}, identity=ME)
         assert len(await learned(app)) == 2
         assert (await app.search("play jazz music")).fit != "match"
         assert (await app.search("please add two numbers")).fit == "match"
@@ -141,8 +141,8 @@ async def test_words_that_use_taught_never_count_as_much_as_a_tools_own(open_wit
 
 async def test_the_journal_says_which_client_called_and_searched(open_with: Open) -> None:
     async with open_with(None, adder()) as app:
-        await app.run("add", {"a": 1, "b": 2}, asker=ME)
-        await app.search("play some jazz music", asker=ME)
+        await app.run("add", {"a": 1, "b": 2}, identity=ME)
+        await app.search("play some jazz music", identity=ME)
         await app.run("add", {"a": 1, "b": 2})
         rows = [row for row in app.library.journal() if row.event in ("called", "found nothing")]
         assert [row.detail.get("client") for row in rows] == [None, ME.client, ME.client]
@@ -218,8 +218,8 @@ async def test_a_call_long_after_the_search_or_of_what_only_filled_the_list_teac
             learning.searched(ME, "groom a zebra", found("alpha"))
             clock.now += WITHIN_S + 1
             learning.called("alpha", learning.call_begins(ME))
-            learning.searched(NOBODY, "groom a zebra", found("alpha"))
-            learning.called("alpha", learning.call_begins(NOBODY))
+            learning.searched(UNIDENTIFIED, "groom a zebra", found("alpha"))
+            learning.called("alpha", learning.call_begins(UNIDENTIFIED))
             learning.searched(ME, "groom a zebra", found("gone"))
             learning.called("gone", learning.call_begins(ME))
             learning.searched(ME, "comb a zebra", found("alpha"))
@@ -236,14 +236,14 @@ async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings)
         await library.publish(simple("alpha"), expected_version=0)
         lessons = Lessons(library)
         learning = Learning(library, lessons)
-        for number in range(MAX_ASKERS + 50):
+        for number in range(MAX_CLIENTS + 50):
             for again in range(MAX_SEARCHES + 3):
-                learning.searched(Asker(f"client {number}"), f"groom zebra {again}", found("alpha"))
-        assert len(learning._askers) == MAX_ASKERS
-        assert {len(each) for each in learning._askers.values()} == {MAX_SEARCHES}
-        for number in range(MAX_ASKERS + 50):
-            learning.called("alpha", learning.call_begins(Asker(f"client {number}")))
-        assert learning._askers == {}
+                learning.searched(ClientIdentity(f"client {number}"), f"groom zebra {again}", found("alpha"))
+        assert len(learning._searches) == MAX_CLIENTS
+        assert {len(each) for each in learning._searches.values()} == {MAX_SEARCHES}
+        for number in range(MAX_CLIENTS + 50):
+            learning.called("alpha", learning.call_begins(ClientIdentity(f"client {number}")))
+        assert learning._searches == {}
         assert len(lessons._waiting) == MAX_WAITING, "the rest is lost, and nobody waits for it"
 
 

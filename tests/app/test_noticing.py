@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs import noticing as noticing_module
 from alita_mcp.app.runs.noticing import Noticing
 from alita_mcp.library.runs.code_runs import CodeRuns
 from alita_mcp.library.runs.recorded_run import RecordedRun, ResultKind
 
-ONE, OTHER = Asker("one", "tester 1"), Asker("other", "tester 2")
+ONE, OTHER = ClientIdentity("one", "tester 1"), ClientIdentity("other", "tester 2")
 PROGRAM = """
 words = {words!r}
 longest = {longest}
@@ -182,12 +182,12 @@ async def test_a_run_too_large_for_the_memory_is_not_promised(
 
 
 async def test_what_was_said_to_whom_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noticing_module, "MAX_ASKERS", 1)
+    monkeypatch.setattr(noticing_module, "MAX_CLIENTS", 1)
     monkeypatch.setattr(noticing_module, "MAX_TOLD", 1)
     async with noticing_in(tmp_path) as (noticing, _):
         said = []
-        for number, asker in enumerate([ONE, ONE, ONE, ONE, OTHER, ONE, ONE], 1):
-            said.append(bool(await noticing.noticed(shouted(number), asker)))
+        for number, identity in enumerate([ONE, ONE, ONE, ONE, OTHER, ONE, ONE], 1):
+            said.append(bool(await noticing.noticed(shouted(number), identity)))
         assert said == [False, False, True, False, True, True, False]
 
 

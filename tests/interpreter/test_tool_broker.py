@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.app import open_app
-from alita_mcp.app.learning import NOBODY
+from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.errors import SandboxBusy, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.tool_broker import CleaningBroker, named_tools, open_tool_broker
@@ -174,7 +174,7 @@ async def test_a_run_that_is_cancelled_takes_its_calls_along(settings: Settings)
     async with open_app(changed, admit=lambda _manifest: (), sandbox=box) as app:
 
         async def run() -> None:
-            await app.code.run(CodeRequest(code="import alita_tools"), NOBODY, _silent)
+            await app.code.run(CodeRequest(code="import alita_tools"), UNIDENTIFIED, _silent)
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as tasks:

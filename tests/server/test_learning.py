@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.client.client_identity import MAX_NAME, asker_of
+from alita_mcp.server.client.client_identity import MAX_NAME, identity_of
 from alita_mcp.server.context import Context
 from alita_mcp.settings import Settings
 from tests.server.drafts import VOWEL_SHARE
@@ -103,12 +103,12 @@ def test_an_authenticated_subject_is_one_client_and_a_shared_token_is_none() -> 
         token = AccessToken(token="t", client_id=client, scopes=[], subject=subject)
         return AuthenticatedUser(token)
 
-    keys = [asker_of(context(user(*who))).key for who in (("ann",), ("ann",), ("bob",), ("ann", "other"))]
+    keys = [identity_of(context(user(*who))).key for who in (("ann",), ("ann",), ("bob",), ("ann", "other"))]
     assert keys[0] == keys[1]
     assert len(set(keys)) == 3
     assert "" not in keys
-    assert asker_of(context(user(None))).key == ""
-    assert asker_of(context(None)).key == ""
+    assert identity_of(context(user(None))).key == ""
+    assert identity_of(context(None)).key == ""
 
 
 async def test_the_journal_names_the_client_that_called_made_and_changed(

@@ -15,7 +15,7 @@ from functools import lru_cache
 import anyio
 import anyio.to_thread
 
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.recurring import MAX_EXAMPLES, proposal, read_form, with_other_values
 from alita_mcp.errors import UsageError
 from alita_mcp.library.runs.code_runs import CodeRuns
@@ -25,7 +25,7 @@ from alita_mcp.mining.comparison.likeness import alike
 from alita_mcp.mining.comparison.normal_form import normal_form
 from alita_mcp.mining.values import NormalForm, NotGeneral
 
-MAX_ASKERS = 256
+MAX_CLIENTS = 256
 """So many clients' lines are remembered; the one that was silent longest is forgotten first."""
 MAX_TOLD = 500
 """So many programs a client."""
@@ -48,9 +48,9 @@ class Noticing:
         self._lock = threading.Lock()
         self._told: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
-    async def noticed(self, run: RecordedRun, asker: Asker) -> str:
+    async def noticed(self, run: RecordedRun, identity: ClientIdentity) -> str:
         """Remembers a run; the line for its answer, empty where there is nothing to say."""
-        line = await anyio.to_thread.run_sync(self._look, run, asker.key, limiter=self._threads)
+        line = await anyio.to_thread.run_sync(self._look, run, identity.key, limiter=self._threads)
         self._runs.write_soon()
         return line
 
@@ -88,7 +88,7 @@ class Noticing:
             told |= dict.fromkeys(like)
             while len(told) > MAX_TOLD:
                 told.popitem(last=False)
-            while len(self._told) > MAX_ASKERS:
+            while len(self._told) > MAX_CLIENTS:
                 self._told.popitem(last=False)
         return first
 

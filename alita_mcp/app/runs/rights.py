@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 import anyio
 
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.interpreter.running import LIMITS
@@ -42,7 +42,11 @@ class Rights(Protocol):
     """Decides what code may do."""
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
+        self,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        person: PendingQuestions | None,
+        on_stage: ReportStage,
     ) -> CodeWaits | None:
         """Why code may not run yet; None when it may."""
         ...
@@ -62,7 +66,11 @@ class CodeRights:
         self._approvals = CodeApprovals(settings.home)
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
+        self,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        person: PendingQuestions | None,
+        on_stage: ReportStage,
     ) -> CodeWaits | None:
         """Why code may not run yet; None when it may.
 
@@ -76,7 +84,7 @@ class CodeRights:
         if self._settings.policy == "auto":
             return None
         asked = AskedCode(
-            code=request.code, packages=request.packages, grants=request.grants, client=asker.client
+            code=request.code, packages=request.packages, grants=request.grants, client=identity.client
         )
         if await anyio.to_thread.run_sync(self._approvals.is_approved, asked):
             return None
@@ -84,7 +92,7 @@ class CodeRights:
         said = await self._said_at_client(asked, number, person, on_stage)
         if said is None:
             await anyio.to_thread.run_sync(self._approvals.approve, number, asked.digest)
-            origin = {"from": "elicitation", "client": asker.client, "digest": asked.digest}
+            origin = {"from": "elicitation", "client": identity.client, "digest": asked.digest}
             await self._library.record("code approved", None, origin)
             return None
         words, how = in_words(asked.grants), f"A person can approve it: `alita approve --code {number}`."

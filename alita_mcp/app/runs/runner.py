@@ -14,7 +14,7 @@ from typing import Any
 import anyio.to_thread
 
 from alita_mcp.app.calls import MAX_EVENTS, Calls
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
 from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
 from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
@@ -77,7 +77,7 @@ class _Asked:
     """One request, whose it is, and what its client may be told."""
 
     request: CodeRequest
-    asker: Asker
+    identity: ClientIdentity
     on_stage: ReportStage
     shown: Shown
 
@@ -102,7 +102,7 @@ class CodeRunner:
     async def run(
         self,
         request: CodeRequest,
-        asker: Asker,
+        identity: ClientIdentity,
         on_stage: ReportStage,
         person: PendingQuestions | None = None,
         shown: Shown = lambda manifest: manifest,
@@ -120,10 +120,10 @@ class CodeRunner:
             SandboxError: the sandbox failed, not the code.
         """
         request = request.checked()
-        waits = await self._parts.rights.waits(request, asker, person, on_stage)
+        waits = await self._parts.rights.waits(request, identity, person, on_stage)
         if waits is not None:
             return waits
-        asked = _Asked(request, asker, on_stage, shown)
+        asked = _Asked(request, identity, on_stage, shown)
         with self._counted():
             if request.session:
                 return await self._step(asked)
@@ -185,7 +185,7 @@ class CodeRunner:
         opened = partial(self._places.of, request.packages, asked.on_stage)
         broker = self._parts.rights.broker(request)
         async with self._tools(asked).broker(request, broker) as outer:
-            run = await self._parts.sessions.step(request, asked.asker.key, opened, outer)
+            run = await self._parts.sessions.step(request, asked.identity.key, opened, outer)
             run = outer.told(run) if isinstance(outer, ToolBroker) else run
         return await self._recorded(asked, _without_secrets(run, broker), _events(broker))
 
@@ -206,14 +206,14 @@ class CodeRunner:
         return _without_secrets(run, broker), _events(broker)
 
     def _tools(self, asked: _Asked) -> ToolsInCode:
-        return ToolsInCode(self._parts.library, self._parts.calls, asked.asker.client, asked.shown)
+        return ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
 
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeAnswer:
         """The answer of a run that is journalled and whose files can be read."""
         run = _without_workspace(asked.request, run)
-        record, library = recorded(asked.request, run, asked.asker), self._parts.library
+        record, library = recorded(asked.request, run, asked.identity), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:
             files = {file.name: file.data for file in run.files}
@@ -222,7 +222,7 @@ class CodeRunner:
             except LibraryError as full:  # the result does not depend on the disk
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
-        keep = await self._parts.noticing.noticed(record, asked.asker)
+        keep = await self._parts.noticing.noticed(record, asked.identity)
         return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
 
 
@@ -256,12 +256,12 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
     return run.model_copy(update={"files": files, "figures": figures, "notes": notes})
 
 
-def recorded(request: CodeRequest, run: CodeRun, asker: Asker) -> RecordedRun:
+def recorded(request: CodeRequest, run: CodeRun, identity: ClientIdentity) -> RecordedRun:
     """A run as it is kept."""
     return RecordedRun(
         id=secrets.token_hex(16),
         at=now(),
-        client=asker.client,
+        client=identity.client,
         session=request.session,
         code=request.code,
         arguments=request.arguments,

@@ -13,7 +13,7 @@ from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundT
 from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.app.calls import Calls
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.app.runs.runner import CodeRunner
 from alita_mcp.app.runs.tools import Shown
@@ -55,11 +55,16 @@ class RunAbilities:
     """Fills `agent.abilities.Abilities` for one run."""
 
     def __init__(
-        self, flows: Flows, workspace: Workspace, asker: Asker, on_stage: ReportStage, shown: Shown
+        self,
+        flows: Flows,
+        workspace: Workspace,
+        identity: ClientIdentity,
+        on_stage: ReportStage,
+        shown: Shown,
     ) -> None:
         self._flows = flows
         self._workspace = workspace
-        self._asker = asker
+        self._identity = identity
         self._on_stage = on_stage
         self._shown = shown
         self._code = flows.code.under(TaskRights(flows.granting, workspace.folder))
@@ -67,7 +72,7 @@ class RunAbilities:
     async def search(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
-        self._flows.library.calls.record_search(query, found, self._asker.client)
+        self._flows.library.calls.record_search(query, found, self._identity.client)
         hits = [(hit, self._flows.library.entry(hit.name).manifest) for hit in found.results]
         able = [(hit, manifest) for hit, manifest in hits if not self._flows.calls.runnable.why_not(manifest)]
         tools = tuple(self._told(manifest, hit.score) for hit, manifest in able)
@@ -102,7 +107,7 @@ class RunAbilities:
     async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run`."""
         try:
-            answer = await self._flows.calls.run(name, arguments, client=self._asker.client)
+            answer = await self._flows.calls.run(name, arguments, client=self._identity.client)
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
@@ -121,7 +126,7 @@ class RunAbilities:
             packages=tuple(packages),
             grants=FILES if reads else Grants(),
         )
-        answer = await self._code.run(request, self._asker, self._on_stage, shown=self._shown)
+        answer = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
         if isinstance(answer, CodeWaits):
             return ActionResult(ok=False, error=answer.how)
         return self._ran(answer.run, named)
@@ -149,7 +154,7 @@ class RunAbilities:
         asked: dict[str, Any] = {name: value for name, value in fields.items() if value}
         if request.examples:
             asked["tests"] = list(request.examples)
-        wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._asker.client))
+        wanted = await anyio.to_thread.run_sync(partial(read_request, asked, self._identity.client))
         if isinstance(wanted, Rejected):
             return ActionResult(ok=False, error=f"{wanted.reason} {wanted.fix}")
         outcome = await self._flows.toolsmith.make(wanted, self._on_stage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from alita_mcp.app.granting import Granting
-from alita_mcp.app.learning import Asker
+from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.rights import CHAIN, CodeWaits
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
@@ -26,14 +26,18 @@ class TaskRights:
         self._folder = folder
 
     async def waits(
-        self, request: CodeRequest, asker: Asker, person: PendingQuestions | None, on_stage: ReportStage
+        self,
+        request: CodeRequest,
+        identity: ClientIdentity,
+        person: PendingQuestions | None,
+        on_stage: ReportStage,
     ) -> CodeWaits | None:
         """None: it may run.
 
         Raises:
             ToolUnavailable: it asks for more than the files of the task.
         """
-        del asker, person, on_stage
+        del identity, person, on_stage
         if not request.grants.is_pure and request.grants != FILES:
             raise ToolUnavailable("Code of a task reads its files and computes; it is granted nothing else.")
         return None

@@ -19,7 +19,7 @@ from alita_mcp.agent.runs.estimate import estimate
 from alita_mcp.agent.runs.store import MAX_RUNS, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
-from alita_mcp.app.learning import NOBODY, Asker
+from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity
 from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
@@ -64,7 +64,7 @@ class _Asked:
     request: TaskRequest
     on_event: OnEvent
     ask: AskPerson | None = None
-    asker: Asker = NOBODY
+    identity: ClientIdentity = UNIDENTIFIED
     shown: Shown = all_shown
 
 
@@ -107,7 +107,9 @@ class TaskRunner:
             async def on_event(event: TaskEvent) -> None:
                 await enter(event.text)
 
-            return await self._solved(_Asked(run, request, on_event, asks, Asker(client=client), shown))
+            return await self._solved(
+                _Asked(run, request, on_event, asks, ClientIdentity(client=client), shown)
+            )
 
         return self._parts.jobs.start_task(work, run, person)
 
@@ -126,13 +128,15 @@ class TaskRunner:
             UsageError: no model is configured, or a file is not there.
             ModelError: no model answered.
         """
-        return await self._solved(_Asked(run or new_run(), request, on_event, ask, Asker(client=client)))
+        return await self._solved(
+            _Asked(run or new_run(), request, on_event, ask, ClientIdentity(client=client))
+        )
 
     async def guidance(self, request: TaskRequest, shown: Shown = all_shown) -> Solution:
         """How the connected agent can do the task itself, with which tools; for where no model is configured."""
         flows = self._parts.flows
         nowhere = Workspace(self._parts.settings.home / "no files")
-        abilities = RunAbilities(flows, nowhere, NOBODY, _silent, shown)
+        abilities = RunAbilities(flows, nowhere, UNIDENTIFIED, _silent, shown)
         return await guidance(request, abilities, flows.web.backends)
 
     async def estimate(self, request: TaskRequest) -> Estimate | None:
@@ -178,7 +182,7 @@ class TaskRunner:
             asked.run,
             asked.request,
             RunParts(
-                abilities=RunAbilities(flows, workspace, asked.asker, _silent, asked.shown),
+                abilities=RunAbilities(flows, workspace, asked.identity, _silent, asked.shown),
                 models=models,
                 implementer=implementer,
                 meter=meter,

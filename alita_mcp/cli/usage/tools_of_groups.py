@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.app.learning import NOBODY
+from alita_mcp.app.learning import UNIDENTIFIED
 from alita_mcp.app.runs.runner import CodeAnswer
 from alita_mcp.cli.library.making import in_words, make, status_of
 from alita_mcp.errors import AlitaError
@@ -58,7 +58,7 @@ async def _run_again(app: App, run: RecordedRun, packages: tuple[str, ...]) -> t
         """Nothing is told of the single runs."""
 
     request = CodeRequest(code=run.code, arguments=run.arguments, packages=packages)
-    answer = await app.code.run(request, NOBODY, quiet)
+    answer = await app.code.run(request, UNIDENTIFIED, quiet)
     if not isinstance(answer, CodeAnswer):
         return "", "it waits for a person"
     if not answer.run.ok:

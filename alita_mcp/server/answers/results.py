@@ -18,7 +18,7 @@ from alita_mcp.server.answers.answers import MAX_DEPTH, as_json, error, is_deepe
 from alita_mcp.server.answers.ranges import Part, json_bytes, part_of
 from alita_mcp.server.answers.rejections import failure_text
 from alita_mcp.server.answers.unreviewed import brief, mark, plain_schema, shown, unreviewed
-from alita_mcp.server.client.client_identity import asker_of
+from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ async def run_and_deliver(
     """
     app = call.app
     try:
-        run = await app.run(name, arguments, version, asker=asker_of(call.ctx))
+        run = await app.run(name, arguments, version, identity=identity_of(call.ctx))
     except InvalidArguments as wrong:
         manifest = (await app.library.read(name, version)).manifest
         origin = unreviewed(app, name, manifest.version)

@@ -12,7 +12,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
-    from alita_mcp.app.learning import Asker
+    from alita_mcp.app.learning import ClientIdentity
     from alita_mcp.server.context import Context
 
 MAX_NAME = 100
@@ -41,11 +41,11 @@ def is_modern(ctx: Context) -> bool:
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def asker_of(ctx: Context) -> Asker:
+def identity_of(ctx: Context) -> ClientIdentity:
     """The client of a request, with the name and version that it gives itself."""
-    from alita_mcp.app.learning import Asker
+    from alita_mcp.app.learning import ClientIdentity
 
-    return Asker(key_of(ctx), client_of(ctx))
+    return ClientIdentity(key_of(ctx), client_of(ctx))
 
 
 def client_of(ctx: Context) -> str:

@@ -23,7 +23,7 @@ from alita_mcp.server.answers.results import run_and_deliver
 from alita_mcp.server.answers.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.answers.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.answers.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
-from alita_mcp.server.client.client_identity import asker_of, client_of, name_of_client
+from alita_mcp.server.client.client_identity import client_of, identity_of, name_of_client
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
@@ -118,7 +118,7 @@ def _no_constant(name: str) -> Any:
 
 async def _search(call: ToolCall) -> ToolAnswer:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
-    found = await call.app.search(query, limit, asker=asker_of(call.ctx))
+    found = await call.app.search(query, limit, identity=identity_of(call.ctx))
     client, results = call.announcer.observed(call.ctx), []
     for hit in found.results:
         entry = call.app.library.entry(hit.name)
@@ -157,7 +157,7 @@ async def _inspect(call: ToolCall) -> ToolAnswer:
 async def _manage(call: ToolCall) -> ToolAnswer:
     arguments = call.arguments
     done = await call.app.manage(
-        arguments["action"], arguments["name"], arguments.get("version"), asker=asker_of(call.ctx)
+        arguments["action"], arguments["name"], arguments.get("version"), identity=identity_of(call.ctx)
     )
     if arguments["action"] in ("enable", "rollback"):
         await until_listed(done["tool"], call)
@@ -209,7 +209,7 @@ async def _question_about(
     """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin(outcome, person, asker_of(call.ctx))
+    return await call.app.approvals.begin(outcome, person, identity_of(call.ctx))
 
 
 async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -17,7 +17,7 @@ from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, answer, as_json, pr
 from alita_mcp.server.answers.run_files import links, told_files
 from alita_mcp.server.answers.texts import outcome_text
 from alita_mcp.server.answers.unreviewed import shown
-from alita_mcp.server.client.client_identity import asker_of
+from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
@@ -59,11 +59,11 @@ async def answer_run(call: ToolCall) -> ToolAnswer:
 
 def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWaits]:
     """The job that runs the code of a call."""
-    request, asker = _read(asked), asker_of(call.ctx)
+    request, identity = _read(asked), identity_of(call.ctx)
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeAnswer | CodeWaits:
-        return await call.app.code.run(request, asker, enter, person, partial(shown, call.app))
+        return await call.app.code.run(request, identity, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 
