@@ -30,7 +30,7 @@ from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
 from alita_mcp.models.interface import LanguageModel
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
@@ -284,37 +284,37 @@ async def open_app(
     admit: Admit,
     sandbox: Sandbox | None = None,
     model: LanguageModel | None = None,
-    models: ModelRoom | None = None,
+    models: RoleModels | None = None,
     serves: bool = False,
 ) -> AsyncIterator[App]:
     """Opens all parts in milliseconds (sandbox and index at first use); leaving it ends them all.
 
     One that serves begins early with what a machine must do once before tools can run.
     """
-    room = models or ModelRoom(settings, source=None if model is None else lambda _role: model)
+    roles = models or RoleModels(settings, source=None if model is None else lambda _role: model)
     async with AsyncExitStack() as stack:
         library = await stack.enter_async_context(open_library(settings))
         chosen = sandbox or LazySandbox(settings)
         tasks = await stack.enter_async_context(tended(chosen))
         results = await stack.enter_async_context(open_result_cache(settings))
         runs = await stack.enter_async_context(open_code_runs(settings, serves=serves))
-        web = await stack.enter_async_context(open_web_agent(settings, has_model=room.is_configured))
+        web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
-        author = model or _plain_model(room)
-        advice = _advice(settings, web if room.is_configured else None, runs)
-        toolsmith = Toolsmith(library, chosen, settings, admit, room if room.is_configured else None, advice)
+        writers = roles if roles.is_configured else None
+        advice = _advice(settings, web if writers else None, runs)
+        toolsmith = Toolsmith(library, chosen, settings, admit, writers, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
-        granting = Granting(settings, library, author, call_tool)
+        granting = Granting(settings, library, model or _plain_model(roles), call_tool)
         calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
+        noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
         running = open_code_runner(settings, library, calls, granting, noticing)
         code = await stack.enter_async_context(running)
         flows = Flows(library, calls, code, granting, toolsmith, web)
-        solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, room))
+        solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)
         yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
@@ -331,5 +331,5 @@ def _without_request(report: VerificationReport) -> VerificationReport:
     return report.model_copy(update={"written_from": told})
 
 
-def _plain_model(models: ModelRoom) -> LanguageModel | None:
+def _plain_model(models: RoleModels) -> LanguageModel | None:
     return models.plain() if models.is_configured else None

@@ -92,7 +92,7 @@ async def _one(
 @asynccontextmanager
 async def _prepared(name: str, settings: Settings, records: ModelRecords) -> AsyncIterator[Calibrating]:
     from alita_mcp.models.choices import alone
-    from alita_mcp.models.roles import ModelRoom
+    from alita_mcp.models.roles import RoleModels
     from alita_mcp.sandbox.choose import open_sandbox
     from alita_mcp.synthesis.calibration.calibrating import Calibrating
     from alita_mcp.synthesis.calibration.tasks import calibration_tasks
@@ -101,9 +101,9 @@ async def _prepared(name: str, settings: Settings, records: ModelRecords) -> Asy
 
     sandbox = await open_sandbox(settings)
     try:
-        room = ModelRoom(alone(settings, name).model_copy(update=NO_BUDGET))
+        role_models = RoleModels(alone(settings, name).model_copy(update=NO_BUDGET))
         abilities = await told_lacks(sandbox)
-        yield Calibrating(name, room, Rehearsal(sandbox), records, calibration_tasks(), abilities)
+        yield Calibrating(name, role_models, Rehearsal(sandbox), records, calibration_tasks(), abilities)
     finally:
         await sandbox.aclose()
 

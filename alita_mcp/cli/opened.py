@@ -29,9 +29,9 @@ async def opened_app(
 ) -> AsyncIterator[App]:
     """Everything: for commands that verify or run tools; `exchanges` records or replays what models answer."""
     from alita_mcp.app import open_app
-    from alita_mcp.models.roles import ModelRoom
+    from alita_mcp.models.roles import RoleModels
     from alita_mcp.server.tools.admission import admit
 
     settings = settings or read_settings()
-    async with open_app(settings, admit=admit, models=ModelRoom(settings, exchanges=exchanges)) as app:
+    async with open_app(settings, admit=admit, models=RoleModels(settings, exchanges=exchanges)) as app:
         yield app

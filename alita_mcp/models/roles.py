@@ -1,4 +1,4 @@
-"""Models by role: settings in, a metered model for each role of one synthesis out."""
+"""RoleModels: the metered model of each role, opened on a budget for each piece of work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from alita_mcp.models.recording.response_cache import CachedModel, ResponseCache
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
-__all__ = ["ROLES", "ModelRoom", "Models", "Role"]
+__all__ = ["ROLES", "Models", "Role", "RoleModels"]
 
 CALLS_AT_ONCE = 8
 """Questions of all syntheses together; more at once mostly meet a provider's rate limit."""
@@ -29,7 +29,7 @@ Source = Callable[[Role | None], LanguageModel]
 
 
 class Models:
-    """All roles of one synthesis, on one budget."""
+    """Models of all roles of one piece of work, on one budget."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Models:
         return self._meter.usage
 
 
-class ModelRoom:
-    """The models of one process; each synthesis opens them on a budget of its own."""
+class RoleModels:
+    """Models of one process by role; each synthesis opens them on a budget of its own."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ModelRoom:
         """Nothing is loaded or asked yet.
 
         Args:
-            settings: Which models, budgets and room for kept answers.
+            settings: Which models, budgets and space for kept replies.
             source: Gives the models instead of the settings, such as a script. Their answers are not kept.
             exchanges: Records what is answered, or replays it.
             patience: How failures that may pass are tried again.
@@ -79,8 +79,8 @@ class ModelRoom:
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
         self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
-        room = settings.response_cache_mb << 20
-        self._cache = ResponseCache(settings.home / "responses", room) if room else None
+        space = settings.response_cache_mb << 20
+        self._cache = ResponseCache(settings.home / "responses", space) if space else None
         self._within: Meter | None = None
         self._record: Exchanges | None = None
 
@@ -91,15 +91,15 @@ class ModelRoom:
             return True
         return self._source is not None or choose(self._settings) is not None
 
-    def within(self, meter: Meter, record: Exchanges | None = None) -> ModelRoom:
+    def within(self, meter: Meter, record: Exchanges | None = None) -> RoleModels:
         """The same models for parts of one larger piece of work, which pays for them.
 
-        `record` keeps what is answered for it, besides what the room's own exchanges record or replay.
+        `record` keeps what is answered for it, besides what their own exchanges record or replay.
         """
-        room = copy(self)
-        room._within = meter  # noqa: SLF001 - its own
-        room._record = record  # noqa: SLF001
-        return room
+        other = copy(self)
+        other._within = meter  # noqa: SLF001 - its own
+        other._record = record  # noqa: SLF001
+        return other
 
     def open(self, *, fresh: bool = False) -> Models:
         """The models for one synthesis; `fresh` neither uses nor keeps answers of the cache.
@@ -147,7 +147,7 @@ class ModelRoom:
         return CachedModel(model, role, chosen, self._cache)
 
     def _model(self, role: Role | None) -> LanguageModel | None:
-        """One model object for a role as long as the room lasts: it learns which options its server takes."""
+        """One model object for a role for the whole process: it learns which options its server takes."""
         if self._source is not None:
             return self._source(role)
         if role not in self._own and (chosen := choose(self._settings, role)) is not None:

@@ -14,7 +14,7 @@ import anyio.lowlevel
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
@@ -64,7 +64,7 @@ class Toolsmith:
         sandbox: Sandbox,
         settings: Settings,
         admit: Admit,
-        models: ModelRoom | None = None,
+        models: RoleModels | None = None,
         advice: Advice | None = None,
     ) -> None:
         self._library = library
@@ -83,7 +83,7 @@ class Toolsmith:
         other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
         return other
 
-    def using(self, models: ModelRoom) -> Toolsmith:
+    def using(self, models: RoleModels) -> Toolsmith:
         """The same toolsmith with its models on another account."""
         other = copy(self)
         other._models = models  # noqa: SLF001 - its own

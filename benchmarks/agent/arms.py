@@ -21,7 +21,7 @@ from alita_mcp.errors import AlitaError, UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec
 from alita_mcp.models.litellm.provider import LitellmModel
-from alita_mcp.models.roles import ModelRoom, Role
+from alita_mcp.models.roles import Role, RoleModels
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
@@ -84,9 +84,9 @@ async def trials_of(
         SandboxUnavailable: no sandbox isolates here.
     """
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
-        own, room = _opened(arm, setup.settings.model_copy(update={"home": Path(folder, "home")}))
+        own, role_models = _opened(arm, setup.settings.model_copy(update={"home": Path(folder, "home")}))
         found = []
-        async with open_app(own, admit=admit, models=room) as app:
+        async with open_app(own, admit=admit, models=role_models) as app:
             for number, task in enumerate(tasks, 1):
                 written = await anyio.to_thread.run_sync(_files, Path(folder, str(number)), task, setup)
                 trial = await _trial(app, arm, task, _request(arm, task, written, setup))
@@ -110,9 +110,9 @@ def _request(arm: str, task: task_file.AgentTask, files: Sequence[Path], setup: 
     )
 
 
-def _opened(arm: str, settings: Settings) -> tuple[Settings, ModelRoom]:
+def _opened(arm: str, settings: Settings) -> tuple[Settings, RoleModels]:
     if arm == "alita":
-        return settings, ModelRoom(settings)
+        return settings, RoleModels(settings)
     calling = settings.tool_calling
 
     def source(role: Role | None) -> LanguageModel:
@@ -123,7 +123,7 @@ def _opened(arm: str, settings: Settings) -> tuple[Settings, ModelRoom]:
         return OneRunOfCode(model) if arm == "code_once" else NothingBuilt(model)
 
     fewer = settings.model_copy(update={"tool_calling": "native", "policy": "locked", "memory": False})
-    return fewer, ModelRoom(fewer, source=source)
+    return fewer, RoleModels(fewer, source=source)
 
 
 class NothingBuilt:

@@ -21,7 +21,7 @@ from alita_mcp.errors import UsageError
 from alita_mcp.models.choices import choose
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from alita_mcp.synthesis.requests.modes import PLANS
 from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials
@@ -141,14 +141,14 @@ def _through(options: argparse.Namespace) -> Exchanges | None:
 def _rooms(
     settings: Settings, options: argparse.Namespace, log: CallLog, patience: Patience | None
 ) -> trials.Rooms:
-    """One room for all that a real model is asked; for answers in the file a new one for each attempt."""
+    """One RoleModels for all that a real model is asked; for answers in the file a new one for each attempt."""
     if options.replay == FROM_THE_FILE:
         answers = partial(recorded_answers.RecordedAnswers, tokens_per_second=options.speed)
-        return lambda wish: ModelRoom(settings, source=answers(wish).source, exchanges=log)
-    room = ModelRoom(settings, exchanges=log, patience=patience)
-    if not room.is_configured:
+        return lambda wish: RoleModels(settings, source=answers(wish).source, exchanges=log)
+    role_models = RoleModels(settings, exchanges=log, patience=patience)
+    if not role_models.is_configured:
         raise UsageError("No model is configured.", hint="Name one with --model, or use --replay.")
-    return lambda _wish: room
+    return lambda _wish: role_models
 
 
 def _model_named(settings: Settings, options: argparse.Namespace) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from alita_mcp.errors import PackagesRejected, SandboxRefused
 from alita_mcp.models.interface import Message
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.structured.asking import ask
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
@@ -31,16 +31,16 @@ _TEST_SHAPE = (
 )
 
 
-async def one_call(wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+async def one_call(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
     """The first module that the model writes, published if it can be imported."""
-    coder = room.open(fresh=True).role("coder")
+    coder = role_models.open(fresh=True).role("coder")
     written = await ask(coder, code_prompt(wish), WrittenCode, temperature=TEMPERATURE, seed=1)
     return await _as_attempt(wish, written.value, (), sandbox)
 
 
-async def one_suite(wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+async def one_suite(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
     """A module that passes one suite and the caller's own examples; its author is shown what fails, five times."""
-    models = room.open(fresh=True)
+    models = role_models.open(fresh=True)
     tester, coder = models.role("tester"), models.role("coder")
     suite = await ask(tester, test_prompt(wish), Suite, temperature=TEMPERATURE, seed=1)
     tests = (*wish.examples, *suite.value.tests)

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.choose import silent
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
@@ -25,7 +25,7 @@ from benchmarks.toolsmith.truth import with_lock
 
 RECORDS = "model_records"
 """Where a home keeps what is known of models."""
-Contender = Callable[[ToolWish, ModelRoom, Sandbox], Awaitable[Attempt]]
+Contender = Callable[[ToolWish, RoleModels, Sandbox], Awaitable[Attempt]]
 NAMES = ("toolsmith", "one-call", "one-suite")
 
 
@@ -38,7 +38,9 @@ def contenders(settings: Settings) -> dict[str, Contender]:
     }
 
 
-async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sandbox: Sandbox) -> Attempt:
+async def by_toolsmith(
+    settings: Settings, wish: ToolWish, role_models: RoleModels, sandbox: Sandbox
+) -> Attempt:
     """A whole synthesis in an empty library: what one request leaves behind helps or hinders no other."""
     from alita_mcp.server.tools.admission import admit
 
@@ -49,7 +51,7 @@ async def by_toolsmith(settings: Settings, wish: ToolWish, room: ModelRoom, sand
         own = settings.model_copy(update={"home": Path(folder, "home")})
         await anyio.to_thread.run_sync(take_records_along, settings.home, own.home)
         async with open_library(own, starters=lambda: None) as library:
-            outcome = await Toolsmith(library, sandbox, own, admit, room).make(request, silent)
+            outcome = await Toolsmith(library, sandbox, own, admit, role_models).make(request, silent)
             if isinstance(outcome, Rejected):
                 return _refused(outcome)
             if not isinstance(outcome, Created):

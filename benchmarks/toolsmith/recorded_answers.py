@@ -41,7 +41,7 @@ class RecordedAnswers:
         }
 
     def source(self, role: Role | None) -> LanguageModel:
-        """The model of one role, as `ModelRoom` takes it."""
+        """The model of one role, as `RoleModels` takes it."""
         return _RecordedModel(role, self)
 
     async def answer(self, kind: Kind) -> str:

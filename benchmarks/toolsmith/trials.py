@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from alita_mcp.errors import AlitaError, UsageError
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.values import Value
 from benchmarks.toolsmith.attempt import Attempt
@@ -16,7 +16,7 @@ from benchmarks.toolsmith.tool_wishes import ToolWish
 from benchmarks.toolsmith.truth import differences
 
 SHOWN_CHARACTERS = 400
-Rooms = Callable[[ToolWish], ModelRoom]
+Rooms = Callable[[ToolWish], RoleModels]
 """The models for one contender's attempt at one request, whose calls the log sees."""
 
 
@@ -72,12 +72,12 @@ async def trials_of(
 
 
 async def _trial(
-    wish: ToolWish, contender: Contender, room: ModelRoom, log: CallLog, sandbox: Sandbox
+    wish: ToolWish, contender: Contender, role_models: RoleModels, log: CallLog, sandbox: Sandbox
 ) -> Trial:
     log.take()
     started = time.monotonic()
     try:
-        attempt = await contender(wish, room, sandbox)
+        attempt = await contender(wish, role_models, sandbox)
     except UsageError:
         raise
     except AlitaError as failure:

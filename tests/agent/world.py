@@ -15,7 +15,7 @@ from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall
-from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.research.interface import MayFollow
@@ -214,10 +214,10 @@ def world(
     model, runs = ScriptedModel(script), RunsInMemory()
     abilities = abilities or PlainAbilities()
     request = request or TaskRequest(task=task, budget=TaskBudget(**budget))
-    room = ModelRoom(Settings(response_cache_mb=0), source=lambda _role: model)
+    role_models = RoleModels(Settings(response_cache_mb=0), source=lambda _role: model)
 
     def opened(meter: Meter) -> tuple[Models, LanguageModel]:
-        models = room.open_on(meter)
+        models = role_models.open_on(meter)
         return models, with_tools(models.role("implementer"))
 
     limits = request.budget

@@ -10,7 +10,7 @@ import pytest
 
 from alita_mcp.app import App, open_app
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.server.tools.admission import admit
@@ -44,8 +44,8 @@ def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pyte
             configured = settings.model_copy(
                 update={"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
             )
-            room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
-            async with open_app(configured, admit=admit, sandbox=kind(configured), models=room) as app:
+            role_models = RoleModels(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
+            async with open_app(configured, admit=admit, sandbox=kind(configured), models=role_models) as app:
                 yield app
 
     return opening

@@ -12,7 +12,7 @@ import pytest
 from alita_mcp.errors import ModelError, PackagesRejected, SandboxError, SandboxRefused, UsageError
 from alita_mcp.models.choices import Role
 from alita_mcp.models.interface import Completion, Message
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.interface import Job, RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
@@ -193,12 +193,12 @@ async def test_what_the_sandbox_could_not_judge_is_neither_right_nor_wrong(
             raise error
         return RunResult(status="ok", value=0)
 
-    async def publishes(_wish: ToolWish, _room: ModelRoom, _sandbox: Sandbox) -> Attempt:
+    async def publishes(_wish: ToolWish, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
         return Attempt(status="created", trust="verified", module=Module("code", "digit_sum"))
 
     said: list[str] = []
     found = await trials_of(
-        [WISH], {"one-call": publishes}, room_of, CallLog(), ScriptedSandbox(run), said.append
+        [WISH], {"one-call": publishes}, models_of, CallLog(), ScriptedSandbox(run), said.append
     )
     counted = figures(found["one-call"])
     assert (counted["published"], counted["verified"], counted["right"]) == (1, 1, 0)
@@ -210,11 +210,11 @@ async def test_what_the_sandbox_could_not_judge_is_neither_right_nor_wrong(
 async def test_what_a_tool_says_moves_no_cursor_and_adds_no_line() -> None:
     ill = RunResult(status="error", error_type="E", message="\x1b[2J\n| published | 99 |\u202e\x07")
 
-    async def publishes(_wish: ToolWish, _room: ModelRoom, _sandbox: Sandbox) -> Attempt:
+    async def publishes(_wish: ToolWish, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
         return Attempt(status="created", reason=ill.message, module=Module("code", "digit_sum"))
 
     said: list[str] = []
-    words = ([WISH], {"one-call": publishes}, room_of, CallLog())
+    words = ([WISH], {"one-call": publishes}, models_of, CallLog())
     found = await trials_of(*words, running(ill), said.append)
     told = as_table({"one-call": figures(found["one-call"])})
     assert "raised E: [2J | published | 99 |" in told
@@ -222,9 +222,9 @@ async def test_what_a_tool_says_moves_no_cursor_and_adds_no_line() -> None:
     assert all(letter.isprintable() for letter in "".join(told.split("\n")) + "".join(said))
 
 
-def room_of(wish: ToolWish) -> ModelRoom:
+def models_of(wish: ToolWish) -> RoleModels:
     settings = Settings(response_cache_mb=0)
-    return ModelRoom(settings, source=RecordedAnswers(wish).source)
+    return RoleModels(settings, source=RecordedAnswers(wish).source)
 
 
 @pytest.mark.parametrize(
@@ -241,20 +241,20 @@ async def test_a_baseline_is_not_published_where_its_code_cannot_run(
     def refuse(_job: Job) -> RunResult:
         raise error
 
-    attempt = await contenders(Settings())["one-call"](WISH, room_of(WISH), ScriptedSandbox(refuse))
+    attempt = await contenders(Settings())["one-call"](WISH, models_of(WISH), ScriptedSandbox(refuse))
     assert (attempt.status, attempt.stage, attempt.module) == ("rejected", stage, None)
     assert attempt.reason == error.message
 
 
 async def test_a_usage_error_ends_the_run_and_a_failing_sandbox_one_trial() -> None:
-    async def raises(_wish: ToolWish, _room: ModelRoom, sandbox: Sandbox) -> Attempt:
+    async def raises(_wish: ToolWish, _models: RoleModels, sandbox: Sandbox) -> Attempt:
         await sandbox.run(Job(code="", function="f", arguments={}))
         raise UsageError("the home cannot be used")
 
     def fail(_job: Job) -> RunResult:
         raise SandboxError("it fell over")
 
-    words = ([WISH, WISH], {"toolsmith": raises}, room_of, CallLog())
+    words = ([WISH, WISH], {"toolsmith": raises}, models_of, CallLog())
     found = await trials_of(*words, ScriptedSandbox(fail), lambda _line: None)
     assert [trial.reason for trial in found["toolsmith"]] == ["SandboxError: it fell over"] * 2
     with pytest.raises(UsageError, match="home"):
@@ -263,7 +263,9 @@ async def test_a_usage_error_ends_the_run_and_a_failing_sandbox_one_trial() -> N
 
 async def test_a_request_that_cannot_be_read_as_one_is_rejected() -> None:
     long = ToolWish.model_validate(ROW | {"request": "x" * 9_000})
-    attempt = await contenders(Settings())["toolsmith"](long, room_of(long), running(RunResult(status="ok")))
+    attempt = await contenders(Settings())["toolsmith"](
+        long, models_of(long), running(RunResult(status="ok"))
+    )
     assert (attempt.status, attempt.stage) == ("rejected", "schema")
 
 

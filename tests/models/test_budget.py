@@ -12,7 +12,7 @@ import pytest
 from alita_mcp.errors import BudgetSpent, ModelError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, LanguageModel, Message
-from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
@@ -40,7 +40,7 @@ def models(model: LanguageModel, home: Path, **limits: float) -> Models:
     settings = Settings.model_validate(
         {"home": home, **{f"budget_{name}": limit for name, limit in limits.items()}}
     )
-    return ModelRoom(settings, source=lambda _role: model).open()
+    return RoleModels(settings, source=lambda _role: model).open()
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ async def test_calls_at_once_are_bounded_and_none_slips_past_the_limit(home: Pat
 
 
 async def test_two_syntheses_have_two_budgets(home: Path) -> None:
-    room = ModelRoom(Settings(home=home, budget_calls=1), source=lambda _role: ScriptedModel(["a"]))
-    first, second = room.open(), room.open()
+    role_models = RoleModels(Settings(home=home, budget_calls=1), source=lambda _role: ScriptedModel(["a"]))
+    first, second = role_models.open(), role_models.open()
     await first.role("coder").complete(HELLO)
     await second.role("coder").complete(HELLO)
     assert (first.usage.calls, second.usage.calls) == (1, 1)

@@ -18,7 +18,7 @@ from alita_mcp.models.interface import Completion, Message, ToolCall, ToolSpec, 
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.recording.recorded import Recorder, Replayer
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.settings import Settings
@@ -190,8 +190,8 @@ async def test_a_provider_whose_tools_litellm_would_drop_is_asked_in_json_at_onc
 async def test_what_is_refused_counts_as_no_call_and_what_is_asked_twice_as_two() -> None:
     server = without_tools(Says("no json {"), {"thought": "", "answer": "42"})
     with openai_server(server) as (url, _asked):
-        room = ModelRoom(Settings(model="openai/x", model_base_url=url, response_cache_mb=0))
-        models = room.open()
+        role_models = RoleModels(Settings(model="openai/x", model_base_url=url, response_cache_mb=0))
+        models = role_models.open()
         answer = await with_tools(models.role("planner")).complete(TASK, tools=TOOLS)
     assert models.usage.calls == 2
     assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == ("42", 14, 10)

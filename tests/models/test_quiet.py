@@ -17,19 +17,19 @@ KEY = "sk-0123456789abcdef"
 ASK = """
 import logging, sys, anyio
 logging.basicConfig(stream=sys.stderr, level=sys.argv[2])
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.interface import Message
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 from alita_mcp.errors import ModelError
 
 async def main():
-    room = ModelRoom(
+    role_models = RoleModels(
         Settings(model="openai/gpt-4o", model_base_url=sys.argv[1]), patience=Patience(first_pause_s=0.01)
     )
     for _ in range(3):
         try:
-            await room.plain().complete([Message(role="user", content="hello")], schema={"type": "object"})
+            await role_models.plain().complete([Message(role="user", content="hello")], schema={"type": "object"})
         except ModelError as failure:
             logging.error("%s", failure, exc_info=True)
 

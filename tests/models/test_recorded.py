@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.recording.recorded import Recorder, Replayer
-from alita_mcp.models.roles import ROLES, ModelRoom
+from alita_mcp.models.roles import ROLES, RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
 from tests.models.openai_server import openai_server
@@ -19,17 +19,17 @@ from tests.models.openai_server import openai_server
 HELLO = [Message(role="system", content="be brief"), Message(role="user", content="hello\nthere")]
 
 
-def recording(folder: Path, *answers: str | Completion, home: Path) -> ModelRoom:
+def recording(folder: Path, *answers: str | Completion, home: Path) -> RoleModels:
     model = ScriptedModel(answers)
-    return ModelRoom(Settings(home=home), source=lambda _role: model, exchanges=Recorder(folder))
+    return RoleModels(Settings(home=home), source=lambda _role: model, exchanges=Recorder(folder))
 
 
 def files(folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def replaying(folder: Path, home: Path) -> ModelRoom:
-    return ModelRoom(Settings(home=home), exchanges=Replayer(folder))
+def replaying(folder: Path, home: Path) -> RoleModels:
+    return RoleModels(Settings(home=home), exchanges=Replayer(folder))
 
 
 async def test_what_was_recorded_over_http_is_replayed_without_a_server_a_model_or_a_key(
@@ -39,7 +39,7 @@ async def test_what_was_recorded_over_http_is_replayed_without_a_server_a_model_
     folder = tmp_path / "exchanges"
     with openai_server("a\nb", "c") as (url, asked):
         settings = Settings(home=home, model="openai/scripted", model_base_url=url)
-        opened = ModelRoom(settings, exchanges=Recorder(folder)).open()
+        opened = RoleModels(settings, exchanges=Recorder(folder)).open()
         first = await opened.role("coder").complete(HELLO, seed=1, temperature=0.5)
         second = await opened.role("tester").complete(HELLO)
     assert len(asked.requests) == 2
@@ -77,8 +77,8 @@ async def test_a_key_in_a_text_is_not_written(
 async def test_answers_from_the_cache_are_recorded_too(home: Path, tmp_path: Path) -> None:
     with openai_server("a") as (url, _asked):
         settings = Settings(home=home, model="openai/scripted", model_base_url=url)
-        await ModelRoom(settings).open().role("coder").complete(HELLO)
-        await ModelRoom(settings, exchanges=Recorder(tmp_path)).open().role("coder").complete(HELLO)
+        await RoleModels(settings).open().role("coder").complete(HELLO)
+        await RoleModels(settings, exchanges=Recorder(tmp_path)).open().role("coder").complete(HELLO)
     assert (await replaying(tmp_path, home).open().role("coder").complete(HELLO)).text == "a"
 
 
@@ -167,10 +167,10 @@ async def test_a_folder_that_goes_away_is_an_error(home: Path, tmp_path: Path) -
 
 
 async def test_recording_needs_a_model_and_replaying_none(home: Path, tmp_path: Path) -> None:
-    room = ModelRoom(Settings(home=home), exchanges=Recorder(tmp_path))
-    assert not room.is_configured
+    role_models = RoleModels(Settings(home=home), exchanges=Recorder(tmp_path))
+    assert not role_models.is_configured
     with pytest.raises(UsageError, match="ALITA_MODEL"):
-        room.open()
+        role_models.open()
     await recording(tmp_path, "a", home=home).plain().complete(HELLO)
     replayed = replaying(tmp_path, home)
     assert replayed.is_configured
@@ -178,16 +178,16 @@ async def test_recording_needs_a_model_and_replaying_none(home: Path, tmp_path: 
 
 
 async def test_without_a_model_a_room_says_what_to_set(home: Path) -> None:
-    room = ModelRoom(Settings(home=home))
-    assert not room.is_configured
-    for opening in (room.open, room.plain):
+    role_models = RoleModels(Settings(home=home))
+    assert not role_models.is_configured
+    for opening in (role_models.open, role_models.plain):
         with pytest.raises(UsageError, match="ALITA_MODEL"):
             opening()
 
 
 async def test_each_role_is_asked_from_its_own_source(home: Path) -> None:
     scripts = {role: ScriptedModel([f"by the {role}"]) for role in ROLES}
-    opened = ModelRoom(Settings(home=home), source=lambda role: scripts[role or "planner"]).open()
+    opened = RoleModels(Settings(home=home), source=lambda role: scripts[role or "planner"]).open()
     for role in scripts:
         assert (await opened.role(role).complete(HELLO)).text == f"by the {role}"
     assert opened.role("coder").name == "scripted"

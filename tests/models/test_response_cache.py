@@ -13,7 +13,7 @@ import pytest
 
 from alita_mcp.models.interface import Completion, Message
 from alita_mcp.models.recording.response_cache import MAX_AGE_S, ResponseCache
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Says, openai_server
 
@@ -22,8 +22,8 @@ ANSWER = Completion(text="an answer", model="m", prompt_tokens=7, completion_tok
 KEY, OTHER = "ab" * 32, "cd" * 32
 
 
-def room_at(url: str, home: Path, **settings: Any) -> ModelRoom:
-    return ModelRoom(Settings(home=home, model="openai/scripted", model_base_url=url, **settings))
+def models_at(url: str, home: Path, **settings: Any) -> RoleModels:
+    return RoleModels(Settings(home=home, model="openai/scripted", model_base_url=url, **settings))
 
 
 def files(folder: Path) -> list[Path]:
@@ -32,8 +32,8 @@ def files(folder: Path) -> list[Path]:
 
 async def test_the_same_question_is_asked_once(home: Path) -> None:
     with openai_server("first", "second") as (url, asked):
-        fresh = await room_at(url, home).open().role("coder").complete(HELLO, seed=1)
-        opened = room_at(url, home).open()
+        fresh = await models_at(url, home).open().role("coder").complete(HELLO, seed=1)
+        opened = models_at(url, home).open()
         kept = await opened.role("coder").complete(HELLO, seed=1)
     assert (fresh.text, fresh.cached) == ("first", False)
     assert kept == fresh.model_copy(update={"cached": True})
@@ -51,11 +51,11 @@ async def test_everything_that_matters_makes_another_question(home: Path, other:
     options = {name: other[name] for name in ("temperature", "max_tokens", "schema") if name in other}
     messages = [Message(role="user", content=other.get("content", "hello"))]
     with openai_server("a") as (url, _asked), openai_server("b") as (second_url, _):
-        await room_at(url, home).open().role("coder").complete(HELLO, seed=1)
+        await models_at(url, home).open().role("coder").complete(HELLO, seed=1)
         at = second_url if "elsewhere" in other else url
         if "elsewhere" not in other:
             _asked.replies.append("b")
-        changed = ModelRoom(
+        changed = RoleModels(
             Settings(**{"home": home, "model": "openai/scripted", "model_base_url": at, **settings})
         )
         answer = await changed.open().role(other.get("role", "coder")).complete(
@@ -72,26 +72,26 @@ async def test_where_the_environment_sends_litellm_matters(
         answers = []
         for url in (first, second):
             monkeypatch.setenv("OPENAI_BASE_URL", url)
-            room = ModelRoom(Settings(home=home, model="openai/scripted"))
-            answers.append((await room.open().role("coder").complete(HELLO)).text)
+            role_models = RoleModels(Settings(home=home, model="openai/scripted"))
+            answers.append((await role_models.open().role("coder").complete(HELLO)).text)
     assert answers == ["a", "b"]
 
 
 async def test_a_fresh_start_and_no_room_keep_and_use_nothing(home: Path) -> None:
     with openai_server("a", "b", "c", "d", "e") as (url, _asked):
-        await room_at(url, home).open(fresh=True).role("coder").complete(HELLO)
-        await room_at(url, home, response_cache_mb=0).open().role("coder").complete(HELLO)
-        await room_at(url, home).plain().complete(HELLO)
+        await models_at(url, home).open(fresh=True).role("coder").complete(HELLO)
+        await models_at(url, home, response_cache_mb=0).open().role("coder").complete(HELLO)
+        await models_at(url, home).plain().complete(HELLO)
         assert files(home) == []
-        kept = await room_at(url, home).open().role("coder").complete(HELLO)
+        kept = await models_at(url, home).open().role("coder").complete(HELLO)
         assert len(files(home)) == 1
-        again = await room_at(url, home).open(fresh=True).role("coder").complete(HELLO)
+        again = await models_at(url, home).open(fresh=True).role("coder").complete(HELLO)
     assert (kept.text, again.text, again.cached) == ("d", "e", False)
 
 
 async def test_half_answers_and_empty_ones_are_not_kept(home: Path) -> None:
     with openai_server(Says("half", finish_reason="length"), "", "whole") as (url, _asked):
-        coder = room_at(url, home).open().role("coder")
+        coder = models_at(url, home).open().role("coder")
         texts = [(await coder.complete(HELLO)).text for _ in range(4)]
     assert texts == ["half", "", "whole", "whole"]
 
@@ -99,7 +99,9 @@ async def test_half_answers_and_empty_ones_are_not_kept(home: Path) -> None:
 async def test_no_question_and_no_key_lies_on_the_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     with openai_server("a") as (url, _asked):
-        await room_at(url, home).open().role("coder").complete([Message(role="user", content="my own words")])
+        await (
+            models_at(url, home).open().role("coder").complete([Message(role="user", content="my own words")])
+        )
     (file,) = files(home)
     text = file.read_text()
     assert "my own words" not in text

@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -51,10 +51,10 @@ def bench(
         with openai_server(script) as (url, _asked):
             served = {"model": "openai/scripted", "model_base_url": url, "response_cache_mb": 0}
             configured = settings.model_copy(update={**served, **changes})
-            room = ModelRoom(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
+            role_models = RoleModels(configured, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
             runs = KeptRuns()
             advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), research, runs)
-            smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), room, advice)
+            smith = Toolsmith(library, sandbox, configured, lambda _manifest: (), role_models, advice)
             yield Bench(library, smith, script, runs=runs)
 
     return opened

@@ -12,7 +12,7 @@ import pytest
 
 from alita_mcp.errors import ModelError, SandboxError
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -48,12 +48,12 @@ async def calibrating(
 ) -> AsyncIterator[Calibrating]:
     with openai_server(script) as (url, _asked):
         served = settings.model_copy(update={"model": MODEL, "model_base_url": url})
-        room = ModelRoom(served, patience=Patience(attempts=2, first_pause_s=0.01, max_pause_s=0.02))
+        role_models = RoleModels(served, patience=Patience(attempts=2, first_pause_s=0.01, max_pause_s=0.02))
         records = ModelRecords(settings.home)
         few = TaskSet(version="few", tasks=tasks)
         await records.begin(MODEL, few.version)
         with anyio.fail_after(WAIT_S):
-            yield Calibrating(MODEL, room, Rehearsal(sandbox), records, few)
+            yield Calibrating(MODEL, role_models, Rehearsal(sandbox), records, few)
 
 
 async def quiet(_said: str) -> None:

@@ -20,7 +20,7 @@ from alita_mcp.app import open_app
 from alita_mcp.errors import Cancelled
 from alita_mcp.library.opening import open_library
 from alita_mcp.models.litellm.backoff import Patience
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Working
@@ -57,9 +57,9 @@ async def silent(_stage: str) -> None:
 
 
 def opened(settings: Settings) -> Any:
-    room = ModelRoom(settings, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
+    role_models = RoleModels(settings, patience=Patience(first_pause_s=0.01, max_pause_s=0.05))
     box = WasmSandbox(settings)
-    return open_app(settings, admit=lambda _manifest: (), sandbox=box, models=room)
+    return open_app(settings, admit=lambda _manifest: (), sandbox=box, models=role_models)
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -9,7 +9,7 @@ import pytest
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.interface import Broker, Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
@@ -254,7 +254,7 @@ async def test_a_sandbox_that_fails_is_an_error_and_not_a_verdict(
     with openai_server(Script(candidates=[PLAIN])) as (url, _asked):
         served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
         smith = Toolsmith(
-            library, ScriptedSandbox(broken, kind="wasm"), served, lambda _: (), ModelRoom(served)
+            library, ScriptedSandbox(broken, kind="wasm"), served, lambda _: (), RoleModels(served)
         )
         with pytest.raises(SandboxError, match="went away"):
             await Bench(library, smith, Script()).make()
@@ -270,7 +270,7 @@ async def test_in_bubblewrap_it_is_the_same(
     try:
         with openai_server(script) as (url, _asked):
             served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
-            smith = Toolsmith(library, box, served, lambda _: (), ModelRoom(served))
+            smith = Toolsmith(library, box, served, lambda _: (), RoleModels(served))
             outcome = await Bench(library, smith, script).make()
     finally:
         await box.aclose()

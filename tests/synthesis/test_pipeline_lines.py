@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.library.library import Library
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -42,7 +42,7 @@ async def made_after(
         served = settings.model_copy(
             update={"model": "openai/x", "model_base_url": url, "response_cache_mb": 0}
         )
-        smith = Toolsmith(library, sandbox, served, Admission(refusals), ModelRoom(served))
+        smith = Toolsmith(library, sandbox, served, Admission(refusals), RoleModels(served))
         return await Bench(library, smith, script).make(mode="standard")
 
 
@@ -95,7 +95,7 @@ async def test_a_planner_that_insists_on_another_name_than_asked_for_is_refused(
     script = Script(candidates=[PLAIN])
     with openai_server(script) as (url, _asked):
         served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
-        smith = Toolsmith(library, sandbox, served, lambda _: (), ModelRoom(served))
+        smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
         outcome = await Bench(library, smith, script).make(name="cross_total")
     assert isinstance(outcome, Rejected), outcome
     assert "asked for was 'cross_total'" in outcome.reason
@@ -115,7 +115,7 @@ async def test_a_candidate_with_other_parameters_than_specified_is_told_so(
 
     with openai_server(script) as (url, _asked):
         served = settings.model_copy(update={"model": "openai/x", "model_base_url": url})
-        smith = Toolsmith(library, sandbox, served, lambda _: (), ModelRoom(served))
+        smith = Toolsmith(library, sandbox, served, lambda _: (), RoleModels(served))
         outcome = await Bench(library, smith, script).make(mode="quick")
     assert isinstance(outcome, Created), outcome
     assert "the signature is not the one" in script.texts("repair")[0]
@@ -132,8 +132,8 @@ async def test_any_source_of_models_can_write(
         return reply if isinstance(reply, str) else coded(PLAIN) if reply is None else _json(reply)
 
     model = ScriptedModel(answer)
-    room = ModelRoom(settings, source=lambda _role: model)
-    smith = Toolsmith(library, sandbox, settings, lambda _: (), room)
+    role_models = RoleModels(settings, source=lambda _role: model)
+    smith = Toolsmith(library, sandbox, settings, lambda _: (), role_models)
     assert isinstance(await Bench(library, smith, script).make(mode="thorough"), Created)
     assert len(model.asked) == 11, (
         "its suites are all the same, which proves too little, so all that is allowed is drawn"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Workshop
@@ -72,12 +72,12 @@ async def test_scripted_models_leave_no_record_whatever_they_call_themselves(
         own = smith._models.open()  # type: ignore[union-attr]
         await workshop_of(made).records.begin(MODEL, "v1")
         await workshop_of(made).records.add(MODEL, "task", TaskResult(right=True), 1)
-        room = ModelRoom(settings, source=lambda _role: Scripted([], name=MODEL))
-        made.smith = Toolsmith(made.library, smith._sandbox, settings, lambda _manifest: (), room)
+        role_models = RoleModels(settings, source=lambda _role: Scripted([], name=MODEL))
+        made.smith = Toolsmith(made.library, smith._sandbox, settings, lambda _manifest: (), role_models)
         assert isinstance(await made.make(), Created)
         record = await record_of(made)
         row = made.library.journal(1, "synthesis")[0]
-        assert await workshop_of(made).records.record_for(room.open()) is None
+        assert await workshop_of(made).records.record_for(role_models.open()) is None
         assert await workshop_of(made).records.record_for(own) is not None
     assert record is not None
     assert "models" not in row.detail
@@ -116,7 +116,7 @@ def test_what_one_agreement_shows(agreement: dict[str, Any], practice: Practice)
 async def test_a_record_for_a_synthesis_needs_both_writers_calibrated(settings: Settings) -> None:
     records = ModelRecords(settings.home)
     two = settings.model_copy(update={"model": "openai/a"})
-    models = ModelRoom(two).open()
+    models = RoleModels(two).open()
     assert await records.record_for(models) is None
     await records.practise("openai/a", "openai/a", Practice(kept=5, dropped=0, first_time=True))
     assert await records.record_for(models) is None

@@ -26,7 +26,7 @@ from alita_mcp.app.tasks.guidance import guidance
 from alita_mcp.errors import ModelError, UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import LanguageModel
-from alita_mcp.models.roles import ModelRoom, Models
+from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings
@@ -51,7 +51,7 @@ class TaskParts:
     flows: Flows
     jobs: Jobs
     runs: StoredRuns
-    models: ModelRoom | None = None
+    models: RoleModels | None = None
     """None: no model is configured."""
     memory: Memory | None = None
 
@@ -99,7 +99,7 @@ class TaskRunner:
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
         """
-        self._room()
+        self._models()
         run = new_run()
         asks = ask or (_asking(person) if person is not None else None)
 
@@ -151,13 +151,13 @@ class TaskRunner:
         scope.cancel()
         return True
 
-    def _room(self) -> ModelRoom:
+    def _models(self) -> RoleModels:
         if self._parts.models is None:
             raise UsageError("Solving a task needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
         return self._parts.models
 
     async def _solved(self, asked: _Asked) -> Solution:
-        self._room()
+        self._models()
         async with _workspace(asked.request) as workspace:
             await self._parts.runs.begin(asked.run, asked.request)
             with anyio.CancelScope() as scope:
@@ -175,9 +175,9 @@ class TaskRunner:
         parts, budget, plans = self._parts, asked.request.budget, asked.request.plans
         limits = Budget(tokens=budget.tokens, usd=budget.usd, seconds=budget.seconds)
         meter = Meter(limits, named=ACCOUNT)
-        room = self._room().within(meter, parts.runs.recorder(asked.run))
-        models, implementer = self._opened(room, meter)
-        flows = replace(parts.flows, toolsmith=parts.flows.toolsmith.using(room))
+        role_models = self._models().within(meter, parts.runs.recorder(asked.run))
+        models, implementer = self._opened(role_models, meter)
+        flows = replace(parts.flows, toolsmith=parts.flows.toolsmith.using(role_models))
         return Run(
             asked.run,
             asked.request,
@@ -186,7 +186,7 @@ class TaskRunner:
                 models=models,
                 implementer=implementer,
                 meter=meter,
-                models_on=lambda part: self._opened(room, part),
+                models_on=lambda part: self._opened(role_models, part),
                 runs=parts.runs,
                 on_event=asked.on_event,
                 memory=parts.memory,
@@ -197,8 +197,8 @@ class TaskRunner:
             ),
         )
 
-    def _opened(self, room: ModelRoom, meter: Meter) -> tuple[Models, LanguageModel]:
-        models = room.open_on(meter)
+    def _opened(self, role_models: RoleModels, meter: Meter) -> tuple[Models, LanguageModel]:
+        models = role_models.open_on(meter)
         return models, with_tools(models.role("implementer"), self._parts.settings.tool_calling)
 
 

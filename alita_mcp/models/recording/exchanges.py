@@ -1,4 +1,4 @@
-"""One question to a model and its answer, as a JSON file that a person can read: texts are arrays of their lines."""
+"""Files of recorded exchanges: one question to a model and its reply as readable JSON, texts as arrays of lines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _is_empty(value: object) -> bool:
     return not value
 
 
-class Turn(Value):
-    """A message, line by line."""
+class RecordedMessage(Value):
+    """One message of a conversation, line by line."""
 
     role: str
     content: tuple[str, ...]
@@ -36,14 +36,14 @@ class Turn(Value):
 
 
 class Question(Value):
-    """What a role asked. Which model answered and where does not belong to it: a replay needs neither."""
+    """Question of a role to its model. Which model answered and where does not belong to it: a replay needs neither."""
 
     role: str
     seed: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     answer_schema: dict[str, Any] | None = None
-    messages: tuple[Turn, ...]
+    messages: tuple[RecordedMessage, ...]
 
     @property
     def digest(self) -> str:
@@ -54,28 +54,28 @@ class Question(Value):
 
     def in_other_words(self, clean: Clean) -> Question:
         """The question with its texts changed, for its digest."""
-        turns = (
-            turn.model_copy(
+        changed = (
+            message.model_copy(
                 update={
-                    "content": _lines("\n".join(turn.content), clean),
-                    "calls": _calls(turn.calls, clean),
+                    "content": _lines("\n".join(message.content), clean),
+                    "calls": _calls(message.calls, clean),
                 }
             )
-            for turn in self.messages
+            for message in self.messages
         )
-        return self.model_copy(update={"messages": tuple(turns)})
+        return self.model_copy(update={"messages": tuple(changed)})
 
     @property
     def lines(self) -> list[str]:
         """The question as text, to be compared with another."""
         said = [f"seed: {self.seed}"]
-        for turn in self.messages:
-            said += [f"[{turn.role}]", *turn.content]
+        for message in self.messages:
+            said += [f"[{message.role}]", *message.content]
         return said
 
 
 class Reply(Value):
-    """What a model answered, and what that took."""
+    """Reply of a model, with its cost."""
 
     text: tuple[str, ...]
     model: str
@@ -98,7 +98,7 @@ class Reply(Value):
 
 
 class Exchange(Value):
-    """One file."""
+    """Question and reply, the content of one file."""
 
     format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
     asked: Question
@@ -109,8 +109,8 @@ def question(
     role: str, messages: Sequence[Message], options: dict[str, Any], clean: Clean = without_keys
 ) -> Question:
     """A question as it is written down; keys that a text happens to hold are left out."""
-    turns = tuple(
-        Turn(
+    recorded = tuple(
+        RecordedMessage(
             role=one.role,
             content=_lines(one.content, clean),
             calls=_calls(one.calls, clean),
@@ -118,7 +118,7 @@ def question(
         )
         for one in messages
     )
-    return Question(role=role, messages=turns, answer_schema=options["schema"], **{
+    return Question(role=role, messages=recorded, answer_schema=options["schema"], **{
         name: options[name] for name in ("seed", "temperature", "max_tokens")
     })  # fmt: skip
 

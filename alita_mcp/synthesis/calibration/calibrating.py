@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask, TaskSet
 from alita_mcp.synthesis.calibration.trial import tried
 from alita_mcp.synthesis.model_records.records import ModelRecords
@@ -22,7 +22,7 @@ class Calibrating:
     """One model at work on tasks; whatever ends it, what was done is kept and counted."""
 
     model: str
-    room: ModelRoom
+    role_models: RoleModels
     rehearsal: Rehearsal
     records: ModelRecords
     tasks: TaskSet
@@ -40,7 +40,7 @@ class Calibrating:
             LibraryError: a result could not be kept.
         """
         for task in pending:
-            models = self.room.open(fresh=True)
+            models = self.role_models.open(fresh=True)
             try:
                 result = await tried(task, models, self.rehearsal, task.brief(self.sandbox))
             finally:

@@ -19,7 +19,7 @@ from alita_mcp.agent.values import Solution, Step, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound, UsageError
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Message
-from alita_mcp.models.roles import ModelRoom
+from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
 
@@ -163,9 +163,9 @@ async def test_what_looks_like_a_key_is_never_written(
         RUN, "o1", json.dumps({"page_token": "a1b2c3d4e5f6", "said": [said], "n": 1.10}).encode()
     )
     await runs.keep_value(RUN, "o2", f"no json {KEY}".encode())
-    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel([f"I say {said}"]))
+    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel([f"I say {said}"]))
     await (
-        room.within(Meter(Budget()), runs.recorder(RUN))
+        role_models.within(Meter(Budget()), runs.recorder(RUN))
         .open()
         .role("planner")
         .complete([Message(role="user", content=said)])
@@ -322,7 +322,7 @@ async def test_a_disk_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path)
 
 
 async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]:
-    models = ModelRoom(Settings(), exchanges=runs.replayer(replay)).open()
+    models = RoleModels(Settings(), exchanges=runs.replayer(replay)).open()
     return [
         (await models.role("planner").complete([Message(role="user", content=question)])).text
         for question in questions
@@ -331,8 +331,8 @@ async def asked(runs: StoredRuns, replay: str, *questions: str) -> Sequence[str]
 
 async def test_what_models_answered_is_replayed_though_ids_and_the_day_differ(runs: StoredRuns) -> None:
     await runs.begin(RUN, TASK)
-    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first", "second"]))
-    model = room.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
+    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel(["first", "second"]))
+    model = role_models.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
     question = f"It is {{}}; the value is alita://tasks/{{}}/o1 of {KEY}"
     for _ in range(2):
         await model.complete([Message(role="user", content=question.format("2026-01-01T10:00:00.5Z", RUN))])
@@ -350,6 +350,6 @@ async def test_a_folder_that_cannot_be_written_ends_the_recording_and_not_the_ru
 ) -> None:
     await runs.begin(RUN, TASK)
     (folder / RUN / "exchanges").write_text("in the way")
-    room = ModelRoom(Settings(), source=lambda _role: ScriptedModel(["first"]))
-    model = room.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
+    role_models = RoleModels(Settings(), source=lambda _role: ScriptedModel(["first"]))
+    model = role_models.within(Meter(Budget()), runs.recorder(RUN)).open().role("planner")
     assert (await model.complete([Message(role="user", content="x")])).text == "first"
