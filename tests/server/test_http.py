@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
-from alita_mcp.server.transports.bearer_auth import BearerDoor, is_loopback
+from alita_mcp.server.transports.bearer_auth import BearerAuthMiddleware, is_loopback
 from alita_mcp.server.transports.http import MAX_BODY_BYTES, OpenRequests, serve_http
 from alita_mcp.server.transports.replay import RecentEvents
 from alita_mcp.settings import Settings
@@ -138,7 +138,9 @@ async def test_no_other_bytes_open_the_door(values: list[bytes], path: str) -> N
         pass
 
     headers = [(b"authorization", value) for value in values]
-    await BearerDoor(behind, TOKEN)({"type": "http", "path": path, "headers": headers}, ignore, ignore)
+    await BearerAuthMiddleware(behind, TOKEN)(
+        {"type": "http", "path": path, "headers": headers}, ignore, ignore
+    )
     assert bool(passed) == (values == [f"Bearer {TOKEN}".encode()])
 
 

@@ -35,8 +35,8 @@ class RecordedMessage(Value):
     call_id: str = Field(default="", exclude_if=_is_empty)
 
 
-class Question(Value):
-    """Question of a role to its model. Which model answered and where does not belong to it: a replay needs neither."""
+class RecordedQuestion(Value):
+    """Recorded question of a role; which model answered does not belong to it: a replay needs none."""
 
     role: str
     seed: int | None = None
@@ -52,7 +52,7 @@ class Question(Value):
         text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def in_other_words(self, clean: Clean) -> Question:
+    def in_other_words(self, clean: Clean) -> RecordedQuestion:
         """The question with its texts changed, for its digest."""
         changed = (
             message.model_copy(
@@ -74,8 +74,8 @@ class Question(Value):
         return said
 
 
-class Reply(Value):
-    """Reply of a model, with its cost."""
+class RecordedReply(Value):
+    """Recorded reply of a model, with its cost."""
 
     text: tuple[str, ...]
     model: str
@@ -89,7 +89,7 @@ class Reply(Value):
 
     @property
     def completion(self) -> Completion:
-        """The reply as the seam hands it out."""
+        """The reply as a completion."""
         return Completion(
             text="\n".join(self.text),
             calls=self.calls,
@@ -101,13 +101,13 @@ class Exchange(Value):
     """Question and reply, the content of one file."""
 
     format: int = Field(default=FORMAT, ge=FORMAT, le=FORMAT)
-    asked: Question
-    answered: Reply
+    asked: RecordedQuestion
+    answered: RecordedReply
 
 
 def question(
     role: str, messages: Sequence[Message], options: dict[str, Any], clean: Clean = without_keys
-) -> Question:
+) -> RecordedQuestion:
     """A question as it is written down; keys that a text happens to hold are left out."""
     recorded = tuple(
         RecordedMessage(
@@ -118,15 +118,15 @@ def question(
         )
         for one in messages
     )
-    return Question(role=role, messages=recorded, answer_schema=options["schema"], **{
+    return RecordedQuestion(role=role, messages=recorded, answer_schema=options["schema"], **{
         name: options[name] for name in ("seed", "temperature", "max_tokens")
     })  # fmt: skip
 
 
-def reply(answer: Completion, clean: Clean = without_keys) -> Reply:
+def reply(answer: Completion, clean: Clean = without_keys) -> RecordedReply:
     """An answer as it is written down."""
     said = answer.model_dump(exclude={"text", "cached", "calls"})
-    return Reply(text=_lines(answer.text, clean), calls=_calls(answer.calls, clean), **said)
+    return RecordedReply(text=_lines(answer.text, clean), calls=_calls(answer.calls, clean), **said)
 
 
 def write_exchange(folder: Path, exchange: Exchange) -> Path:

@@ -16,8 +16,8 @@ from alita_mcp.models.interface import Completion, LanguageModel, Message, Tools
 from alita_mcp.models.recording.exchanges import (
     Clean,
     Exchange,
-    Question,
-    Reply,
+    RecordedQuestion,
+    RecordedReply,
     question,
     read_exchanges,
     reply,
@@ -96,7 +96,9 @@ class Recorder:
         self, role: str, messages: Sequence[Message], options: dict[str, Any], answered: Completion | None
     ) -> Exchange:
         """A question and its answer as they are written; None: the model takes no tools."""
-        said = reply(answered, self._clean) if answered else Reply(text=(), model="", refused_tools=True)
+        said = (
+            reply(answered, self._clean) if answered else RecordedReply(text=(), model="", refused_tools=True)
+        )
         return Exchange(asked=question(role, messages, _complete(options), self._clean), answered=said)
 
 
@@ -126,7 +128,7 @@ class Replayer:
         """A model that has its answers from the folder."""
         return _ReplayedModel(role, self)
 
-    def answer(self, asked: Question) -> Completion:
+    def answer(self, asked: RecordedQuestion) -> Completion:
         """The next answer recorded for a question.
 
         Raises:
@@ -145,10 +147,10 @@ class Replayer:
             hint="Record again with --record DIR.",
         )
 
-    def _digest(self, asked: Question) -> str:
+    def _digest(self, asked: RecordedQuestion) -> str:
         return (asked.in_other_words(self._alike) if self._alike else asked).digest
 
-    def _difference(self, asked: Question) -> str:
+    def _difference(self, asked: RecordedQuestion) -> str:
         digest = self._digest(asked)
         again = sum(self._digest(exchange.asked) == digest for _, exchange in self._all)
         if again:

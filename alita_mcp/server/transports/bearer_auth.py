@@ -42,7 +42,7 @@ def token_for(settings: Settings, host: str) -> str | None:
     return token or None
 
 
-class BearerDoor:
+class BearerAuthMiddleware:
     """ASGI middleware: answers 401 unless the request carries the token; compares in constant time."""
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from alita_mcp import __version__
 from alita_mcp.errors import UsageError
 from alita_mcp.server.api.problems import Refusal, is_api
-from alita_mcp.server.transports.bearer_auth import BearerDoor, is_loopback, token_for
+from alita_mcp.server.transports.bearer_auth import BearerAuthMiddleware, is_loopback, token_for
 from alita_mcp.server.transports.connections import (
     ACCEPTED_AT_ONCE,
     MAX_UNACCEPTED,
@@ -82,7 +82,7 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
         sessions = _sessions(server, security)
         pages = [*pages, *_api(server, needs_token=token is not None)]
         requests = OpenRequests(_routes(sessions, pages, security))
-        web = _Web(BearerDoor(requests, token), limits or usual_limits())
+        web = _Web(BearerAuthMiddleware(requests, token), limits or usual_limits())
         async with sessions.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve, [listener])
             await web.wait_until_started(listener)

@@ -15,7 +15,7 @@ import anyio
 CHUNK_BYTES = 65_536
 
 
-class PromptReader:
+class PipeReader:
     """Lines of a pipe or a socket."""
 
     def __init__(self, descriptor: int, read: bytes = b"") -> None:
@@ -50,7 +50,7 @@ class PromptReader:
         return line
 
 
-class PromptWriter:
+class PipeWriter:
     """Writes small texts into a pipe that has room for them."""
 
     def __init__(self, descriptor: int) -> None:

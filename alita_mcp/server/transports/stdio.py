@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from alita_mcp.server.transports.greeting import NO_GREETING, Greeting
-from alita_mcp.server.transports.nonblocking_pipe import PromptReader, PromptWriter
+from alita_mcp.server.transports.nonblocking_pipe import PipeReader, PipeWriter
 from alita_mcp.server.transports.shutdown import ending_signal, leaving_at_latest, orphaned
 from alita_mcp.server.transports.wire import Wire
 
@@ -28,7 +28,7 @@ class _FromClient(anyio.AsyncFile[str]):
         raw = io.FileIO(descriptor, "rb", closefd=False)
         text = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="replace", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
-        self._promptly = PromptReader(descriptor, read) if PromptReader.can_read(descriptor) else None
+        self._pipe = PipeReader(descriptor, read) if PipeReader.can_read(descriptor) else None
         self._reading = anyio.CancelScope()
         self.ended = anyio.Event()
 
@@ -42,7 +42,7 @@ class _FromClient(anyio.AsyncFile[str]):
         line = ""
         if not self.ended.is_set():
             with anyio.CancelScope() as self._reading:
-                line = await (self._promptly.line() if self._promptly else self._line_in_thread())
+                line = await (self._pipe.line() if self._pipe else self._line_in_thread())
         if not line:
             self.ended.set()
         return line
@@ -60,7 +60,7 @@ class _ToClient(anyio.AsyncFile[str]):
         raw = io.FileIO(descriptor, "wb", closefd=False)
         text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n")
         super().__init__(text, limiter=anyio.CapacityLimiter(1))
-        self._promptly = PromptWriter(descriptor)
+        self._pipe = PipeWriter(descriptor)
         self._input = input_
         self._answered = answered
 
@@ -69,7 +69,7 @@ class _ToClient(anyio.AsyncFile[str]):
         if self._answered is not None and self._is_told(text):
             return len(text)
         try:
-            if not self._promptly.write(text):
+            if not self._pipe.write(text):
                 await anyio.to_thread.run_sync(self._write_now, text, limiter=self.limiter)
         except OSError:
             self._input.end()

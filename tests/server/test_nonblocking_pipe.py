@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.server.transports.nonblocking_pipe import PromptReader, PromptWriter
+from alita_mcp.server.transports.nonblocking_pipe import PipeReader, PipeWriter
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes and sockets")
 
@@ -31,7 +31,7 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-async def all_lines(reader: PromptReader) -> list[str]:
+async def all_lines(reader: PipeReader) -> list[str]:
     lines = []
     with anyio.fail_after(60):
         while line := await reader.line():
@@ -46,7 +46,7 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(text: str, sizes: l
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(feed, writes)
-                return await all_lines(PromptReader(reads))
+                return await all_lines(PipeReader(reads))
         finally:
             os.close(reads)
 
@@ -68,7 +68,7 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(text: str, sizes: l
 async def test_bytes_that_are_no_text_are_replaced_and_the_next_line_is_whole(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
     os.write(writes, b"\xff\xfe{\n\xc3\xa9\n")
-    reader = PromptReader(reads)
+    reader = PipeReader(reads)
     with anyio.fail_after(60):
         assert await reader.line() == "\ufffd\ufffd{\n"
         assert await reader.line() == "é\n"
@@ -79,9 +79,9 @@ async def test_a_reset_connection_is_the_end_of_the_input() -> None:
     with ours, theirs:
         ours.send(b"never read")
         theirs.close()
-        assert PromptReader.can_read(ours.fileno())
+        assert PipeReader.can_read(ours.fileno())
         with anyio.fail_after(60):
-            assert await PromptReader(ours.fileno()).line() == ""
+            assert await PipeReader(ours.fileno()).line() == ""
 
 
 async def test_somebody_who_reads_the_same_pipe_first_does_not_disturb(pipe: tuple[int, int]) -> None:
@@ -92,7 +92,7 @@ async def test_somebody_who_reads_the_same_pipe_first_does_not_disturb(pipe: tup
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
-                assert await PromptReader(reads).line() == "second\n"
+                assert await PipeReader(reads).line() == "second\n"
 
             tasks.start_soon(read)
             await anyio.wait_all_tasks_blocked()
@@ -106,7 +106,7 @@ async def test_somebody_who_reads_the_same_pipe_first_does_not_disturb(pipe: tup
 
 def test_a_text_that_would_have_to_wait_is_not_written_at_all(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
-    writer = PromptWriter(writes)
+    writer = PipeWriter(writes)
     assert writer.write("é\n")
     assert os.read(reads, 100) == "é\n".encode()
     assert not writer.write("x" * 5_000)
@@ -121,7 +121,7 @@ def test_a_text_that_would_have_to_wait_is_not_written_at_all(pipe: tuple[int, i
 
 def test_a_pipe_that_nobody_reads_is_an_error(pipe: tuple[int, int]) -> None:
     reads, writes = pipe
-    writer = PromptWriter(writes)
+    writer = PipeWriter(writes)
     os.close(reads)
     with pytest.raises(BrokenPipeError):
         writer.write("hello\n")
@@ -129,5 +129,5 @@ def test_a_pipe_that_nobody_reads_is_an_error(pipe: tuple[int, int]) -> None:
 
 def test_files_are_left_to_threads(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w+b") as file:
-        assert not PromptReader.can_read(file.fileno())
-        assert not PromptWriter(file.fileno()).write("x")
+        assert not PipeReader.can_read(file.fileno())
+        assert not PipeWriter(file.fileno()).write("x")
