@@ -1,1 +1,1 @@
-"""Language models: one seam, litellm behind it, and a scripted one for tests."""
+"""Language models and embedders: their interfaces, litellm behind them, and scripted ones for tests."""

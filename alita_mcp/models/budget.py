@@ -1,4 +1,4 @@
-"""What one piece of work may ask of models, and what it asked: limits in, usage out, and an end when one is reached."""
+"""Budget of one piece of work in calls, tokens, money and seconds, and the meter that ends the work at a limit."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Meter:
 
     @property
     def seconds_left(self) -> float:
-        """How long a call may still take."""
+        """Seconds that a call may still take."""
         outer = self._within.seconds_left if self._within is not None else math.inf
         if not self._budget.seconds:
             return outer
@@ -93,7 +93,7 @@ class Meter:
 
     @property
     def share_used(self) -> float:
-        """How much of the limit that is nearest to its end is used: 1 where it is reached."""
+        """Used share of the limit that is nearest to its end is used: 1 where it is reached."""
         used, budget = self.usage, self._budget
         shares = [0.0]
         if budget.calls:

@@ -1,4 +1,4 @@
-"""Which model takes which role: settings in, a model's name, address and options out."""
+"""Choice of the model for each role: its name, address and options, from the settings."""
 
 from __future__ import annotations
 

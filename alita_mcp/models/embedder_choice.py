@@ -1,4 +1,4 @@
-"""Which embedder a setting names: a model2vec folder or name, a class of somebody's own, or a model of litellm's."""
+"""Choice of the embedder that a setting names: a model2vec folder or name, a Python class, or a model of litellm's."""
 
 from __future__ import annotations
 

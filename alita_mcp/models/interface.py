@@ -1,4 +1,4 @@
-"""The language model's one seam: messages in, text or calls of tools, and what it cost, out."""
+"""Interface of language models: messages and tools, completions and their cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ToolCall(Value):
 
 
 class Message(Value):
-    """One turn of a conversation."""
+    """One message of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -42,7 +42,7 @@ class Message(Value):
 
 
 class Completion(Value):
-    """What a model answered, and what it cost."""
+    """Answer of a model, and its cost."""
 
     text: str
     model: str
@@ -59,7 +59,7 @@ class Completion(Value):
 
 
 class ToolsRefused(ModelError):
-    """The model cannot be offered tools; the same question without them may be answered. Nothing was spent."""
+    """Refusal of a model that takes no tools; it may answer the same question without them. Nothing was spent."""
 
 
 def tools_refused(name: str) -> ToolsRefused:

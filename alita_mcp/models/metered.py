@@ -1,4 +1,4 @@
-"""A model of one role on a budget: every call is counted, and none goes on when its time is over."""
+"""MeteredModel: a model of one role on a budget; calls are counted, and none goes on after its time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolS
 
 
 class MeteredModel:
-    """Asks another model on a meter's account, a bounded number of questions at once."""
+    """Model that asks another one on a meter's account, a bounded number of questions at once."""
 
     def __init__(
         self, model: LanguageModel, role: Role, meter: Meter, at_once: anyio.CapacityLimiter

@@ -50,7 +50,7 @@ class Models:
 
     @property
     def usage(self) -> Usage:
-        """What was asked of all roles so far."""
+        """Usage of all roles so far."""
         return self._meter.usage
 
 

@@ -1,4 +1,4 @@
-"""A model that answers from a script; ships with the package so that every flow can be tested without one."""
+"""ScriptedModel: answers from a script, so that every flow can be tested without a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from alita_mcp.models.interface import Completion, Message, ToolSpec
 
 
 class ScriptedModel:
-    """Gives the scripted answers in order, then refuses, or what a function of the messages says.
+    """Model that gives the scripted answers in order, then refuses, or what a function of the messages says.
 
     Remembers what it was asked; an answer is a text or a whole completion.
     """

@@ -1,1 +1,1 @@
-"""What MCP clients see: definitions, dispatch, transports, admission."""
+"""MCP server: definitions, dispatch, transports, admission."""

@@ -1,4 +1,4 @@
-"""Builds the server that transports serve: settings in, one server for both protocol eras out."""
+"""Assembly of the MCP server that all transports serve, one for both protocol eras."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one door for tools: lists them; for a call finds the tool, checks what goes in and comes out, maps errors."""
+"""Dispatcher of tool calls: finds the tool, validates arguments and results, maps errors to results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_NAME = 200
 
 
 class Dispatcher:
-    """Answers calls of the tools of all sources; the first source that knows a name has it."""
+    """Dispatcher of calls to the tools of all sources; the first source that knows a name has it."""
 
     def __init__(
         self,

@@ -103,7 +103,7 @@ def sender_of(ctx: Context) -> QuestionSender:
 
 
 def answer_of(response: Any, question: Question) -> PersonAnswer:
-    """What a client brought: a filled form, or a decision; only the choice itself approves, no mere `accept`."""
+    """Answer that a client brought: a filled form, or a decision; only the choice itself approves, no mere `accept`."""
     if isinstance(response, dict):
         try:
             response = types.ElicitResult.model_validate(response, by_name=False)

@@ -1,4 +1,4 @@
-"""One App for all connections of a server: opened behind the first answer, closed when the server ends."""
+"""Shared App of all connections of a server: opened behind the first response, closed when the server ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Attempt:
 
 
 class SharedApp:
-    """Owns the App and the task group of everything that outlives one request.
+    """Owner of the App and the task group of everything that outlives one request.
 
     The SDK enters a server's lifespan once per process over stdio and HTTP, and once per client in memory. The
     first to enter hosts; those who come while it is open are its guests, and the host waits for them at its end.
@@ -109,7 +109,7 @@ class SharedApp:
 
     @asynccontextmanager
     async def lifespan(self, _server: Any) -> AsyncIterator[SharedApp]:
-        """What the SDK enters around serving."""
+        """Lifespan context that the SDK enters around serving."""
         if self._tasks is not None:
             async with self._as_guest():
                 yield self

@@ -1,4 +1,4 @@
-"""What answers the methods of a server: the App and the sources in, one part per family of methods out.
+"""Parts of a server, one for each family of protocol methods, made from the App and the sources.
 
 Loaded in a thread for the first request that needs a part, so that no greeting waits for it.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """One per family of methods."""
+    """Parts of a server, one for each family of methods."""
 
     tools: Dispatcher
     resources: Resources

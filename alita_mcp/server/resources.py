@@ -1,4 +1,4 @@
-"""The library as resources: the catalogue, each version's files, kept results and files of runs."""
+"""Resources of the library: the catalogue, each version's files, kept results and files of runs."""
 
 from __future__ import annotations
 

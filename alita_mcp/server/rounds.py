@@ -1,4 +1,4 @@
-"""Jobs that ask the person at the client: within one call, parked between rounds of calls, or as a task.
+"""Questions of jobs to the person at the client: within one call, between rounds of calls, or as a task.
 
 A client of the 2025 protocols is sent requests while its call waits. One of 2026-07-28 is answered with the questions;
 its next call brings the answers and a state that names the parked job and the round, sealed by the SDK's boundary:
@@ -36,7 +36,7 @@ _MORE_ROUNDS = "there are more questions for your person than one call may ask; 
 
 
 class State(Value):
-    """What a client keeps between two rounds; sealed, it cannot be read or made by one."""
+    """State that a client keeps between two rounds; sealed, it cannot be read or made by one."""
 
     job: str
     round: str
@@ -44,7 +44,7 @@ class State(Value):
 
 
 class Parked(NamedTuple):
-    """Where a call that brings answers goes on."""
+    """Parked job that a call with answers goes on with."""
 
     job: Job[Any]
     rounds: int
@@ -85,7 +85,7 @@ def read_state(sealed: str, tool: Tool = "synthesize_tool") -> State:
 async def answered_in_call(
     call: ToolCall, job: Job[T], on_stage: ReportStage, rounds: int = 0, spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
-    """What one call, `spent_s` old, is answered with: the outcome, `working`, or questions to the client."""
+    """Result of one call, `spent_s` old: the outcome, `working`, or questions to the client."""
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
     answer = partial(

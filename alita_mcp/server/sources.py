@@ -1,4 +1,4 @@
-"""The seams through which tools, resources and prompts reach clients; the library's own and any other's."""
+"""Interfaces through which tools, resources and prompts reach clients, from the library or any other source."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ToolCall:
 
 
 class ToolSource(Protocol):
-    """A set of tools.
+    """Source of tools.
 
     Implementers: `definitions` and `find` answer from memory and never raise. `call` gets arguments that fit the
     input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
@@ -54,7 +54,7 @@ class ToolSource(Protocol):
 
 
 class ResourceSource(Protocol):
-    """A set of resources; `resources` and `templates` answer from memory."""
+    """Source of resources; `resources` and `templates` answer from memory."""
 
     def resources(self) -> Sequence[types.Resource]:
         """The resources to list."""
@@ -72,7 +72,7 @@ class ResourceSource(Protocol):
 
 
 class PromptSource(Protocol):
-    """A set of prompts."""
+    """Source of prompts."""
 
     def prompts(self) -> Sequence[types.Prompt]:
         """The prompts to list."""

@@ -1,4 +1,4 @@
-"""The extension io.modelcontextprotocol/tasks (SEP-2663): long calls as tasks that a client polls, answers, cancels."""
+"""Tasks extension (io.modelcontextprotocol/tasks, SEP-2663): long calls that a client polls, answers, cancels."""
 
 from __future__ import annotations
 

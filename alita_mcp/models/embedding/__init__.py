@@ -1,1 +1,1 @@
-"""Embedders: texts in, vectors out."""
+"""Embedders, which turn texts into vectors."""

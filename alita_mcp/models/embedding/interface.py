@@ -1,4 +1,4 @@
-"""The one seam through which texts become vectors, and the check that what came back are such."""
+"""Interface of embedders, and the check that what an embedder returns are vectors."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def same_length(name: str, vector: Vector, length: int) -> Vector:
 
 
 class CheckedEmbedder:
-    """Any embedder, a stranger's class too: what comes out of `embed` are vectors or a `ModelError`."""
+    """Embedder whose results are checked: what comes out of `embed` are vectors or a `ModelError`."""
 
     def __init__(self, embedder: Embedder, patience_s: float = PATIENCE_S) -> None:
         self.name = embedder.name

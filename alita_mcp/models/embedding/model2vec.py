@@ -1,4 +1,4 @@
-"""An embedding table in model2vec's format, from a folder or by its name: local, without a network once it is there."""
+"""Embedder on a local table in model2vec's format, from a folder or by name; no network once it is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder for tests: vectors from letters alone, the same on every machine; it can be slow, dead or wrong."""
+"""Embedder for tests: vectors from letters alone, the same on every machine; it can be slow, dead or wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: growing, jittered, and never less than the server asked for."""
+"""Backoff between attempts: growing, jittered, and never less than the server asked for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_PAUSE_S = 60.0
 
 
 class Patience(Value):
-    """How often a failure that may pass is tried again."""
+    """Limits on how often a failure that may pass is tried again."""
 
     attempts: int = 4
     first_pause_s: float = 1.0
@@ -34,7 +34,7 @@ class Patience(Value):
 
 
 def asked_pause(headers: Mapping[str, str] | None, now: datetime | None = None) -> float | None:
-    """What `Retry-After` asks for in seconds, whether it says seconds or a date; None without a readable word."""
+    """Seconds that `Retry-After` asks for, whether it says seconds or a date; None without a readable word."""
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = str((headers or {}).get(name) or "").strip()
         if (seconds := _number(said)) is not None:

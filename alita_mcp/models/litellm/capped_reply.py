@@ -1,4 +1,4 @@
-"""Replies of a server cut off before they fill the memory; imported with litellm, for httpx takes its time to load."""
+"""HTTP transport that ends replies of a server before they fill the memory; imported with litellm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENCODINGS = ("identity", "gzip", "deflate")
 
 
 class ReplyTooLarge(httpx.TransportError):
-    """A server sent more than any answer of a model holds."""
+    """Failure of a server that sent more than any answer of a model holds."""
 
 
 async def capped(response: httpx.Response) -> None:

@@ -1,4 +1,4 @@
-"""Any embedding model that litellm knows, behind the seam; imported at first use, for litellm takes seconds to load."""
+"""Embedder for any embedding model that litellm knows; imported at first use, for litellm takes seconds to load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong between litellm and a provider: whether it may pass, how long to wait, and what to tell a person."""
+"""Translation of litellm's failures: whether one may pass, how long to wait, and what to tell a person."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def may_pass(failure: Exception) -> bool:
 
 
 def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
-    """Which options to leave out before a request that was refused is sent again; empty: none, it stays refused."""
+    """Options to leave out before a request that was refused is sent again; empty: none, it stays refused."""
     status, said = status_of(failure), str(failure).lower()
     tools = {"tools"} & options.keys()
     if status not in REFUSED:

@@ -1,4 +1,4 @@
-"""Which key goes to which provider: a chosen model in, the variable and the key to send out."""
+"""Choice of the API key for a model's provider: the variable that holds it, and the key to send."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""litellm, imported at first use and made quiet: stdout belongs to the protocol, and our own words reach people."""
+"""Import of litellm at first use, made quiet: stdout belongs to the protocol."""
 
 from __future__ import annotations
 

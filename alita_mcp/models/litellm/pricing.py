@@ -1,4 +1,4 @@
-"""What tokens of a model cost: a name and two numbers in, dollars out where litellm's own list has a price."""
+"""Price of a model's tokens in dollars, where litellm's list has one."""
 
 from __future__ import annotations
 

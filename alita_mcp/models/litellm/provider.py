@@ -1,4 +1,4 @@
-"""Any model that litellm knows, behind the seam; imported at first use, for litellm takes seconds to load."""
+"""Language model for any model that litellm knows; imported at first use, for litellm takes seconds to load."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 class NoAnswer(ConnectionError):
-    """The server answered, but not with a completion; it may the next time."""
+    """Failure of a server that sent no completion; it may the next time."""
 
 
 class LitellmModel:

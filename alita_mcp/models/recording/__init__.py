@@ -1,1 +1,1 @@
-"""Recorded exchanges with models, and replies that are kept to be given again."""
+"""Recorded exchanges with models, and the cache of their replies."""

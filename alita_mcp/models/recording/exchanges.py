@@ -47,7 +47,7 @@ class RecordedQuestion(Value):
 
     @property
     def digest(self) -> str:
-        """What two questions must share to have the same answer: the role, the seed and every word."""
+        """Digest that two questions share when they have the same answer: the role, the seed and every word."""
         said = self.model_dump(mode="json", include={"role", "seed", "messages"})
         text = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]

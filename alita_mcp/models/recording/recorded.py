@@ -1,4 +1,4 @@
-"""Real exchanges with models as fixtures: recorded where somebody has a key, replayed where nobody has."""
+"""Recorder and replayer of exchanges with models, for tests and runs that need no key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Exchanges(Protocol):
-    """What stands between a role and its model."""
+    """Interface of recorders and replayers, which stand between a role and its model."""
 
     needs_model: bool
 
@@ -46,7 +46,7 @@ class Exchanges(Protocol):
 
 
 class Recorder:
-    """Writes every answer of every role to a folder, as it comes."""
+    """Recorder that writes every answer of every role to a folder, as it comes."""
 
     needs_model = True
 
@@ -103,7 +103,7 @@ class Recorder:
 
 
 class Replayer:
-    """Answers every role from a folder, each recorded answer once, and from nothing else."""
+    """Replayer that answers every role from a folder alone, each recorded answer once."""
 
     needs_model = False
 

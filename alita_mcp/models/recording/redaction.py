@@ -1,4 +1,4 @@
-"""Words of providers made fit for messages and logs: no keys, no control characters, and not too many."""
+"""Redaction of providers' words for messages and logs: no keys, no control characters, bounded length."""
 
 from __future__ import annotations
 

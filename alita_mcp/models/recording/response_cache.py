@@ -1,4 +1,4 @@
-"""Answers of models that need not be asked for again: one small JSON file each, shared by all processes of a home.
+"""Cache of models' replies by question: one small JSON file each, shared by all processes of a home.
 
 What lies there is a guess about the past: a damaged, strange or missing file means that the model is asked, and a disk
 that is full means that nothing is kept. The questions are not stored, only their digest.
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class ResponseCache:
-    """The answers kept in one folder."""
+    """Cache of models' replies in one folder, bounded in size and age."""
 
     def __init__(self, folder: Path, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
@@ -142,7 +142,7 @@ class CachedModel:
         schema: dict[str, Any] | None = None,
         tools: Sequence[ToolSpec] = (),
     ) -> Completion:
-        """What the same question was answered with before, or what the model answers now; no half answers are kept."""
+        """The kept answer to the same question, or the model's answer now; no half answers are kept."""
         options: dict[str, Any] = {
             "max_tokens": max_tokens,
             "temperature": temperature,

@@ -1,4 +1,4 @@
-"""The JSON schema that an answer is held to: pydantic's in, the few keywords that every provider knows out."""
+"""JSON schemas for models' answers: pydantic's reduced to the few keywords that every provider knows."""
 
 from __future__ import annotations
 

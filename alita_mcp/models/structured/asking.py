@@ -1,4 +1,4 @@
-"""A question to a model, and its answer as a pydantic value; an answer that cannot be read is asked for once more."""
+"""Questions whose answer is a pydantic value; an answer that cannot be read is asked for once more."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Options(TypedDict):
 
 
 class Unreadable(ValueError):
-    """An answer is not what was asked for; the words say why and hold nothing of what the model wrote but names."""
+    """Error of an answer that is not what was asked for; it says why, with no words of the model but names."""
 
 
 async def ask(  # noqa: PLR0913 - what every model takes, by name

@@ -1,4 +1,4 @@
-"""A model's answer to JSON: the objects in a text, whatever prose or fences stand around them."""
+"""Extraction of JSON objects from a model's text, whatever prose or fences stand around them."""
 
 from __future__ import annotations
 

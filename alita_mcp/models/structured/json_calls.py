@@ -1,4 +1,4 @@
-"""Tools for any model: a model in, one that takes `tools` out; calls are asked for in JSON where it has none."""
+"""Tool calling for any model: calls are asked for in JSON where the model or its server takes no tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools and calls of tools as OpenAI's chat completions have them: our values in, theirs out, and back."""
+"""Conversion of tools and calls to and from the form of OpenAI's chat completions."""
 
 from __future__ import annotations
 

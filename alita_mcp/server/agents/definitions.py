@@ -1,4 +1,4 @@
-"""Definitions of the agents' two tools, and whether they are listed: a matter of the settings alone."""
+"""Definitions of `solve_task` and `research_web`, and whether the settings list them."""
 
 from __future__ import annotations
 

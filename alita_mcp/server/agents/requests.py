@@ -1,4 +1,4 @@
-"""Rules for what clients ask of a task: the budget that they may have, ids of runs, and where a run is found."""
+"""Rules for what clients ask of a task: the budget that they may have, ids of runs, and URIs of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`research_web`: a question in, passages of pages out, each with its URL and time, fenced as data."""
+"""Handler of `research_web`: passages of pages, each with its URL and time, fenced as data."""
 
 from __future__ import annotations
 

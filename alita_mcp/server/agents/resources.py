@@ -1,4 +1,4 @@
-"""Runs of tasks as resources: a run's id in, how it ended and its events, or a whole value of it, out."""
+"""Resources for runs of tasks: how a run ended, its events, and whole values of it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TEMPLATES = (
 
 
 class TaskResources:
-    """The source of runs and of their values; an id that nobody told cannot be guessed, and none is listed."""
+    """Resource source of runs and of their values; an id that nobody told cannot be guessed, and none is listed."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared

@@ -1,4 +1,4 @@
-"""`solve_task`: its arguments in, a run of the manager agent, its answer, questions or the plan's prompt out."""
+"""Handler of `solve_task`: a run of the manager agent, its answer, its questions, or the plan's prompt."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def answer_solve(call: ToolCall) -> ToolAnswer:
 
 
 def read_task(asked: Mapping[str, Any], settings: Settings) -> TaskRequest:
-    """What a client asks for, within what the settings allow.
+    """Request of a client for a task, within what the settings allow.
 
     Raises:
         InvalidArguments: there is no task in it, or no money for it.

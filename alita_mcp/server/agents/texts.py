@@ -1,4 +1,4 @@
-"""Answers about tasks and research in both forms: values in, what programs read and what readers read out."""
+"""Results about tasks and research in both forms: structured for programs, text for readers."""
 
 from __future__ import annotations
 

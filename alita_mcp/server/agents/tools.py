@@ -1,4 +1,4 @@
-"""The agents' two tools as a source: listed by the settings, answered whether listed or not."""
+"""Tool source of `solve_task` and `research_web`: listed by the settings, called whether listed or not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOOLS = {tool.name: tool for tool in AGENT_DEFINITIONS}
 
 
 class AgentTools:
-    """The source of `solve_task` and `research_web`."""
+    """Tool source of `solve_task` and `research_web`."""
 
     def __init__(self, settings: Settings) -> None:
         self._listed = AGENT_DEFINITIONS if agents_are_listed(settings) else ()

@@ -1,4 +1,4 @@
-"""Answers in both forms that clients read: `structuredContent` for programs, the same in short text for readers."""
+"""Tool results in both forms that clients read: `structuredContent` for programs, short text for readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients are told when something fails: our own errors in full, anything else by a number in the server's log."""
+"""Error results for clients: our own errors in full, anything else as a number that the server's log explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a list, with cursors that survive inserts and removals between two pages."""
+"""Pagination of lists, with cursors that survive inserts and removals between two pages."""
 
 from __future__ import annotations
 

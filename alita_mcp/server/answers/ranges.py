@@ -1,4 +1,4 @@
-"""Parts of a kept text: as many of its bytes as an answer may hold, cut between characters."""
+"""Ranges of a kept text: as many of its bytes as a result may hold, cut between characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a rejection and of a failed call: all that mends it, for models that are shown nothing else."""
+"""Text of rejections and failed calls: all that mends them, for models that are shown nothing else."""
 
 from __future__ import annotations
 

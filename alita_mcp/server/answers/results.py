@@ -1,4 +1,4 @@
-"""What calls of published tools give to clients, and how results that are too large are cut."""
+"""Results of published tools for clients, and the cutting of those that are too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that runs of code left, as resources: names and bytes in, links and contents out."""
+"""Files of code runs as resources: their links and contents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEMPLATE = types.ResourceTemplate(
 
 
 def told_files(run: str, files: Sequence[WrittenFile]) -> list[dict[str, Any]]:
-    """What an answer says of the files of a run."""
+    """Text of a result about the files of a run."""
     return [
         {
             "name": file.name,

@@ -1,4 +1,4 @@
-"""The text of the fixed tools' answers: what stands in `structuredContent`, said to a reader."""
+"""Text of the fixed tools' results: what stands in `structuredContent`, said to a reader."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def search_text(found: Answer) -> str:
 
 
 def outcome_text(outcome: Answer) -> str:
-    """What came of a synthesis."""
+    """Text of a synthesis' outcome."""
     if outcome["status"] == "needs_code":
         return _template_text(outcome)
     if outcome["status"] == "rejected":
@@ -196,7 +196,7 @@ def _evidence_lines(card: Answer) -> list[str]:
 
 
 def managed_text(done: Answer) -> str:
-    """What stands after an action."""
+    """Text of what stands after an action of `manage_tool`."""
     if "folder" in done:
         return f"{done['tool']} was exported to {done['folder']}"
     pinned = ", pinned" if done.get("pinned") else ""

@@ -1,4 +1,4 @@
-"""What travels of a tool that no person has reviewed: one sentence of its own, plain names, the rest fenced as data.
+"""Presentation of tools that no person has reviewed: one sentence of its own, plain names, the rest fenced as data.
 
 No linter decides here: whatever an author wrote, a model reads one short line of it unless it asks for more.
 """
@@ -48,7 +48,7 @@ def shown(app: App, manifest: Manifest) -> Manifest:
 
 
 def mark(origin: Origin) -> str:
-    """Who made it, in a word that cannot be read as a sentence, and that nobody looked at it."""
+    """Mark of an unreviewed tool: its maker, in a word that cannot be read as a sentence."""
     maker = "-".join(re.findall(r"[\w.]+", origin.made_by))[:MAX_MAKER]
     return f"made here by {maker or UNKNOWN_MAKER}, not reviewed"
 

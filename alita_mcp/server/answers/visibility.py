@@ -1,4 +1,4 @@
-"""How a client can call a tool now, and when its list shows it: from what it was seen to do, the same everywhere."""
+"""Ways in which a client can call a tool now, and when its list shows it, from what it was seen to do."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def _until_in_hand(client: Observed) -> None:
 
 
 def next_step(fit: str, results: Sequence[dict[str, Any]], likely: Sequence[bool]) -> str:
-    """What to do after a search; names a tool to call only where that can be called. `likely` are its hits that fit."""
+    """Advice after a search; names a tool to call only where that can be called. `likely` are its hits that fit."""
     if fit == "none":
         return "call synthesize_tool"
     if fit == "possible":

@@ -1,1 +1,1 @@
-"""The agents for programs that speak no MCP: tasks over plain HTTP, described by OpenAPI."""
+"""HTTP API for programs that speak no MCP: tasks over plain HTTP, described by OpenAPI."""

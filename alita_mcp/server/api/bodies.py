@@ -1,4 +1,4 @@
-"""Bodies and parameters of requests: bytes and texts from strangers in, checked values or a refusal out."""
+"""Validation of request bodies and parameters of the HTTP API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a run as server-sent events: an iterator in, a response that ends with the run out."""
+"""Server-sent events of a run: a response that ends with the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class EventStream:
-    """ASGI response: one message an event, a comment where none came for a while. Its reader may leave at any time."""
+    """ASGI response of server-sent events, with a comment where none came for a while; its reader may leave."""
 
     def __init__(
         self,

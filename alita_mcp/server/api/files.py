@@ -1,4 +1,4 @@
-"""Files that come with a task: names and contents in, files of a private folder out, for as long as the run needs."""
+"""Files that come with a task, kept in a private folder for as long as the run needs them."""
 
 from __future__ import annotations
 

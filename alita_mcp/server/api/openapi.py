@@ -1,4 +1,4 @@
-"""The API in OpenAPI 3.1: made from the values that travel, so that neither can say what the other does not."""
+"""OpenAPI 3.1 description of the HTTP API, made from the values that travel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the API that are no success: a status and words in, the one body that programs read out."""
+"""Problem responses of the HTTP API: one body for every status that is no success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's routes for the HTTP server: the App of `/mcp` in, one endpoint a path out, every answer JSON or events."""
+"""Routes of the HTTP API, over the App of `/mcp`; every response is JSON or events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Operation(NamedTuple):
-    """What answers one method of a path."""
+    """Handler of one method of a path, and its description."""
 
     answer: Callable[[Request], Awaitable[ASGIApp]]
     query: tuple[str, ...] = ()

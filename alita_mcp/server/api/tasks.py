@@ -1,4 +1,4 @@
-"""What the API answers about tasks: checked requests in, the App's flow over tasks, values out."""
+"""Endpoints of the HTTP API for tasks: begin, list, look, follow, stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels in bodies of the API: a new task in, tasks and problems out."""
+"""Values that travel in bodies of the HTTP API: new tasks, tasks and problems."""
 
 from __future__ import annotations
 

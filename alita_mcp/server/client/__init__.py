@@ -1,1 +1,1 @@
-"""What is known of a connected client: who it is, what it was seen to do, how long it waits."""
+"""Knowledge about a connected client: its identity, how it keeps its list of tools, how long it waits."""

@@ -1,4 +1,4 @@
-"""Tells every connected client, of both protocol eras, that the lists of tools and resources changed."""
+"""Notifications to every connected client, of both protocol eras, that the lists of tools and resources changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SUBSCRIBED = "alita/subscribed"
 
 
 class Listening(ListenHandler):
-    """Serves `subscriptions/listen`, and remembers which clients hear of changes of the tools that way."""
+    """Handler of `subscriptions/listen` that remembers which clients hear of changes of the tools that way."""
 
     def __init__(self, announcer: Announcer) -> None:
         super().__init__(announcer.bus)
@@ -47,7 +47,7 @@ class Listening(ListenHandler):
 
 
 class Announcer:
-    """Fans changes out, and keeps what each client was seen to do about them.
+    """Announcer of changes to all clients, which keeps what each did about them.
 
     Modern clients hear through the subscription bus. Each legacy connection has a task of its own that sends at
     most one pending hint, so a client that stopped reading holds up nobody, and a burst of changes is one hint.
@@ -64,11 +64,11 @@ class Announcer:
 
     @property
     def following(self) -> int:
-        """How many legacy connections are followed."""
+        """Number of legacy connections that are followed."""
         return len(self._waiting)
 
     def observed(self, ctx: Context) -> Observed:
-        """What the client of a request was seen to do."""
+        """Observations of the client of a request."""
         return self._observations.of(ctx, self.changes)
 
     def library_changed(self) -> None:

@@ -1,4 +1,4 @@
-"""Who is asking: what tells the client behind a request from all others, and what it calls itself."""
+"""Identity of the client behind a request: what tells it from all others, and what it calls itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def name_of_connection(ctx: Context) -> str:
 
 
 def name_of_client(ctx: Context) -> str:
-    """What the client calls itself, which it may choose as it likes; empty where it says nothing."""
+    """Name that the client gives itself, which it may choose as it likes; empty where it says nothing."""
     params = ctx.session.client_params
     return params.client_info.name[:MAX_NAME] if params else ""
 
@@ -56,7 +56,7 @@ def client_of(ctx: Context) -> str:
 
 
 def key_of(ctx: Context) -> str:
-    """The connection; where each request stands alone the authenticated subject, or the one client of a stdio process.
+    """Key of a client: its connection; where requests stand alone its authenticated subject, or its stdio process.
 
     Empty for all others: behind a proxy clients of one kind share both address and name.
     """

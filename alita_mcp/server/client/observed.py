@@ -1,4 +1,4 @@
-"""What each client was seen to do with its list of tools: its requests and our hints in, how it keeps its list out.
+"""Observations of how each client keeps its list of tools, from its requests and our notifications.
 
 Order decides, never a name and never a clock: a list that a client asks for between a hint and the next answer follows
 the hint; one that it asks for between two calls without a hint is asked for by itself.
@@ -28,7 +28,7 @@ _OBSERVED = "alita/observed"
 
 
 class Observed:
-    """One client, or all that cannot be told apart: then only what holds for each of them is said.
+    """Observations of one client, or of all that cannot be told apart: then what holds for each of them.
 
     Changes are counted from the start of the server; `now` is how many there were when a client was first met.
     """
@@ -161,7 +161,7 @@ class Observed:
 
 
 class Observations:
-    """The clients of one server: each connection that lasts, the client of a process, and others by what they say.
+    """Observations of all clients of one server: by connection, by process, and others by what they say.
 
     Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the authenticated subject or
     the address, and the name and version that the client gives; clients alike in all of that are one `Observed`.

@@ -1,4 +1,4 @@
-"""How long clients wait: whether a call that ended without its answer timed out or was stopped.
+"""Estimate of how long clients wait: whether a call that ended without its result timed out or was stopped.
 
 A time-out ends the waiting, so the work goes on and the same request finds it; who stops a call stops the work.
 """

@@ -1,4 +1,4 @@
-"""The admission gate: a manifest in, what would break clients out. One bad definition hides a whole server in some."""
+"""Admission check of manifests: finds what would break clients, since one bad definition hides a whole server."""
 
 from __future__ import annotations
 

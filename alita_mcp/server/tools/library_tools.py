@@ -1,4 +1,4 @@
-"""Published tools as tools of their own: the listed ones in the list, every one of them by name."""
+"""Tool source of the library: the promoted tools in the list, every published tool by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six fixed tools: their arguments in, the App's flows, answers in both forms out."""
+"""Handlers of the six fixed tools, over the App's flows."""
 
 from __future__ import annotations
 

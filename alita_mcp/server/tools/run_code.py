@@ -1,4 +1,4 @@
-"""`run_code`: its arguments in, one run of the App, its result, output, figures and files out."""
+"""Handler of `run_code`: one run of the App, its result, output, figures and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door of the HTTP server: one bearer token in front of everything but the health check."""
+"""Bearer authentication of the HTTP server: one token for everything but the health check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections of HTTP clients: a time for each request to arrive in, a bound on those that showed no token."""
+"""Limits of HTTP connections: a time for each request to arrive, a bound on those without a token."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADMIT = "alita.admit"
 
 
 class ConnectionLimits(NamedTuple):
-    """What one connection may take, and how many may wait without a token."""
+    """Limits on what one connection may take, and how many may wait without a token."""
 
     head_s: float = 10.0
     """From the connection's first moment, or its last answer, to the end of a request's head."""
@@ -103,7 +103,7 @@ class BoundedConnection(H11Protocol):
 
 
 def bounded(limits: ConnectionLimits) -> type[Protocol]:
-    """What makes the connections of one server, as uvicorn takes it."""
+    """Factory of the connections of one server, as uvicorn takes it."""
     made = partial(BoundedConnection, limits=limits, strangers={})
     return cast("type[Protocol]", made)
 

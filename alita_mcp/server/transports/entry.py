@@ -1,4 +1,4 @@
-"""`alita-mcp-server`: what client configurations run. Serves MCP over stdin and stdout.
+"""Entry point `alita-mcp-server`, which client configurations run: serves MCP over stdin and stdout.
 
 Only the standard library is imported before stdout is taken for the protocol.
 """

@@ -1,4 +1,4 @@
-"""Answers `initialize` and `server/discover` before the SDK is loaded, with the standard library alone.
+"""Early responses to `initialize` and `server/discover`, with the standard library alone, before the SDK is loaded.
 
 Loading the SDK takes most of a start, seconds on a busy machine, and some clients give a server three and then drop it
 without a word. The server reads the same request again once it is there, and its answer, the same, stays here.
@@ -36,7 +36,7 @@ _META = "io.modelcontextprotocol/"
 
 
 class Greeting(NamedTuple):
-    """What was read of the client before the server was there, and what it was told."""
+    """Greeting of a client: what was read before the server was there, and the early response."""
 
     read: bytes = b""
     """The server reads it first."""
@@ -48,7 +48,7 @@ NO_GREETING = Greeting()
 
 
 def greet(reads: int, writes: int) -> Greeting:
-    """Answers a client's first line, if it is one of the two in plain words; all else waits for the server."""
+    """Responds to a client's first line, if it is one of the two in plain words; all else waits for the server."""
     mode = os.fstat(reads).st_mode
     if sys.platform == "win32" or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return Greeting()

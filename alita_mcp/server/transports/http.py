@@ -1,4 +1,4 @@
-"""Serves many clients over Streamable HTTP at `/mcp`, in both protocol eras, until a signal."""
+"""Streamable HTTP transport at `/mcp` for many clients, in both protocol eras, until a signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing the client's pipe on the event loop itself, where that cannot block: a thread costs more.
+"""Reader and writer of the client's pipe on the event loop itself, where that cannot block: a thread costs more.
 
 Elsewhere (Windows, regular files, terminals, full pipes) the caller uses a thread.
 """
@@ -16,7 +16,7 @@ CHUNK_BYTES = 65_536
 
 
 class PipeReader:
-    """Lines of a pipe or a socket."""
+    """Reader of lines from a pipe or a socket."""
 
     def __init__(self, descriptor: int, read: bytes = b"") -> None:
         """`read` came from the descriptor before."""
@@ -51,7 +51,7 @@ class PipeReader:
 
 
 class PipeWriter:
-    """Writes small texts into a pipe that has room for them."""
+    """Writer of small texts into a pipe that has space for them."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -1,4 +1,4 @@
-"""Lets a client of the 2025 protocol that lost its HTTP stream pick up the messages it missed."""
+"""Event store that lets a client of the 2025 protocol that lost its HTTP stream get the messages it missed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Event(NamedTuple):
 
 
 class RecentEvents(EventStore):
-    """The last messages of one session, bounded in number and bytes; the newest is always kept."""
+    """Store of the last messages of one session, bounded in number and bytes; the newest is always kept."""
 
     def __init__(self, max_events: int = MAX_EVENTS, max_bytes: int = MAX_BYTES) -> None:
         self._max_events = max_events
@@ -74,7 +74,7 @@ class ResumableSessions(StreamableHTTPSessionManager):
 
     @event_store.setter
     def event_store(self, _given: Any) -> None:
-        """What the constructor was given does not matter."""
+        """Event store of a new session; the constructor's is not used."""
 
     def _admit_session(self, requestor: AuthorizationContext | None) -> StreamableHTTPServerTransport | None:
         if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:

@@ -1,4 +1,4 @@
-"""How a serving process ends: told by a signal or by its parent's death, and by when at the latest."""
+"""Shutdown of a serving process: by a signal or its parent's death, with a deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves one client over stdin and stdout, in both protocol eras, until the client or the parent is gone."""
+"""Stdio transport for one client, in both protocol eras, until the client or the parent is gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes stdin and stdout for JSON-RPC alone. Standard library only: this runs before every other import."""
+"""Private descriptors for JSON-RPC on stdin and stdout. Standard library only: this runs before every other import."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Wire(NamedTuple):
-    """Private descriptors that carry JSON-RPC; nobody else in the process knows them."""
+    """Private descriptors that carry JSON-RPC; no other part of the process knows them."""
 
     reads: int
     writes: int
