@@ -267,8 +267,8 @@ def f(port):
         code = """
 import alita_tool
 def f():
-    text = (alita_tool.workspace / "in.txt").read_text()
-    (alita_tool.workspace / "out.txt").write_text(text.upper())
+    text = alita_tool.read_text("in.txt")
+    alita_tool.write_text("out.txt", text.upper())
     secret = alita_tool.secret("KEY")
     print(secret)
     return [text, alita_tool.complete("hello"), alita_tool.call_tool("other_tool", numbers=[1, 2]), secret]
@@ -297,7 +297,7 @@ import alita_tool
 def f():
     told = []
     for use in (lambda: alita_tool.complete("x"), lambda: alita_tool.call_tool("x"), lambda: alita_tool.secret("x"),
-                lambda: (alita_tool.workspace / "out.txt").write_text("x")):
+                lambda: alita_tool.write_text("out.txt", "x")):
         try:
             told.append(use())
         except PermissionError as refused:
@@ -322,8 +322,8 @@ def f():
         code = """
 import alita_tool
 def f():
-    (alita_tool.workspace / "a.txt").write_text("after")
-    (alita_tool.workspace / "new").write_text("new")
+    alita_tool.write_text("a.txt", "after")
+    alita_tool.write_text("new", "new")
     raise ValueError("no")
 """
         result, _ = await self.call(sandbox, code, Grants(workspace="write"), Doors(workspace=tmp_path))
@@ -333,7 +333,7 @@ def f():
     async def test_one_call_does_not_see_the_workspace_of_another(
         self, sandbox: IsolatedSandbox, tmp_path: Path
     ) -> None:
-        code = "import alita_tool\ndef f():\n    return (alita_tool.workspace / 'a.txt').read_text()\n"
+        code = "import alita_tool\ndef f():\n    return alita_tool.read_text('a.txt')\n"
         for name in ("first", "second"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "a.txt").write_text(name)
@@ -354,7 +354,7 @@ def f():
     for door, words in (
         ("workspace.read", {"path": "../key", "offset": 0, "length": 9}),
         ("workspace.read", {"path": "link", "offset": 0, "length": 9}),
-        ("workspace.change", {"operations": [{"do": "folder", "path": "x"}], "last": True}),
+        ("workspace.change", {"operations": [{"path": "x"}], "last": True}),
         ("secret", {"name": "KEY"}), ("complete", {"prompt": "x"}), ("call_tool", {"name": "x"}), ("shell", {}),
     ):
         try:

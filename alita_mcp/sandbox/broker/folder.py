@@ -138,15 +138,9 @@ class OpenFolder:
             raise
 
     def make_folder(self, name: str) -> None:
-        """Makes a folder."""
-        os.mkdir(self._at(name), dir_fd=self._fd)
-
-    def remove(self, name: str) -> None:
-        """Removes a file, or a folder that is empty."""
-        if stat.S_ISDIR(self.look(name).st_mode):
-            os.rmdir(self._at(name), dir_fd=self._fd)
-        else:
-            os.unlink(self._at(name), dir_fd=self._fd)
+        """Makes a folder, unless something has the name."""
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), dir_fd=self._fd)
 
     def _at(self, name: str) -> str:
         return name if self._fd is not None else str(self._path / name)

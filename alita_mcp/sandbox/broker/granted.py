@@ -26,7 +26,7 @@ from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
-from alita_mcp.sandbox.runner.tool.mirror import READ_ONLY
+from alita_mcp.sandbox.runner.tool.workspace import READ_ONLY
 from alita_mcp.values import Grants, Limits
 
 MAX_PROMPT_BYTES = 256 << 10
@@ -179,9 +179,7 @@ class GrantedBroker(Broker):
         if what == "write" and self._grants.workspace != "write":
             raise PermissionError(READ_ONLY)
         if self._workspace is None:
-            raise RuntimeError(
-                f"alita_tool.workspace is granted, but no folder is set up (setting {SETTING})"
-            )
+            raise RuntimeError(f"the workspace is granted, but no folder is set up (setting {SETTING})")
         return self._workspace
 
     def _record(self, event: BrokerEvent) -> None:

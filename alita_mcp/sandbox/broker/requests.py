@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -55,9 +55,8 @@ class ReadWords(Words):
 
 
 class Operation(Words):
-    """One change of the workspace."""
+    """A piece of one file that is written."""
 
-    do: Literal["write", "folder", "remove"]
     path: Path
     stamp: str = Field(default="", max_length=100)
     """What the tool knew of the file; empty for what was not there."""
