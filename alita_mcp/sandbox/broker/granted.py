@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from anyio import to_thread
 from pydantic import ValidationError
 
-from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
 from alita_mcp.sandbox.broker.requests import (
     CallWords,
@@ -42,7 +42,7 @@ _Answer = tuple[Any, int, int]
 class GrantedBroker(Broker):
     """One call's broker; `events` says afterwards what was asked for."""
 
-    def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
+    def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
         """Reads the grants.
 
         Raises:
@@ -50,15 +50,15 @@ class GrantedBroker(Broker):
         """
         self.events: list[BrokerEvent] = []
         self._grants = grants
-        self._doors = doors
+        self._services = services
         self._hosts = GrantedHosts(
             grants.network,
             limits,
             record=self._record,
-            resolve=doors.resolve,
-            reachable=doors.reachable,
+            resolve=services.resolve,
+            reachable=services.reachable,
         )
-        self._workspace = Workspace(doors.workspace) if doors.workspace else None
+        self._workspace = Workspace(services.workspace) if services.workspace else None
         self._completions = 0
         self._open: dict[str, Callable[[dict[str, Any]], Awaitable[_Answer]]] = {
             "complete": self._complete,
@@ -90,7 +90,9 @@ class GrantedBroker(Broker):
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
-        values = [self._doors.secrets[name] for name in self._grants.secrets if name in self._doors.secrets]
+        values = [
+            self._services.secrets[name] for name in self._grants.secrets if name in self._services.secrets
+        ]
         spent = self._hosts.budget.spent
         message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
         if not values and message == result.message:
@@ -109,14 +111,14 @@ class GrantedBroker(Broker):
 
     def holds_secret(self, data: bytes) -> bool:
         """Whether a secret that the call was given stands in some bytes."""
-        values = (self._doors.secrets.get(name) for name in self._grants.secrets)
+        values = (self._services.secrets.get(name) for name in self._grants.secrets)
         return any(value.encode() in data for value in values if value)
 
     async def _complete(self, said: dict[str, Any]) -> _Answer:
         words = _words_of(CompleteWords, "complete", said)
         if not self._grants.model:
             raise PermissionError(lacks("complete"))
-        if self._doors.complete is None:
+        if self._services.complete is None:
             raise RuntimeError("alita_tool.complete is granted, but no model is set up (setting ALITA_MODEL)")
         size = len(f"{words.system or ''}{words.prompt}".encode())
         if size > MAX_PROMPT_BYTES:
@@ -125,7 +127,7 @@ class GrantedBroker(Broker):
         if self._completions > MAX_COMPLETIONS:
             raise RuntimeError(f"more than {MAX_COMPLETIONS} completions in one call")
         text = await _from_app(
-            self._doors.complete(
+            self._services.complete(
                 words.prompt, system=words.system, max_tokens=words.max_tokens, temperature=words.temperature
             )
         )
@@ -135,25 +137,25 @@ class GrantedBroker(Broker):
         words = _words_of(CallWords, "call_tool", said)
         if words.name not in self._grants.tools:
             raise PermissionError(lacks("call_tool", words.name if self._grants.tools else ""))
-        if self._doors.call_tool is None:
+        if self._services.call_tool is None:
             raise RuntimeError("alita_tool.call_tool is granted, but no library is open here")
-        chain = (*self._doors.chain, words.name)
-        if words.name in self._doors.chain:
+        chain = (*self._services.chain, words.name)
+        if words.name in self._services.chain:
             raise RuntimeError(f"tools may not call themselves: {' → '.join(chain)}")
         if len(chain) > MAX_CHAIN:
             raise RuntimeError(f"more than {MAX_CHAIN} tools that call one another: {' → '.join(chain)}")
-        value = await _from_app(self._doors.call_tool(words.name, words.arguments, chain=chain))
+        value = await _from_app(self._services.call_tool(words.name, words.arguments, chain=chain))
         return value, _size(words.arguments), _size(value)
 
     async def _secret(self, said: dict[str, Any]) -> _Answer:
         words = _words_of(SecretWords, "secret", said)
         if words.name not in self._grants.secrets:
             raise PermissionError(lacks("secret", words.name if self._grants.secrets else ""))
-        if words.name not in self._doors.secrets:
+        if words.name not in self._services.secrets:
             raise RuntimeError(
                 f"the secret {words.name!r} is granted, but it has no value (setting ALITA_SECRETS_FILE)"
             )
-        return self._doors.secrets[words.name], 0, 0
+        return self._services.secrets[words.name], 0, 0
 
     async def _list(self, said: dict[str, Any]) -> _Answer:
         words = _words_of(ListWords, "workspace", said)
@@ -183,14 +185,14 @@ class GrantedBroker(Broker):
         return self._workspace
 
     def _record(self, event: BrokerEvent) -> None:
-        target = redact(event.target, self._doors.secrets.values())
+        target = redact(event.target, self._services.secrets.values())
         self.events.append(event.model_copy(update={"target": target}))
 
     def _note(
         self, door: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
     ) -> None:
         target = words.get("name", words.get("path", ""))
-        values = self._doors.secrets.values()
+        values = self._services.secrets.values()
         self.events.append(
             BrokerEvent(
                 door=redact(door.partition(".")[0], values)[:MAX_TARGET],

@@ -1,4 +1,4 @@
-"""What an app offers behind the doors of `alita_tool`; who may use it, the grants of each version say."""
+"""What an app offers to tools through `alita_tool`; the grants of each version say which tool may use it."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class CallTool(Protocol):
     async def __call__(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
         """The tool's value, from a sandbox of its own and under its own grants.
 
-        `chain` are the tools that are being called, outermost first and this one last: the `Doors` of its call get it.
+        `chain` are the tools that are being called, outermost first and this one last; its `HostServices` hold it.
         An AlitaError's text, and a RuntimeError's, reaches the calling tool's author.
         """
         ...
 
 
 @dataclass(frozen=True)
-class Doors:
+class HostServices:
     """What the app offers to one call; None: nothing is set up for it."""
 
     complete: Complete | None = None

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.runner.tool.workspace import READ_ONLY
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
@@ -74,7 +74,7 @@ class Inside:
     def run(self, program: str, grant: Any = "write", **more: Any) -> Ended:
         limits = more.pop("limits", Limits(wall_seconds=60))
         grants = Grants(workspace=grant)
-        broker = Recorded(grants, limits, Doors(workspace=self.host))
+        broker = Recorded(grants, limits, HostServices(workspace=self.host))
         broker.asked = []
         job = Job(
             code=PRELUDE, function="f", arguments={"program": program}, grants=grants, limits=limits, **more
