@@ -12,11 +12,11 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
@@ -24,7 +24,7 @@ from alita_mcp.exception_groups import unwrapped
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.sandbox.broker.requests import CallWords, Name, Words
+from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.workers.call_session import in_words
@@ -56,17 +56,16 @@ _NOT_RAISED = frozenset(
     }
 )
 """Classes that say nothing, and those that would end the run, as if it were out of memory itself."""
-_W = TypeVar("_W", bound=Words)
 
 
-class NameWords(Words):
-    """`tools.describe`."""
+class DescribeRequest(BrokerRequest):
+    """A request for the signature of a tool."""
 
     name: Name
 
 
-class SearchWords(Words):
-    """`tools.search`."""
+class SearchRequest(BrokerRequest):
+    """A request for tools that fit a text."""
 
     query: str = Field(min_length=1, max_length=2_000)
     limit: int = Field(ge=1, le=20)
@@ -145,8 +144,8 @@ class ToolBroker(CleaningBroker):
             told["error"] = f"{run.error}; the time of tools counts (under way: {waits})"
         return run.model_copy(update=told)
 
-    async def _describe(self, said: dict[str, Any]) -> dict[str, Any]:
-        name = _words(NameWords, said).name
+    async def _describe(self, words: dict[str, Any]) -> dict[str, Any]:
+        name = parse_request(DescribeRequest, MODULE, words).name
         self._count("names", MAX_NAMES, "names of tools looked up")
         try:
             manifest = self._tools.manifest(name)
@@ -159,28 +158,28 @@ class ToolBroker(CleaningBroker):
             "parameters": [[each, each in required] for each in manifest.input_schema.get("properties", {})],
         }
 
-    async def _search(self, said: dict[str, Any]) -> list[dict[str, Any]]:
-        words = _words(SearchWords, said)
+    async def _search(self, words: dict[str, Any]) -> list[dict[str, Any]]:
+        request = parse_request(SearchRequest, MODULE, words)
         self._count("searches", MAX_SEARCHES, "searches")
-        found = await self._tools.search(words.query, words.limit)
+        found = await self._tools.search(request.query, request.limit)
         return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
 
-    async def _start(self, said: dict[str, Any]) -> int | None:
+    async def _start(self, words: dict[str, Any]) -> int | None:
         """The number of a call that has begun; None while too many are under way."""
-        words = _words(CallWords, said)
+        request = parse_request(CallToolRequest, MODULE, words)
         if len(self._under_way) >= MAX_AT_ONCE:
             return None
-        self._tools.manifest(words.name)
+        self._tools.manifest(request.name)
         self._count("calls", MAX_CALLS, "tool calls")
         ticket = self._first + self._asked["calls"]
-        self._called.append(words.name)
-        self._under_way[ticket] = words.name
-        self._tasks.start_soon(self._call, ticket, words)
+        self._called.append(request.name)
+        self._under_way[ticket] = request.name
+        self._tasks.start_soon(self._call, ticket, request)
         return ticket
 
-    async def _wait(self, said: dict[str, Any]) -> dict[str, Any] | None:
+    async def _wait(self, words: dict[str, Any]) -> dict[str, Any] | None:
         """The next piece of what a call gave, whichever is over first; None where there is no news yet."""
-        _words(Words, said)
+        parse_request(BrokerRequest, MODULE, words)
         if not self._under_way:
             return None
         with anyio.move_on_after(WAIT_SECONDS):
@@ -201,8 +200,8 @@ class ToolBroker(CleaningBroker):
         if self._asked[what] > most:
             raise RuntimeError(f"more than {most} {words} in one run")
 
-    async def _call(self, ticket: int, words: CallWords) -> None:
-        outcome = await self._outcome(words.name, words.arguments)
+    async def _call(self, ticket: int, request: CallToolRequest) -> None:
+        outcome = await self._outcome(request.name, request.arguments)
         write = partial(json.dumps, outcome, ensure_ascii=False)
         self._finished.append((ticket, await off_loop(write, large=is_large(outcome))))
         self._news.set()
@@ -258,15 +257,6 @@ def named_tools(code: str) -> tuple[str, ...]:
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     ours = [node for node in imports if node.module in (MODULE, f"{MODULE}.aio")]
     return tuple(dict.fromkeys(alias.name for node in ours for alias in node.names))[:MAX_NAMES]
-
-
-def _words(kind: type[_W], said: dict[str, Any]) -> _W:
-    try:
-        return kind.model_validate(said)
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{MODULE}: {where}: {first['msg']}") from wrong
 
 
 def _failure(kinds: Sequence[str], message: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from alita_mcp.sandbox.broker.requests import ChangeWords
+from alita_mcp.sandbox.broker.requests import ChangeRequest
 from alita_mcp.sandbox.broker.workspace import Workspace
 from alita_mcp.sandbox.runner.tool import grants
 from alita_mcp.sandbox.runner.tool.workspace import MAX_FILE, READ_ONLY
@@ -54,7 +54,7 @@ class Inside:
             return self.folder.names(words["path"])
         if door == "workspace.read":
             return self.folder.read(words["path"], words["offset"], words["length"])
-        change = ChangeWords.model_validate(json.loads(json.dumps(words)))
+        change = ChangeRequest.model_validate(json.loads(json.dumps(words)))
         self.folder.stage(change.operations)
         return self.folder.commit() if change.last else None
 
