@@ -17,7 +17,7 @@ from wasmtime import Store, WasmtimeError
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
-from alita_mcp.sandbox.wasm.worker.engine import Instances, World
+from alita_mcp.sandbox.wasm.worker.engine import Instances, OsCallbacks
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
 from alita_mcp.sandbox.wasm.worker.packages import Packages
@@ -28,7 +28,7 @@ _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
 """What the inside may say of itself; the rest is the worker's to find."""
 _HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "trace": MAX_HEAD}
 """What it may add; 0: text, else a list of so many texts."""
-_WORLD = ("clock_offset_s", "moment", "random_seed")
+_CALLBACK_OPTIONS = ("clock_offset_s", "moment", "random_seed")
 _CLEAN = {"clean": True}
 
 
@@ -83,7 +83,9 @@ class Worker:
         self._order, self._code, self._kind = order, code, Kind.LOADED
         self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
-        self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
+        self._instances.os_callbacks = OsCallbacks(
+            **{name: order["options"][name] for name in _CALLBACK_OPTIONS}
+        )
         head = self._prepare()
         self._imported = head["seconds"]
         if head["status"] != "ok":
@@ -94,7 +96,7 @@ class Worker:
         """Makes the instance of the next call; how the import went."""
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.world.begin()
+        self._instances.os_callbacks.begin()
         self._deadline.start(self._order["wall_seconds"], limits["cpu_seconds"])
         store = None
         try:
@@ -125,7 +127,7 @@ class Worker:
         self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.world.begin()
+        self._instances.os_callbacks.begin()
         self._deadline.start(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
         result = b""
         try:
