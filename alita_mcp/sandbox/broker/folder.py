@@ -1,4 +1,4 @@
-"""One open folder below the workspace, reached name by name: no link is ever followed, also not half way.
+"""A folder of the workspace that is opened name by name, so that no link is ever followed.
 
 Where the system opens files relative to a folder's descriptor, a folder that is swapped for a link meanwhile changes
 nothing. Elsewhere each path is resolved and compared.
@@ -28,7 +28,7 @@ _REPARSE_POINT = 0x400
 
 
 class OpenFolder:
-    """A folder that is open; closes with its context."""
+    """An open folder of the workspace; a context manager that closes it."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
         self._path = path

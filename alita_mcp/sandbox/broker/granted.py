@@ -1,4 +1,4 @@
-"""The broker of one call: a version's grants and what the app offers in, each question answered or refused by name."""
+"""Broker of one call: carries out or refuses each request of a tool by the grants of its version."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _Answer = tuple[Any, int, int]
 
 
 class GrantedBroker(Broker):
-    """One call's broker; `events` says afterwards what was asked for."""
+    """Broker of one call; `events` records its requests and connections."""
 
     def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
         """Reads the grants.

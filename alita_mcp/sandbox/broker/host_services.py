@@ -15,7 +15,7 @@ MAX_CHAIN = 4
 
 
 class Complete(Protocol):
-    """A language model."""
+    """A language model, as a tool asks it for a completion."""
 
     async def __call__(
         self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
@@ -25,7 +25,7 @@ class Complete(Protocol):
 
 
 class CallTool(Protocol):
-    """The flow of a call of a published tool."""
+    """A call of a published tool on behalf of another one."""
 
     async def __call__(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
         """The tool's value, from a sandbox of its own and under its own grants.
@@ -38,7 +38,7 @@ class CallTool(Protocol):
 
 @dataclass(frozen=True)
 class HostServices:
-    """What the app offers to one call; None: nothing is set up for it."""
+    """Services of the host for one call: model, tools, secrets, workspace; None where nothing is set up."""
 
     complete: Complete | None = None
     call_tool: CallTool | None = None

@@ -32,7 +32,7 @@ Listing = list[list[Any]]
 
 
 class Workspace:
-    """The folder as one call sees it."""
+    """The workspace folder of one call: listings, pieces of files, and writes that are staged until the end."""
 
     def __init__(self, root: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> None:
         self._root = root
@@ -192,7 +192,7 @@ class Workspace:
 
 
 def parts_of(path: str) -> list[str]:
-    """The names of a path below the workspace.
+    """Splits a path below the workspace into its names.
 
     Raises:
         PermissionError: an absolute path, or one with `..`.
@@ -223,7 +223,7 @@ def _is_text(name: str) -> bool:
 
 
 def stamp_of(found: os.stat_result) -> str:
-    """Changes whenever a file does."""
+    """A text that changes whenever the file does."""
     return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
 
 

@@ -33,7 +33,7 @@ _opened: list[WorkspaceFiles] = []
 
 
 def lacks(door: str, what: str = "") -> str:
-    """What a tool's author reads about a door without its grant; `what` is the single thing that lacks it."""
+    """Message about a function that is used without its grant; `what` is the single thing that lacks it."""
     name = door.partition(".")[0]
     if name not in _GRANTS:
         return f"alita_tool has no door {door[:100]!r}"
@@ -42,7 +42,7 @@ def lacks(door: str, what: str = "") -> str:
 
 
 class AlitaTool(ModuleType):
-    """The rights a tool may be granted: `complete`, `call_tool`, `secret` and the files of the workspace."""
+    """The module `alita_tool`: `complete`, `call_tool`, `secret` and the files of the workspace."""
 
     def __init__(self, grants: dict[str, Any], ask: Ask) -> None:
         super().__init__("alita_tool", type(self).__doc__)
@@ -112,7 +112,7 @@ class AlitaTool(ModuleType):
 
 
 def module(grants: dict[str, Any] | None = None, ask: Ask | None = None) -> ModuleType:
-    """The module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
+    """Makes the module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
     grants, ask = grants or {}, ask or _nobody_answers
     if grants.get("workspace", "none") != "none":
         _opened[:] = [WorkspaceFiles(ask, writable=grants["workspace"] == "write")]

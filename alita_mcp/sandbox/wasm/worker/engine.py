@@ -1,4 +1,4 @@
-"""The engine: a compiled component in, instances out, each with a store of its own that bounds what it may use."""
+"""WebAssembly engine: makes instances of the compiled component, each with a store that bounds its resources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NANO = 1_000_000_000
 
 
 def new_engine(*, compiles: bool = False) -> Engine:
-    """An engine that can end what it runs, and knows no more of WebAssembly than the component needs."""
+    """Makes an engine that can interrupt code and has only the WebAssembly features that the component needs."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = STACK_BYTES

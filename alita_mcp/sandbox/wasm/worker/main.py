@@ -1,4 +1,4 @@
-"""One worker process: takes orders, runs each call in an instance of its own, made before the call comes.
+"""Worker process: carries out orders, and runs each call in an instance that is made before the call comes.
 
 It speaks the wire of `frames.py` as the supervisors of other sandboxes do. The code that it is given runs in the
 engine alone; a call that the engine cannot end, since it waits for the host, is ended with this process.
@@ -33,7 +33,7 @@ _CLEAN = {"clean": True}
 
 
 class Ready(NamedTuple):
-    """An instance that has imported the code and waits for its call."""
+    """Instance that has imported the code and waits for its call."""
 
     store: Store
     call: Any
@@ -41,7 +41,7 @@ class Ready(NamedTuple):
 
 
 class Worker:
-    """One order after the other, one instance at a time."""
+    """Worker that carries out one order after the other, with one instance at a time."""
 
     def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
         self._link = link
@@ -255,7 +255,7 @@ def _refusal(name: str, message: str) -> str:
 
 
 def main() -> None:
-    """Entry of the process: the first frame says what to load and by which token the host knows its worker."""
+    """Entry point: the first frame names the compiled file and the token of this worker."""
     link = Link(0, 1)
     words = link.admit()
     compiled = Path(words["compiled"])
