@@ -1,4 +1,4 @@
-"""Runs code once: a request in, the sandbox's call of it and what came of that out."""
+"""Runs code once in a sandbox and turns the result into a `CodeRun`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMITS = Limits(result_bytes=32 << 20)
 
 
 class Told(Value):
-    """How the program inside says that code ended."""
+    """Report of the program inside on how code ended."""
 
     kind: ResultKind = "none"
     value: Any = None
@@ -38,7 +38,7 @@ async def run_once(
     broker: CleaningBroker | None = None,
     elsewhere: Mapping[str, Any] | None = None,
 ) -> CodeRun:
-    """Runs a script in a worker that is kept for scripts with the same packages and rights; nothing of it stays there.
+    """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays there.
 
     `elsewhere` changes the job: another clock, other seeds.
 
@@ -64,7 +64,7 @@ async def run_once(
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:
-    """What a call of the program inside comes to."""
+    """Turns the result of a call of the program inside into a `CodeRun`."""
     run = CodeRun(
         status=result.status,
         error_type=result.error_type,

@@ -1,4 +1,4 @@
-"""One session: steps in, what came of each out; all of them run in one long call in a worker of its own.
+"""Session of steps that run in one long call, in a worker of its own.
 
 The program inside asks for its next step as a tool asks at a door, and says with the same question what came of the
 last one. So a session works in every sandbox, within the same walls as a call.
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionLimits(Limits):
-    """What a whole session may use: longer than any call of a tool."""
+    """Limits of a whole session, which is longer than any call of a tool."""
 
     wall_seconds: float = Field(default=3600.0, gt=0, le=3600)
     cpu_seconds: float = 600.0
@@ -47,14 +47,14 @@ class SessionLimits(Limits):
 
 
 class Place(NamedTuple):
-    """Where a session runs."""
+    """Sandbox and environment of a session."""
 
     sandbox: Sandbox
     environment: Environment | None = None
 
 
 class Patience(NamedTuple):
-    """How long is waited."""
+    """Timeouts of a session."""
 
     idle_seconds: float = 600.0
     """For the next step."""
@@ -63,7 +63,7 @@ class Patience(NamedTuple):
 
 
 class Session:
-    """Steps in the order of their coming, until the worker ends or is ended."""
+    """Session that runs its steps in the order of their arrival, until the worker ends or is ended."""
 
     def __init__(
         self, request: CodeRequest, tasks: TaskGroup, patience: Patience, on_end: Callable[[str], None]
@@ -244,7 +244,7 @@ class Session:
 
 
 def gone(name: str, why: str) -> UsageError:
-    """What a step hears whose session has ended."""
+    """Error of a step whose session has ended."""
     return UsageError(f"The session {name!r} has ended: {why}.", hint=f"This step did not run, and {_FRESH}")
 
 

@@ -1,4 +1,4 @@
-"""The door of a session: the next step to the program inside, what came of the last one back to the host."""
+"""Broker of a session: hands each step to the program inside and takes back its outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PENALTY_SECONDS = 0.1
 
 
 class Said(Value):
-    """A question at the door: what came of the last step, or a piece of it."""
+    """Report of the program inside: the outcome of the last step, or a piece of it."""
 
     model_config = ConfigDict(strict=True)
 
@@ -35,7 +35,7 @@ class Said(Value):
 
 
 class StepBroker:
-    """Answers for one session; every door but the session's own is for the broker of the step that runs."""
+    """Broker of one session; other requests go to the broker of the step that runs."""
 
     def __init__(self, idle_seconds: float, end: Callable[[str], None], *, has_hosts: bool = False) -> None:
         """`end` ends the session and gets the reason; `has_hosts`: steps may have an egress policy."""

@@ -1,4 +1,4 @@
-"""Answers the questions of `alita_tools` during one run: names, needs and arguments in, what tools gave out.
+"""Broker of `alita_tools` during one run: describes, finds and calls tools of the library.
 
 Each call of a tool is a task of its own. Its result waits here, in pieces that fit an answer, until the run fetches it.
 """
@@ -72,7 +72,7 @@ class SearchRequest(BrokerRequest):
 
 
 class LibraryTools(Protocol):
-    """What the app offers to one run; an AlitaError's text reaches the author of the code."""
+    """The library's tools as one run may use them; an AlitaError's text reaches the author of the code."""
 
     def manifest(self, name: str) -> Manifest:
         """A tool as the client may see it.
@@ -92,7 +92,7 @@ class LibraryTools(Protocol):
 
 
 class CleaningBroker(Broker, Protocol):
-    """A broker that takes out of a result what must not leave."""
+    """Broker that removes secrets from a result."""
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result without the secrets that the call was given."""
@@ -100,7 +100,7 @@ class CleaningBroker(Broker, Protocol):
 
 
 class ToolBroker(CleaningBroker):
-    """One run's broker; doors that are not its own are for the `inner` one."""
+    """Broker of one run; requests that are not for `alita_tools` go to the `inner` one."""
 
     def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: CleaningBroker | None = None) -> None:
         self._tools = tools
@@ -234,7 +234,7 @@ class ToolBroker(CleaningBroker):
 async def open_tool_broker(
     tools: LibraryTools, inner: CleaningBroker | None = None
 ) -> AsyncIterator[ToolBroker]:
-    """A broker for one run; what it called and nobody fetched is cancelled at the end."""
+    """Opens the broker of one run; calls that are still under way are cancelled at the end."""
     with unwrapped():
         async with anyio.create_task_group() as tasks:
             yield ToolBroker(tools, tasks, inner)
@@ -242,14 +242,14 @@ async def open_tool_broker(
 
 
 def asking(job: Job) -> Job:
-    """The job as one that may ask for tools; the sandbox passes no questions of a call without grants."""
+    """Adds the right to request tools to a job, since a sandbox passes no requests of a call without grants."""
     grants = job.grants.model_copy(update={"tools": (*job.grants.tools, "*")})
     limits = job.limits.model_copy(update={"broker_calls": QUESTIONS})
     return job.model_copy(update={"grants": grants, "limits": limits})
 
 
 def named_tools(code: str) -> tuple[str, ...]:
-    """Tools that code imports by name."""
+    """Names of the tools that code imports."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""The steps of a session: asks the host for one after the other, runs each in the same module, tells what came of it.
+"""Loop of a session: asks the host for one step after the other and runs each in the same module.
 
 Standard library only. What a step prints is kept here, since the runner outside sees one call that goes on for long.
 """
@@ -23,11 +23,11 @@ Step = Callable[[types.ModuleType, str, dict[str, Any]], dict[str, Any]]
 
 
 class OutputFlood(BaseException):
-    """A step that prints without an end."""
+    """Error of a step that prints without an end."""
 
 
 class Kept(io.BufferedIOBase):
-    """What a step writes to one stream; its beginning is kept."""
+    """Captured output of a step on one stream; its beginning is kept."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
