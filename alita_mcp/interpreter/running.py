@@ -20,7 +20,7 @@ LIMITS = Limits(result_bytes=32 << 20)
 """A tool's, but for the room that figures and files take in the result."""
 
 
-class Told(Value):
+class ProgramReport(Value):
     """Report of the program inside on how code ended."""
 
     kind: ResultKind = "none"
@@ -77,17 +77,17 @@ def code_run(result: RunResult, sandbox: str) -> CodeRun:
     if not result.ok:
         return run
     try:
-        told = Told.model_validate(result.value)
+        report = ProgramReport.model_validate(result.value)
     except ValidationError:  # code can replace the program that runs it, and then lies about itself alone
         return run.model_copy(
             update={"status": "crashed", "error": "the code broke the program that runs it"}
         )
-    figures, files, notes = outputs_of(told.figures, told.files, told.notes)
+    figures, files, notes = outputs_of(report.figures, report.files, report.notes)
     run = run.model_copy(update={"figures": figures, "files": files, "notes": notes})
-    if told.error is not None:
-        words = {name: told.error.get(key, "") for name, key in _ERROR.items()}
+    if report.error is not None:
+        words = {name: report.error.get(key, "") for name, key in _ERROR.items()}
         return run.model_copy(update={"status": "error", **words})
-    return run.model_copy(update={"result": told.value, "result_kind": told.kind})
+    return run.model_copy(update={"result": report.value, "result_kind": report.kind})
 
 
 _ERROR = {"error_type": "type", "error": "message", "trace": "trace"}

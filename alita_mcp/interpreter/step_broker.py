@@ -25,7 +25,7 @@ PENALTY_SECONDS = 0.1
 """How long a question over that waits for its refusal, so that a program that goes on asking costs little."""
 
 
-class Said(Value):
+class StepReport(Value):
     """Report of the program inside: the outcome of the last step, or a piece of it."""
 
     model_config = ConfigDict(strict=True)
@@ -77,13 +77,13 @@ class StepBroker:
         if door != DOOR:
             return await self._answer_behind(door, words)
         try:
-            said = Said.model_validate(words)
+            report = StepReport.model_validate(words)
         except ValidationError:
             return self._end(BROKEN)
-        self._pieces.append(said.piece)
+        self._pieces.append(report.piece)
         if self._waits or sum(map(len, self._pieces)) > MAX_OUTCOME:
             return self._end(BROKEN)
-        return None if said.more else await self._next_step()
+        return None if report.more else await self._next_step()
 
     async def _next_step(self) -> dict[str, Any] | None:
         self._outcome, self._pieces, self._waits = "".join(self._pieces), [], True

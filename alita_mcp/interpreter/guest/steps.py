@@ -26,7 +26,7 @@ class OutputFlood(BaseException):
     """Error of a step that prints without an end."""
 
 
-class Kept(io.BufferedIOBase):
+class CapturedStream(io.BufferedIOBase):
     """Captured output of a step on one stream; its beginning is kept."""
 
     def __init__(self, descriptor: int) -> None:
@@ -66,7 +66,7 @@ class Kept(io.BufferedIOBase):
 def serve(module: types.ModuleType, step: Step, failed: Callable[[BaseException, str], Any]) -> None:
     """Runs steps until the host ends the process."""
     ask = vars(sys.modules["alita_tool"])["_ask"]
-    out, err = Kept(1), Kept(2)
+    out, err = CapturedStream(1), CapturedStream(2)
     for name, kept in (("stdout", out), ("stderr", err)):
         raw: Any = kept
         stream = io.TextIOWrapper(raw, "utf-8", getattr(sys, name).errors, write_through=True)
