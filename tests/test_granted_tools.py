@@ -16,7 +16,7 @@ from alita_mcp.app.calls import Calls
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
@@ -284,7 +284,7 @@ def calls_that_find(app: App, sandbox: Sandbox, reachable: frozenset[str] = HERE
         manifest = stored.manifest
         granted = app.library.effective_grants.of(manifest)
         assert granted is not None
-        here = Doors(
+        here = HostServices(
             call_tool=call_tool,
             chain=(*chain, manifest.name),
             resolve=resolve,

@@ -15,7 +15,7 @@ from alita_mcp.errors import InvalidArguments, ModelError, SandboxError, UsageEr
 from alita_mcp.library.library import Library
 from alita_mcp.models.interface import LanguageModel, Message
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.settings import Settings
 from alita_mcp.values import Grants, Limits, StoredVersion
@@ -77,12 +77,12 @@ class Granting:
 
         `workspace` is the folder of this call alone, in place of the one that the settings name.
         """
-        return GrantedBroker(granted, limits, self._doors(granted, chain, workspace or self._workspace))
+        return GrantedBroker(granted, limits, self._services(granted, chain, workspace or self._workspace))
 
-    def _doors(self, granted: Grants, chain: tuple[str, ...], workspace: Path | None) -> Doors:
+    def _services(self, granted: Grants, chain: tuple[str, ...], workspace: Path | None) -> HostServices:
         """All that could be asked for; the secrets are those that were granted, so that no other one is in reach."""
         values = {name: self._secrets.value(name) for name in granted.secrets}
-        return Doors(
+        return HostServices(
             complete=self._complete if self._model else None,
             call_tool=self._called,
             secrets={name: value for name, value in values.items() if value is not None},

@@ -1,1 +1,1 @@
-"""Code that runs once: a script or a step of a session in, its result, output, figures and files out."""
+"""Interpreter of `run_code`: scripts and steps of sessions, with their results, output, figures and files."""

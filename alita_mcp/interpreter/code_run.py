@@ -1,4 +1,4 @@
-"""What is asked to run once, and what came of it."""
+"""Requests and results of code that runs once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class CodeRequest(Value):
-    """Code that a client wants to run once."""
+    """Request to run code once."""
 
     code: str
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -75,7 +75,7 @@ def _check_names(arguments: Mapping[str, Any]) -> None:
 
 
 class Figure(Value):
-    """A picture that code showed, and that an answer carries; others are files."""
+    """Picture that code showed, small enough for a reply; others are files."""
 
     mime_type: str
     """`image/png`."""
@@ -84,7 +84,7 @@ class Figure(Value):
 
 
 class WrittenFile(Value):
-    """A file that code left in its scratch folder, or a figure of it that no answer carries."""
+    """File that code left in its scratch folder, or a figure that is too large for a reply."""
 
     name: str
     """Path below the folder."""
@@ -92,7 +92,7 @@ class WrittenFile(Value):
 
 
 class CodeRun(Value):
-    """One run: whatever the code did."""
+    """Result of one run of code, whether it succeeded or failed."""
 
     status: str
     """As in `RunResult.status`."""

@@ -1,4 +1,4 @@
-"""Figures and files of a run as its program tells them, checked: words of strangers in, values and notes out."""
+"""Check of the figures and files that the program of a run reports, which is untrusted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SVG = re.compile(rb"\s*<(svg|\?xml|!DOCTYPE svg)")
 
 
 class Outputs(NamedTuple):
-    """What a run gives back beside its result."""
+    """Outputs of a run beside its result: figures, files and notes."""
 
     figures: tuple[Figure, ...]
     files: tuple[WrittenFile, ...]
@@ -36,7 +36,7 @@ class Outputs(NamedTuple):
 def outputs_of(
     figures: Sequence[dict[str, str]], files: Sequence[dict[str, str]], notes: Sequence[str]
 ) -> Outputs:
-    """What can be passed on; the program inside keeps to the limits, and a script may have replaced it.
+    """Checks reported outputs; the program inside keeps to the limits, but a script may have replaced it.
 
     Figures that are not shown in the answer itself are files: SVG, which breaks the conversations of some clients
     when it is sent as a picture, and what is too much for one answer.

@@ -1,4 +1,4 @@
-"""Whether a client can show a PNG: its bytes in, what is wrong with it out.
+"""Check of PNG data that clients are to show.
 
 A picture that a model's interface refuses stays in the conversation, and every later request fails with it.
 """
@@ -19,7 +19,7 @@ _PIECE = 1 << 20
 
 
 def png_problem(data: bytes) -> str:
-    """Why it is no PNG to be shown; empty where it is one. See the PNG specification, sections 5 to 11."""
+    """Problem of a PNG that cannot be shown; empty where there is none. See the PNG specification, sections 5 to 11."""
     try:
         chunks = list(_chunks(data))
         kinds = [kind for kind, _ in chunks]

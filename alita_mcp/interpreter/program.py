@@ -1,4 +1,4 @@
-"""The program that a worker imports in order to run code: the modules of `guest/` in, one text out.
+"""Text of the program that a worker imports in order to run code, made of the modules of `guest/`.
 
 Imports the standard library alone: the build of the embedded sandbox compiles the program with the component.
 """
@@ -17,7 +17,7 @@ _PARTS = ("errors", "figures", "files", "plots", "steps", "tools")
 
 @cache
 def program() -> str:
-    """The text of a module with the functions `run_code(code, arguments)` and `serve_session()`."""
+    """Makes the text of a module with the functions `run_code(code, arguments)` and `serve_session()`."""
     parts = json.dumps({name: _source(name) for name in _PARTS}, ensure_ascii=True)
     return f"{_source('script')}\nSOURCES.update({parts})\n"
 

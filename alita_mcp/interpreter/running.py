@@ -1,4 +1,4 @@
-"""Runs code once: a request in, the sandbox's call of it and what came of that out."""
+"""Runs code once in a sandbox and turns the result into a `CodeRun`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LIMITS = Limits(result_bytes=32 << 20)
 """A tool's, but for the room that figures and files take in the result."""
 
 
-class Told(Value):
-    """How the program inside says that code ended."""
+class ProgramReport(Value):
+    """Report of the program inside on how code ended."""
 
     kind: ResultKind = "none"
     value: Any = None
@@ -38,7 +38,7 @@ async def run_once(
     broker: CleaningBroker | None = None,
     elsewhere: Mapping[str, Any] | None = None,
 ) -> CodeRun:
-    """Runs a script in a worker that is kept for scripts with the same packages and rights; nothing of it stays there.
+    """Runs a script in a pooled worker for scripts with the same packages and rights; nothing of it stays there.
 
     `elsewhere` changes the job: another clock, other seeds.
 
@@ -64,7 +64,7 @@ async def run_once(
 
 
 def code_run(result: RunResult, sandbox: str) -> CodeRun:
-    """What a call of the program inside comes to."""
+    """Turns the result of a call of the program inside into a `CodeRun`."""
     run = CodeRun(
         status=result.status,
         error_type=result.error_type,
@@ -77,17 +77,17 @@ def code_run(result: RunResult, sandbox: str) -> CodeRun:
     if not result.ok:
         return run
     try:
-        told = Told.model_validate(result.value)
+        report = ProgramReport.model_validate(result.value)
     except ValidationError:  # code can replace the program that runs it, and then lies about itself alone
         return run.model_copy(
             update={"status": "crashed", "error": "the code broke the program that runs it"}
         )
-    figures, files, notes = outputs_of(told.figures, told.files, told.notes)
+    figures, files, notes = outputs_of(report.figures, report.files, report.notes)
     run = run.model_copy(update={"figures": figures, "files": files, "notes": notes})
-    if told.error is not None:
-        words = {name: told.error.get(key, "") for name, key in _ERROR.items()}
+    if report.error is not None:
+        words = {name: report.error.get(key, "") for name, key in _ERROR.items()}
         return run.model_copy(update={"status": "error", **words})
-    return run.model_copy(update={"result": told.value, "result_kind": told.kind})
+    return run.model_copy(update={"result": report.value, "result_kind": report.kind})
 
 
 _ERROR = {"error_type": "type", "error": "message", "trace": "trace"}

@@ -1,4 +1,4 @@
-"""One session: steps in, what came of each out; all of them run in one long call in a worker of its own.
+"""Session of steps that run in one long call, in a worker of its own.
 
 The program inside asks for its next step as a tool asks at a door, and says with the same question what came of the
 last one. So a session works in every sandbox, within the same walls as a call.
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionLimits(Limits):
-    """What a whole session may use: longer than any call of a tool."""
+    """Limits of a whole session, which is longer than any call of a tool."""
 
     wall_seconds: float = Field(default=3600.0, gt=0, le=3600)
     cpu_seconds: float = 600.0
@@ -47,14 +47,14 @@ class SessionLimits(Limits):
 
 
 class Place(NamedTuple):
-    """Where a session runs."""
+    """Sandbox and environment of a session."""
 
     sandbox: Sandbox
     environment: Environment | None = None
 
 
 class Patience(NamedTuple):
-    """How long is waited."""
+    """Timeouts of a session."""
 
     idle_seconds: float = 600.0
     """For the next step."""
@@ -63,7 +63,7 @@ class Patience(NamedTuple):
 
 
 class Session:
-    """Steps in the order of their coming, until the worker ends or is ended."""
+    """Session that runs its steps in the order of their arrival, until the worker ends or is ended."""
 
     def __init__(
         self, request: CodeRequest, tasks: TaskGroup, patience: Patience, on_end: Callable[[str], None]
@@ -81,7 +81,7 @@ class Session:
         """Why it ended."""
         self._status = ""
         self._failure: SandboxError | None = None
-        self._doors: StepBroker | None = None
+        self._step_broker: StepBroker | None = None
         self._broker: CleaningBroker | None = None
         """Of the last step; all of them have the same rights."""
         self._kind = ""
@@ -145,20 +145,20 @@ class Session:
         if not self._over:
             self._over, self._status = why, status
             self._scope.cancel()
-            if self._doors is not None:
-                self._doors.close()
+            if self._step_broker is not None:
+                self._step_broker.close()
             self._on_end("" if is_said or self._runs or not self._steps else why)
 
     async def _run(
         self, order: dict[str, Any], opened: Callable[[], Awaitable[Place]], broker: CleaningBroker | None
     ) -> CodeRun:
         try:
-            doors = self._doors or await self._open(await opened())
+            step_broker = self._step_broker or await self._open(await opened())
             self._steps += 1
             self._runs, self._broker = True, broker
             began, outcome = time.monotonic(), None
             with anyio.move_on_after(self._patience.step_seconds) as limit:
-                outcome = None if self._over else await doors.outcome_of(order, broker)
+                outcome = None if self._over else await step_broker.outcome_of(order, broker)
             if limit.cancelled_caught:
                 self.end(f"took more than {self._patience.step_seconds:g} s (wall_seconds)", "timeout")
             seconds = time.monotonic() - began
@@ -179,7 +179,7 @@ class Session:
         """Begins the long call; returns when its program is ready, or has ended."""
         self._kind = place.sandbox.kind
         has_hosts = bool(self._grants.network)
-        self._doors = StepBroker(self._patience.idle_seconds, self.end, has_hosts=has_hosts)
+        self._step_broker = StepBroker(self._patience.idle_seconds, self.end, has_hosts=has_hosts)
         grants = (
             Grants(tools=(DOOR,)) if self._grants.is_pure else self._grants
         )  # without any nothing is asked
@@ -192,9 +192,9 @@ class Session:
             grants=grants,
             fresh=True,
         )
-        self._tasks.start_soon(self._live, place.sandbox, job, self._doors)
-        await self._doors.ready()
-        return self._doors
+        self._tasks.start_soon(self._live, place.sandbox, job, self._step_broker)
+        await self._step_broker.ready()
+        return self._step_broker
 
     async def _live(self, sandbox: Sandbox, job: Job, broker: StepBroker) -> None:
         """The long call."""
@@ -244,7 +244,7 @@ class Session:
 
 
 def gone(name: str, why: str) -> UsageError:
-    """What a step hears whose session has ended."""
+    """Error of a step whose session has ended."""
     return UsageError(f"The session {name!r} has ended: {why}.", hint=f"This step did not run, and {_FRESH}")
 
 

@@ -1,4 +1,4 @@
-"""The sessions of all clients: a step and whose it is in, what came of it out; bounded in number."""
+"""Registry of the sessions of all clients, bounded in number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Key = tuple[str, str]
 
 
 class Sessions:
-    """Sessions by client and name; the one that waits longest for a step makes room for a new one."""
+    """Registry of sessions by client and name; the one idle longest ends when a new one needs its place."""
 
     def __init__(self, tasks: TaskGroup, most: int, patience: Patience = PATIENCE) -> None:
         """Made by `open_sessions`."""
@@ -105,14 +105,14 @@ class Sessions:
 
 
 def most_sessions(settings: Settings) -> int:
-    """So many that another call always finds a worker, and half of the memory."""
+    """Maximum number of sessions, so that other calls find a worker and half of the memory."""
     memory = (settings.max_sandbox_memory_mb << 20) // 2 // SessionLimits().memory_bytes
     return min(MAX_SESSIONS, settings.max_workers - 1, memory)
 
 
 @asynccontextmanager
 async def open_sessions(settings: Settings, patience: Patience = PATIENCE) -> AsyncIterator[Sessions]:
-    """No session yet; at the end all of them end."""
+    """Opens an empty registry; a context manager that ends all sessions."""
     async with anyio.create_task_group() as tasks:
         yield Sessions(tasks, most_sessions(settings), patience)
         tasks.cancel_scope.cancel()

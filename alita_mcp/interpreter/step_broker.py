@@ -1,4 +1,4 @@
-"""The door of a session: the next step to the program inside, what came of the last one back to the host."""
+"""Broker of a session: hands each step to the program inside and takes back its outcome."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PENALTY_SECONDS = 0.1
 """How long a question over that waits for its refusal, so that a program that goes on asking costs little."""
 
 
-class Said(Value):
-    """A question at the door: what came of the last step, or a piece of it."""
+class StepReport(Value):
+    """Report of the program inside: the outcome of the last step, or a piece of it."""
 
     model_config = ConfigDict(strict=True)
 
@@ -35,7 +35,7 @@ class Said(Value):
 
 
 class StepBroker:
-    """Answers for one session; every door but the session's own is for the broker of the step that runs."""
+    """Broker of one session; other requests go to the broker of the step that runs."""
 
     def __init__(self, idle_seconds: float, end: Callable[[str], None], *, has_hosts: bool = False) -> None:
         """`end` ends the session and gets the reason; `has_hosts`: steps may have an egress policy."""
@@ -77,13 +77,13 @@ class StepBroker:
         if door != DOOR:
             return await self._answer_behind(door, words)
         try:
-            said = Said.model_validate(words)
+            report = StepReport.model_validate(words)
         except ValidationError:
             return self._end(BROKEN)
-        self._pieces.append(said.piece)
+        self._pieces.append(report.piece)
         if self._waits or sum(map(len, self._pieces)) > MAX_OUTCOME:
             return self._end(BROKEN)
-        return None if said.more else await self._next_step()
+        return None if report.more else await self._next_step()
 
     async def _next_step(self) -> dict[str, Any] | None:
         self._outcome, self._pieces, self._waits = "".join(self._pieces), [], True

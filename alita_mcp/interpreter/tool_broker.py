@@ -1,4 +1,4 @@
-"""Answers the questions of `alita_tools` during one run: names, needs and arguments in, what tools gave out.
+"""Broker of `alita_tools` during one run: describes, finds and calls tools of the library.
 
 Each call of a tool is a task of its own. Its result waits here, in pieces that fit an answer, until the run fetches it.
 """
@@ -12,11 +12,11 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import anyio
 from anyio.abc import TaskGroup
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from alita_mcp.errors import InvalidArguments, ToolNotFound
 from alita_mcp.event_loop import is_large, off_loop
@@ -24,7 +24,7 @@ from alita_mcp.exception_groups import unwrapped
 from alita_mcp.interpreter.code_run import CodeRun
 from alita_mcp.library.search.answer import SearchHit
 from alita_mcp.library.search.signature import signature_of
-from alita_mcp.sandbox.broker.requests import CallWords, Name, Words
+from alita_mcp.sandbox.broker.requests import BrokerRequest, CallToolRequest, Name, parse_request
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Job, RunResult
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.sandbox.workers.call_session import in_words
@@ -56,24 +56,23 @@ _NOT_RAISED = frozenset(
     }
 )
 """Classes that say nothing, and those that would end the run, as if it were out of memory itself."""
-_W = TypeVar("_W", bound=Words)
 
 
-class NameWords(Words):
-    """`tools.describe`."""
+class DescribeRequest(BrokerRequest):
+    """A request for the signature of a tool."""
 
     name: Name
 
 
-class SearchWords(Words):
-    """`tools.search`."""
+class SearchRequest(BrokerRequest):
+    """A request for tools that fit a text."""
 
     query: str = Field(min_length=1, max_length=2_000)
     limit: int = Field(ge=1, le=20)
 
 
 class LibraryTools(Protocol):
-    """What the app offers to one run; an AlitaError's text reaches the author of the code."""
+    """The library's tools as one run may use them; an AlitaError's text reaches the author of the code."""
 
     def manifest(self, name: str) -> Manifest:
         """A tool as the client may see it.
@@ -93,7 +92,7 @@ class LibraryTools(Protocol):
 
 
 class CleaningBroker(Broker, Protocol):
-    """A broker that takes out of a result what must not leave."""
+    """Broker that removes secrets from a result."""
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result without the secrets that the call was given."""
@@ -101,7 +100,7 @@ class CleaningBroker(Broker, Protocol):
 
 
 class ToolBroker(CleaningBroker):
-    """One run's broker; doors that are not its own are for the `inner` one."""
+    """Broker of one run; requests that are not for `alita_tools` go to the `inner` one."""
 
     def __init__(self, tools: LibraryTools, tasks: TaskGroup, inner: CleaningBroker | None = None) -> None:
         self._tools = tools
@@ -145,8 +144,8 @@ class ToolBroker(CleaningBroker):
             told["error"] = f"{run.error}; the time of tools counts (under way: {waits})"
         return run.model_copy(update=told)
 
-    async def _describe(self, said: dict[str, Any]) -> dict[str, Any]:
-        name = _words(NameWords, said).name
+    async def _describe(self, words: dict[str, Any]) -> dict[str, Any]:
+        name = parse_request(DescribeRequest, MODULE, words).name
         self._count("names", MAX_NAMES, "names of tools looked up")
         try:
             manifest = self._tools.manifest(name)
@@ -159,28 +158,28 @@ class ToolBroker(CleaningBroker):
             "parameters": [[each, each in required] for each in manifest.input_schema.get("properties", {})],
         }
 
-    async def _search(self, said: dict[str, Any]) -> list[dict[str, Any]]:
-        words = _words(SearchWords, said)
+    async def _search(self, words: dict[str, Any]) -> list[dict[str, Any]]:
+        request = parse_request(SearchRequest, MODULE, words)
         self._count("searches", MAX_SEARCHES, "searches")
-        found = await self._tools.search(words.query, words.limit)
+        found = await self._tools.search(request.query, request.limit)
         return [hit.model_dump(include={"name", "signature", "summary", "score"}) for hit in found]
 
-    async def _start(self, said: dict[str, Any]) -> int | None:
+    async def _start(self, words: dict[str, Any]) -> int | None:
         """The number of a call that has begun; None while too many are under way."""
-        words = _words(CallWords, said)
+        request = parse_request(CallToolRequest, MODULE, words)
         if len(self._under_way) >= MAX_AT_ONCE:
             return None
-        self._tools.manifest(words.name)
+        self._tools.manifest(request.name)
         self._count("calls", MAX_CALLS, "tool calls")
         ticket = self._first + self._asked["calls"]
-        self._called.append(words.name)
-        self._under_way[ticket] = words.name
-        self._tasks.start_soon(self._call, ticket, words)
+        self._called.append(request.name)
+        self._under_way[ticket] = request.name
+        self._tasks.start_soon(self._call, ticket, request)
         return ticket
 
-    async def _wait(self, said: dict[str, Any]) -> dict[str, Any] | None:
+    async def _wait(self, words: dict[str, Any]) -> dict[str, Any] | None:
         """The next piece of what a call gave, whichever is over first; None where there is no news yet."""
-        _words(Words, said)
+        parse_request(BrokerRequest, MODULE, words)
         if not self._under_way:
             return None
         with anyio.move_on_after(WAIT_SECONDS):
@@ -201,8 +200,8 @@ class ToolBroker(CleaningBroker):
         if self._asked[what] > most:
             raise RuntimeError(f"more than {most} {words} in one run")
 
-    async def _call(self, ticket: int, words: CallWords) -> None:
-        outcome = await self._outcome(words.name, words.arguments)
+    async def _call(self, ticket: int, request: CallToolRequest) -> None:
+        outcome = await self._outcome(request.name, request.arguments)
         write = partial(json.dumps, outcome, ensure_ascii=False)
         self._finished.append((ticket, await off_loop(write, large=is_large(outcome))))
         self._news.set()
@@ -235,7 +234,7 @@ class ToolBroker(CleaningBroker):
 async def open_tool_broker(
     tools: LibraryTools, inner: CleaningBroker | None = None
 ) -> AsyncIterator[ToolBroker]:
-    """A broker for one run; what it called and nobody fetched is cancelled at the end."""
+    """Opens the broker of one run; calls that are still under way are cancelled at the end."""
     with unwrapped():
         async with anyio.create_task_group() as tasks:
             yield ToolBroker(tools, tasks, inner)
@@ -243,14 +242,14 @@ async def open_tool_broker(
 
 
 def asking(job: Job) -> Job:
-    """The job as one that may ask for tools; the sandbox passes no questions of a call without grants."""
+    """Adds the right to request tools to a job, since a sandbox passes no requests of a call without grants."""
     grants = job.grants.model_copy(update={"tools": (*job.grants.tools, "*")})
     limits = job.limits.model_copy(update={"broker_calls": QUESTIONS})
     return job.model_copy(update={"grants": grants, "limits": limits})
 
 
 def named_tools(code: str) -> tuple[str, ...]:
-    """Tools that code imports by name."""
+    """Names of the tools that code imports."""
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -258,15 +257,6 @@ def named_tools(code: str) -> tuple[str, ...]:
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     ours = [node for node in imports if node.module in (MODULE, f"{MODULE}.aio")]
     return tuple(dict.fromkeys(alias.name for node in ours for alias in node.names))[:MAX_NAMES]
-
-
-def _words(kind: type[_W], said: dict[str, Any]) -> _W:
-    try:
-        return kind.model_validate(said)
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{MODULE}: {where}: {first['msg']}") from wrong
 
 
 def _failure(kinds: Sequence[str], message: str) -> dict[str, Any]:

@@ -121,12 +121,12 @@ def direct_gets(url: str) -> list[float]:
 def loopback_broker(job: Job) -> Broker:
     """The broker of a server's calls, but it may reach this machine, which a tool of a library may not."""
     from alita_mcp.sandbox.broker.granted import GrantedBroker
-    from alita_mcp.sandbox.broker.host_services import Doors
+    from alita_mcp.sandbox.broker.host_services import HostServices
 
     async def resolve(_host: str, _port: int) -> list[str]:
         return [HOST]
 
-    return GrantedBroker(job.grants, job.limits, Doors(resolve=resolve, reachable=frozenset({HOST})))
+    return GrantedBroker(job.grants, job.limits, HostServices(resolve=resolve, reachable=frozenset({HOST})))
 
 
 def _brokered(sandbox: Sandbox, port: int, open_broker: OpenBroker) -> timing.Turn:

@@ -26,8 +26,8 @@ DOORS = (
 import alita_tool
 def f():
     return [t(lambda: alita_tool.complete('x')), t(lambda: alita_tool.call_tool('x', a=1)),
-            t(lambda: alita_tool.secret('x')), t(lambda: alita_tool.workspace / 'x'),
-            t(lambda: open(alita_tool.workspace)), t(lambda: alita_tool.shell('id'))]
+            t(lambda: alita_tool.secret('x')), t(lambda: alita_tool.read_text('x')),
+            t(lambda: alita_tool.workspace), t(lambda: alita_tool.shell('id'))]
 """,
         gives(all_refused),
     ),
@@ -238,7 +238,7 @@ def f():
 import alita_tool
 def f():
     return [t(lambda: alita_tool.secret('x')), t(lambda: alita_tool.call_tool('x')),
-            t(lambda: alita_tool.workspace / 'x')]
+            t(lambda: alita_tool.read_text('x'))]
 """,
         gives(all_refused),
         {},

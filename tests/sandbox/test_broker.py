@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import UsageError
 from alita_mcp.sandbox.broker.granted import MAX_COMPLETIONS, MAX_PROMPT_BYTES, GrantedBroker
-from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
 from alita_mcp.sandbox.interface import EgressRefused, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
@@ -54,13 +54,13 @@ def broker(
     app: App | None = None, *, chain: tuple[str, ...] = ("this_tool",), **grants: Any
 ) -> GrantedBroker:
     app = app or App()
-    doors = Doors(
+    services = HostServices(
         complete=app.complete,
         call_tool=app.call_tool,
         secrets={"KEY": SECRET, "OTHER": "other-value"},
         chain=chain,
     )
-    return GrantedBroker(Grants(**grants), Limits(), doors)
+    return GrantedBroker(Grants(**grants), Limits(), services)
 
 
 @pytest.mark.parametrize(("door", "words"), QUESTIONS)
@@ -116,7 +116,7 @@ async def test_a_door_that_is_not_there_is_refused(door: str) -> None:
         ("secret", {"name": "KEY", "more": 1}),
         ("workspace.read", {"path": "a", "offset": -1, "length": 1}),
         ("workspace.read", {"path": "a", "offset": 0, "length": 0}),
-        ("workspace.change", {"operations": [{"do": "chmod", "path": "a"}], "last": True}),
+        ("workspace.change", {"operations": [{"mode": 493, "path": "a"}], "last": True}),
     ],
 )
 async def test_words_that_do_not_fit_are_an_error_that_names_them(door: str, words: dict[str, Any]) -> None:
@@ -203,13 +203,13 @@ async def test_a_secret_is_given_by_name_and_never_recorded() -> None:
             await granted.answer("secret", {"name": name})
     assert [event.target for event in granted.events] == ["KEY", "OTHER", "UNSET", "[secret]", "x[secret]x"]
     assert SECRET not in repr(granted.events)
-    assert SECRET not in repr(granted._doors)
+    assert SECRET not in repr(granted._services)
 
 
 @pytest.mark.parametrize("value", ["", "abc"])
 def test_a_secret_that_could_not_be_kept_out_of_results_is_refused_without_being_told(value: str) -> None:
     with pytest.raises(UsageError, match="'PIN' is shorter than 4") as refused:
-        Doors(secrets={"PIN": value})
+        HostServices(secrets={"PIN": value})
     assert not value or value not in str(refused.value)
 
 
@@ -226,22 +226,20 @@ async def test_a_grant_for_which_nothing_is_set_up_says_which_setting_is_missing
     grants: Grants, door: str, words: dict[str, Any], setting: str
 ) -> None:
     with pytest.raises(RuntimeError, match=f"granted, but.*{setting}"):
-        await GrantedBroker(grants, Limits(), Doors()).answer(door, words)
+        await GrantedBroker(grants, Limits(), HostServices()).answer(door, words)
 
 
 async def test_the_workspace_is_read_with_one_grant_and_changed_only_with_the_other(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
-    reads = GrantedBroker(Grants(workspace="read"), Limits(), Doors(workspace=tmp_path))
-    assert [entry[:3] for entry in await reads.answer("workspace.list", {"path": ""})] == [
-        ["a.txt", "file", 5]
-    ]
+    reads = GrantedBroker(Grants(workspace="read"), Limits(), HostServices(workspace=tmp_path))
+    assert [entry[:2] for entry in await reads.answer("workspace.list", {"path": ""})] == [["a.txt", "file"]]
     assert (await reads.answer("workspace.read", {"path": "a.txt", "offset": 0, "length": 9}))[
         "data"
     ] == "aGVsbG8="
-    change = {"operations": [{"do": "write", "path": "b", "data": "aGVsbG8="}], "last": True}
+    change = {"operations": [{"path": "b", "data": "aGVsbG8="}], "last": True}
     with pytest.raises(PermissionError, match="needs the grant 'workspace': 'write'"):
         await reads.answer("workspace.change", change)
-    writes = GrantedBroker(Grants(workspace="write"), Limits(), Doors(workspace=tmp_path))
+    writes = GrantedBroker(Grants(workspace="write"), Limits(), HostServices(workspace=tmp_path))
     assert await writes.answer("workspace.change", change) is None
     assert (tmp_path / "b").read_text() == "hello"
     assert (reads.events[1].target, reads.events[1].bytes_in) == ("a.txt", 6)
@@ -255,8 +253,8 @@ def test_a_host_that_cannot_be_granted_is_refused_when_the_broker_is_made() -> N
 
 async def test_the_gate_of_a_broker_opens_for_granted_hosts_and_records_in_the_same_events() -> None:
     with running_site() as site:
-        doors = Doors(resolve=resolved, reachable=HERE)
-        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), Limits(), doors)
+        services = HostServices(resolve=resolved, reachable=HERE)
+        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), Limits(), services)
         assert isinstance(granted.egress_policy, GrantedHosts)
         await (await granted.egress_policy.open("api.test", site.port)).aclose()
         with pytest.raises(EgressRefused):
@@ -331,7 +329,9 @@ def test_a_secret_is_hidden_in_hex_in_another_case_and_reversed(form: str) -> No
 
 async def test_a_host_that_spells_a_secret_is_noted_without_it() -> None:
     granted = GrantedBroker(
-        Grants(network=("api.test",), secrets=("KEY",)), Limits(), Doors(secrets={"KEY": "Hunter2Word"})
+        Grants(network=("api.test",), secrets=("KEY",)),
+        Limits(),
+        HostServices(secrets={"KEY": "Hunter2Word"}),
     )
     assert granted.egress_policy is not None
     with pytest.raises(EgressRefused):
@@ -352,8 +352,8 @@ def test_results_without_secrets_leave_as_they_are() -> None:
 async def test_a_call_that_spent_its_bytes_is_told_so_in_its_error() -> None:
     with running_site() as site:
         limits = Limits(network_bytes=10)
-        doors = Doors(resolve=resolved, reachable=HERE)
-        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), limits, doors)
+        services = HostServices(resolve=resolved, reachable=HERE)
+        granted = GrantedBroker(Grants(network=(f"api.test:{site.port}",)), limits, services)
         assert granted.egress_policy is not None
         async with await granted.egress_policy.open("api.test", site.port) as stream:
             with pytest.raises(EgressRefused):

@@ -15,7 +15,7 @@ import pytest
 import trustme
 
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.docker.volumes import volume_name
@@ -77,11 +77,16 @@ class BrokerContract:
             yield site
 
     async def call(
-        self, sandbox: IsolatedSandbox, code: str, grants: Grants, doors: Doors | None = None, **more: Any
+        self,
+        sandbox: IsolatedSandbox,
+        code: str,
+        grants: Grants,
+        services: HostServices | None = None,
+        **more: Any,
     ) -> tuple[RunResult, GrantedBroker]:
         limits = more.pop("limits", Limits(wall_seconds=60))
         environment = more.pop("environment", None)
-        broker = GrantedBroker(grants, limits, doors or Doors(resolve=resolved, reachable=HERE))
+        broker = GrantedBroker(grants, limits, services or HostServices(resolve=resolved, reachable=HERE))
         job = Job(
             code=code, function="f", arguments=more, limits=limits, grants=grants, environment=environment
         )
@@ -187,7 +192,7 @@ def f(port):
     ) -> None:
         code = f"{GET}\ndef f(port):\n    return attempt(lambda: get(f'http://api.test:{{port}}/'))\n"
         grants = Grants(network=(f"api.test:{site.port}",))
-        result, _ = await self.call(sandbox, code, grants, Doors(resolve=resolved), port=site.port)
+        result, _ = await self.call(sandbox, code, grants, HostServices(resolve=resolved), port=site.port)
         assert result.value == [403, "api.test is at 127.0.0.1, not a public address"]
         assert site.seen == []
 
@@ -267,21 +272,21 @@ def f(port):
         code = """
 import alita_tool
 def f():
-    text = (alita_tool.workspace / "in.txt").read_text()
-    (alita_tool.workspace / "out.txt").write_text(text.upper())
+    text = alita_tool.read_text("in.txt")
+    alita_tool.write_text("out.txt", text.upper())
     secret = alita_tool.secret("KEY")
     print(secret)
     return [text, alita_tool.complete("hello"), alita_tool.call_tool("other_tool", numbers=[1, 2]), secret]
 """
         grants = Grants(workspace="write", model=True, tools=("other_tool",), secrets=("KEY",))
-        doors = Doors(
+        services = HostServices(
             complete=complete,
             call_tool=call_tool,
             secrets={"KEY": "hunter2"},
             workspace=tmp_path,
             chain=("f",),
         )
-        result, broker = await self.call(sandbox, code, grants, doors)
+        result, broker = await self.call(sandbox, code, grants, services)
         assert result.ok, result
         assert result.value == ["from the host", "HELLO", [3, ["f", "other_tool"]], "hunter2"]
         assert (tmp_path / "out.txt").read_text() == "FROM THE HOST"
@@ -297,19 +302,19 @@ import alita_tool
 def f():
     told = []
     for use in (lambda: alita_tool.complete("x"), lambda: alita_tool.call_tool("x"), lambda: alita_tool.secret("x"),
-                lambda: (alita_tool.workspace / "out.txt").write_text("x")):
+                lambda: alita_tool.write_text("out.txt", "x")):
         try:
             told.append(use())
         except PermissionError as refused:
             told.append(str(refused))
     return told
 """
-        doors = Doors(workspace=tmp_path, secrets={"x": "hunter2"})
+        services = HostServices(workspace=tmp_path, secrets={"x": "hunter2"})
         for grants, last in (
             (Grants(), "'workspace', which"),
             (Grants(workspace="read"), "'workspace': 'write'"),
         ):
-            result, _ = await self.call(sandbox, code, grants, doors)
+            result, _ = await self.call(sandbox, code, grants, services)
             assert result.ok, result
             words = ("'model'", "'tools'", "'secrets'", last)
             assert all(word in text for word, text in zip(words, result.value, strict=True)), result.value
@@ -322,23 +327,25 @@ def f():
         code = """
 import alita_tool
 def f():
-    (alita_tool.workspace / "a.txt").write_text("after")
-    (alita_tool.workspace / "new").write_text("new")
+    alita_tool.write_text("a.txt", "after")
+    alita_tool.write_text("new", "new")
     raise ValueError("no")
 """
-        result, _ = await self.call(sandbox, code, Grants(workspace="write"), Doors(workspace=tmp_path))
+        result, _ = await self.call(
+            sandbox, code, Grants(workspace="write"), HostServices(workspace=tmp_path)
+        )
         assert (result.status, result.error_type) == ("error", "ValueError")
         assert contents(tmp_path) == {"a.txt": "before"}
 
     async def test_one_call_does_not_see_the_workspace_of_another(
         self, sandbox: IsolatedSandbox, tmp_path: Path
     ) -> None:
-        code = "import alita_tool\ndef f():\n    return (alita_tool.workspace / 'a.txt').read_text()\n"
+        code = "import alita_tool\ndef f():\n    return alita_tool.read_text('a.txt')\n"
         for name in ("first", "second"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "a.txt").write_text(name)
-            doors = Doors(workspace=tmp_path / name)
-            result, _ = await self.call(sandbox, code, Grants(workspace="read"), doors)
+            services = HostServices(workspace=tmp_path / name)
+            result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
             assert result.value == name, result
 
     async def test_questions_made_by_hand_get_no_further(
@@ -354,7 +361,7 @@ def f():
     for door, words in (
         ("workspace.read", {"path": "../key", "offset": 0, "length": 9}),
         ("workspace.read", {"path": "link", "offset": 0, "length": 9}),
-        ("workspace.change", {"operations": [{"do": "folder", "path": "x"}], "last": True}),
+        ("workspace.change", {"operations": [{"path": "x"}], "last": True}),
         ("secret", {"name": "KEY"}), ("complete", {"prompt": "x"}), ("call_tool", {"name": "x"}), ("shell", {}),
     ):
         try:
@@ -363,8 +370,8 @@ def f():
             told.append(type(refused).__name__)
     return told
 """
-        doors = Doors(workspace=tmp_path / "root", secrets={"KEY": "hunter2"})
-        result, _ = await self.call(sandbox, code, Grants(workspace="read"), doors)
+        services = HostServices(workspace=tmp_path / "root", secrets={"KEY": "hunter2"})
+        result, _ = await self.call(sandbox, code, Grants(workspace="read"), services)
         assert result.value == ["PermissionError"] * 7, result
 
 

@@ -53,22 +53,18 @@ def text(workspace: Workspace, path: str) -> str:
 
 
 def write(path: str, data: bytes = b"new", **changes: Any) -> Operation:
-    return Operation.model_validate(
-        {"do": "write", "path": path, "data": base64.b64encode(data).decode()} | changes
-    )
+    return Operation.model_validate({"path": path, "data": base64.b64encode(data).decode()} | changes)
 
 
 def stamp(workspace: Workspace, path: str) -> str:
-    return next(entry[4] for entry in workspace.names("") if entry[0] == path)
+    return next(entry[2] for entry in workspace.names("") if entry[0] == path)
 
 
-def test_names_are_listed_level_by_level_with_kind_and_size(workspace: Workspace) -> None:
-    names = {entry[0]: tuple(entry[1:3]) for entry in workspace.names("")}
-    assert names["a.txt"] == ("file", 5)
-    assert names["sub"][0] == names["sub/deep"][0] == "folder"
-    assert names["sub/b.txt"] == ("file", 1)
+def test_names_are_listed_level_by_level_with_their_kind(workspace: Workspace) -> None:
+    names = {entry[0]: entry[1] for entry in workspace.names("")}
+    assert names["a.txt"] == names["sub/b.txt"] == names["linked"] == names["link"] == "file"
+    assert names["sub"] == names["sub/deep"] == "folder"
     assert "linked/key" not in names
-    assert names["linked"] == names["link"] == ("file", 0)
     assert [entry[0] for entry in workspace.names("sub")] == ["sub/b.txt", "sub/deep", "sub/up"]
 
 
@@ -109,10 +105,9 @@ def test_no_folder_outside_is_listed(workspace: Workspace, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["link", "linked", "dangling", "linked/key", ".."])
-def test_no_link_is_removed_or_replaced(workspace: Workspace, root: Path, path: str) -> None:
-    for operation in (Operation(do="remove", path=path, stamp="1-1-1"), write(path, stamp="1-1-1")):
-        with pytest.raises(PermissionError):
-            carry_out(workspace, operation)
+def test_no_link_is_replaced(workspace: Workspace, root: Path, path: str) -> None:
+    with pytest.raises(PermissionError):
+        carry_out(workspace, write(path, stamp="1-1-1"))
     assert (root / "link").is_symlink()
     assert (root / "dangling").is_symlink()
 
@@ -181,9 +176,6 @@ def test_a_workspace_that_is_not_there_names_the_setting_and_not_the_path(root: 
 
 def test_changes_are_carried_out_together_at_the_end(workspace: Workspace, root: Path) -> None:
     operations = (
-        Operation(do="remove", path="sub/b.txt", stamp=stamp(workspace, "sub/b.txt")),
-        Operation(do="folder", path="new"),
-        Operation(do="folder", path="new/deep"),
         write("a.txt", b"changed", stamp=stamp(workspace, "a.txt")),
         write("new/deep/c.bin", b"12", more=True),
         write("new/deep/c.bin", b"34"),
@@ -193,9 +185,6 @@ def test_changes_are_carried_out_together_at_the_end(workspace: Workspace, root:
     assert workspace.commit() == 11
     assert (root / "a.txt").read_text() == "changed"
     assert (root / "new" / "deep" / "c.bin").read_bytes() == b"1234"
-    assert not (root / "sub" / "b.txt").exists()
-    assert carry_out(workspace, Operation(do="remove", path="sub/deep", stamp="")) == 11
-    assert not (root / "sub" / "deep").exists()
     assert not [path for path in root.rglob("*") if path.name.startswith(ASIDE)]
 
 
@@ -221,36 +210,22 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(workspace: Work
     for operation in (
         write("a.txt", stamp=known),
         write("made"),
-        Operation(do="remove", path="a.txt", stamp=known),
-        Operation(do="remove", path="made"),
-        Operation(do="remove", path="gone", stamp=known),
-        Operation(do="folder", path="made"),
+        write("gone", stamp=known),
+        write("made/inner"),
     ):
-        with pytest.raises(OSError, match=r"meanwhile|No such file"):
+        with pytest.raises(OSError, match=r"meanwhile|No such file|no folder"):
             carry_out(Workspace(root), write("other.txt"), operation)
     assert (root / "a.txt").read_text() == "theirs, and longer"
     assert not (root / "other.txt").exists()
 
 
-def test_a_file_may_take_the_place_of_a_folder_and_the_other_way_round(
+def test_folders_above_a_file_are_made_and_those_that_are_there_stay(
     workspace: Workspace, root: Path
 ) -> None:
-    carry_out(
-        workspace,
-        Operation(do="remove", path="a.txt", stamp=stamp(workspace, "a.txt")),
-        Operation(do="remove", path="sub/deep"),
-        Operation(do="folder", path="a.txt"),
-        write("a.txt/inner"),
-        write("sub/deep", b"file"),
-    )
-    assert (root / "a.txt" / "inner").read_text() == "new"
-    assert (root / "sub" / "deep").read_text() == "file"
-
-
-def test_a_folder_that_is_not_empty_is_not_removed(workspace: Workspace, root: Path) -> None:
-    with pytest.raises(OSError, match="not empty"):
-        carry_out(workspace, Operation(do="remove", path="sub"))
-    assert (root / "sub" / "b.txt").exists()
+    carry_out(workspace, write("sub/deep/one/two/x", b"x"), write("sub/deep/one/y", b"y"))
+    assert (root / "sub" / "deep" / "one" / "two" / "x").read_text() == "x"
+    assert (root / "sub" / "deep" / "one" / "y").read_text() == "y"
+    assert (root / "sub" / "b.txt").read_text() == "b"
 
 
 @pytest.mark.parametrize(
@@ -259,7 +234,7 @@ def test_a_folder_that_is_not_empty_is_not_removed(workspace: Workspace, root: P
         (write("x", more=True),),
         (write("x"), write("x")),
         (write("x", more=True), write("y")),
-        (Operation(do="write", path="x", data="no base64!"),),
+        (Operation(path="x", data="no base64!"),),
     ],
 )
 def test_files_that_are_not_handed_in_properly_change_nothing(
@@ -283,8 +258,8 @@ def test_sizes_and_numbers_are_capped(
     many = Workspace(root)
     with pytest.raises(OSError, match="in all"):
         many.stage(tuple(write(f"x{number}", bytes(8 << 20)) for number in range(5)))
-    with pytest.raises(OSError, match="changes of the workspace"):
-        Workspace(root).stage((Operation(do="folder", path="x"),) * (limits.MAX_OPERATIONS + 1))
+    with pytest.raises(OSError, match="files written in one call"):
+        Workspace(root).stage(tuple(write(f"x{n}", b"") for n in range(limits.MAX_OPERATIONS + 1)))
 
 
 def test_folders_that_do_not_fit_into_a_listing_are_listed_when_they_are_looked_at(

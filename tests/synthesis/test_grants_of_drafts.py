@@ -186,7 +186,7 @@ async def test_needs_are_asked_for_together_and_rehearsed(library: Library, sett
         "import alita_tool\n\n\ndef read_line(name: str, number: int) -> str:\n"
         '    """One line of a file.\n\n    Args:\n        name: Of the file.\n        number: From 0.\n\n'
         '    Raises:\n        IndexError: There is no such line.\n    """\n'
-        "    return (alita_tool.workspace / name).read_text().splitlines()[number]\n"
+        "    return alita_tool.read_text(name).splitlines()[number]\n"
     )
     tests = [
         {"arguments": {"name": "sample.txt", "number": 1}, "expected": "jumps over"},

@@ -69,8 +69,8 @@ def test_every_writer_is_told_what_the_sandbox_lacks_and_in_few_words() -> None:
     ("grants", "said"),
     [
         (Grants(network=("api.example.org",)), STAND_IN),
-        (Grants(workspace="read"), "to read only"),
-        (Grants(workspace="write"), "alita_tool.workspace"),
+        (Grants(workspace="read"), "alita_tool.read_text"),
+        (Grants(workspace="write"), "write_text(path, text)"),
         (Grants(model=True), "alita_tool.complete"),
         (Grants(tools=("other_tool",)), "alita_tool.call_tool"),
         (Grants(secrets=("KEY",)), "alita_tool.secret"),
@@ -83,14 +83,14 @@ def test_what_a_tool_may_reach_is_told_to_all_where_it_was_asked_for_and_nowhere
         assert said in text
         others = (
             STAND_IN,
-            "alita_tool.workspace",
+            "alita_tool.read_text",
             "alita_tool.complete",
             "alita_tool.call_tool",
             "alita_tool.secret",
         )
         assert [other for other in others if other in text and other != said] in (
             [],
-            ["alita_tool.workspace"],
+            ["alita_tool.read_text"],
         )
     for text in asked_of_all(BRIEF).values():
         assert "alita_tool" not in text

@@ -29,7 +29,7 @@ def shouted_line(name: str, number: int) -> str:
         name: Name of the file.
         number: Which line, the first is 0.
     """
-    lines = (alita_tool.workspace / name).read_text(encoding="utf-8").splitlines()
+    lines = alita_tool.read_text(name).splitlines()
     return lines[number].upper()
 '''
 FEW = [

@@ -31,10 +31,7 @@ async def found(body: str, grants: Grants, imports: str) -> list[Check]:
 @pytest.mark.parametrize(
     ("body", "needs"),
     [
-        ("return (alita_tool.workspace / name).read_text()", '{"workspace": "read"}'),
-        ("return str((alita_tool.workspace / name).write_text(name))", '{"workspace": "write"}'),
-        ("return str(open(alita_tool.workspace / name, 'ab').close())", '{"workspace": "write"}'),
-        ("return (alita_tool.workspace / name).open('r').read()", '{"workspace": "read"}'),
+        ("return str(alita_tool.write_text(name, name))", '{"workspace": "write"}'),
         ("return alita_tool.read_text(name)", '{"workspace": "read"}'),
         ("return ''.join(alita_tool.list_files())", '{"workspace": "read"}'),
         ("return str(alita_tool.write_bytes(name, b'x'))", '{"workspace": "write"}'),
@@ -43,7 +40,7 @@ async def found(body: str, grants: Grants, imports: str) -> list[Check]:
         ("return alita_tool.call_tool(name)", '{"tools": ["NAME"]}'),
         ("return alita_tool.secret('API_KEY')", '{"secrets": ["API_KEY"]}'),
         (
-            "return alita_tool.complete(alita_tool.secret('B') + alita_tool.secret('A') + str(alita_tool.workspace))",
+            "return alita_tool.complete(alita_tool.secret('B') + alita_tool.secret('A') + alita_tool.read_text('x'))",
             '{"workspace": "read", "model": true, "secrets": ["A", "B"]}',
         ),
     ],
@@ -71,7 +68,7 @@ async def test_however_it_is_imported(imports: str, body: str) -> None:
 
 async def test_what_is_asked_for_already_stays_in_what_is_to_be_sent() -> None:
     grants = Grants(network=("a.example",), secrets=("A",), workspace="read")
-    body = "return alita_tool.secret('B') + str((alita_tool.workspace / name).write_text('x'))"
+    body = "return alita_tool.secret('B') + str(alita_tool.write_text(name, 'x'))"
     (check,) = await found(body, grants, "import alita_tool")
     assert '{"network": ["a.example"], "workspace": "write", "secrets": ["A", "B"]}' in check.fix
 
@@ -79,7 +76,7 @@ async def test_what_is_asked_for_already_stays_in_what_is_to_be_sent() -> None:
 @pytest.mark.parametrize(
     ("body", "grants"),
     [
-        ("return (alita_tool.workspace / name).read_text()", Grants(workspace="write")),
+        ("return alita_tool.read_text(name)", Grants(workspace="write")),
         ("return alita_tool.call_tool(name)", Grants(tools=("csv_query",))),
         ("return alita_tool.secret(name)", Grants(secrets=("A",))),
         ("return alita_tool.complete(name)", Grants(model=True)),
@@ -91,7 +88,8 @@ async def test_what_is_asked_for_or_not_used_is_nothing_to_tell(body: str, grant
     assert await found(body, grants, "import alita_tool") == []
 
 
-async def test_a_door_that_is_not_there_is_told_those_that_are() -> None:
-    (check,) = await found("return alita_tool.read_file(name)", Grants(workspace="read"), "import alita_tool")
-    assert "read_file" in check.message
-    assert "workspace, a pathlib.Path" in check.fix
+@pytest.mark.parametrize("strange", ["read_file(name)", "workspace / name"])
+async def test_a_function_that_is_not_there_is_told_those_that_are(strange: str) -> None:
+    (check,) = await found(f"return alita_tool.{strange}", Grants(workspace="read"), "import alita_tool")
+    assert repr(strange.split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]) in check.message
+    assert "read_text(path)" in check.fix

@@ -39,7 +39,7 @@ def work(line: Connection, job: dict[str, Any], variables: dict[str, str]) -> No
             raise grants.ERRORS.get(name, RuntimeError)(message)
         return answer["ok"]
 
-    sys.modules["alita_tool"] = grants.module(job["grants"], ask, root=job["root"])
+    sys.modules["alita_tool"] = grants.module(job["grants"], ask)
     space: dict[str, Any] = {"__name__": "tool"}
     try:
         with redirect_stdout(None):

@@ -39,9 +39,6 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
-_MIRROR = "workspace/"
-"""Where code that may read the workspace has its copies, below its scratch folder."""
-
 
 class CodeAnswer(Value):
     """One run as its caller hears of it."""
@@ -212,7 +209,6 @@ class CodeRunner:
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeAnswer:
         """The answer of a run that is journalled and whose files can be read."""
-        run = _without_workspace(asked.request, run)
         record, library = recorded(asked.request, run, asked.identity), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:
@@ -234,14 +230,6 @@ def _read(code: str) -> None:
 
 def _events(broker: GrantedBroker | None) -> list[dict[str, Any]]:
     return [event.model_dump(mode="json") for event in broker.events[:MAX_EVENTS]] if broker else []
-
-
-def _without_workspace(request: CodeRequest, run: CodeRun) -> CodeRun:
-    """The run without the copies of the workspace's files among those that it left."""
-    if request.grants.workspace == "none":
-        return run
-    files = tuple(each for each in run.files if not each.name.startswith(_MIRROR))
-    return run if len(files) == len(run.files) else run.model_copy(update={"files": files})
 
 
 def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:

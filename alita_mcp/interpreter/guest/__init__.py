@@ -1,1 +1,1 @@
-"""What runs inside a sandbox when code runs once; sent along as text, never imported by the server."""
+"""Modules of the program that runs code inside a sandbox; sent as text, never imported by the server."""

@@ -1,4 +1,4 @@
-"""How a script failed: its exception in, the class, the text and the script's own lines of the traceback out."""
+"""Report of a script's exception: its class, its text and the script's own lines of the traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_TEXT = 4_000
 
 
 def told(problem: BaseException, code: str, file: str) -> dict[str, Any]:
-    """Class, message and traceback; frames of other files than the script's are left out."""
+    """Class, message and traceback of an exception, without frames of files other than the script."""
     linecache.cache[file] = (len(code), None, code.splitlines(keepends=True), file)
     whole = traceback.TracebackException.from_exception(problem)
     seen: set[int] = set()

@@ -1,4 +1,4 @@
-"""Pictures that code shows: figures, images and SVG text in, PNG and SVG out; what is too large is scaled down.
+"""Pictures that code shows: figures, images and SVG text become PNG and SVG, scaled down where too large.
 
 Standard library only; figures and images are known by what they can do.
 """
@@ -27,14 +27,14 @@ _too_many: list[str] = []
 
 
 def display(*values: Any) -> None:
-    """Shows pictures, prints the `repr` of all else; as in notebooks."""
+    """Shows pictures and prints the `repr` of all else, as in notebooks."""
     for value in values:
         if not show(value):
             sys.stdout.write(f"{value!r}\n")
 
 
 def show(value: Any) -> bool:
-    """Keeps a picture of a value for the answer; whether it is something that has pictures."""
+    """Keeps a picture of a value for the reply; returns whether the value has one."""
     try:
         drawn = _drawn(value)
     except BaseException as problem:  # whatever a stranger's drawing raises
@@ -63,7 +63,7 @@ def show_open() -> None:
 
 
 def told(value: Any) -> dict[str, Any]:
-    """All that was shown since this was asked last, the result among it; `value` where its own is no good to read."""
+    """Pictures shown since the last call, the result among them; `value` replaces a result that reads badly."""
     pyplot: Any = sys.modules.get("matplotlib.pyplot")
     is_open = pyplot is not None and any(value is pyplot.figure(number) for number in pyplot.get_fignums())
     show_open()

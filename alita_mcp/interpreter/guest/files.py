@@ -1,4 +1,4 @@
-"""Files that code left in its scratch folder: the folder in, names and contents out; no links are followed.
+"""Collection of the files that code left in its scratch folder; no links are followed.
 
 Hidden files and the caches of Python are no work of the code. A step of a session tells what is new or changed.
 """
@@ -21,7 +21,7 @@ _told_before: dict[str, tuple[int, int]] = {}
 
 
 def told(folder: str = SCRATCH) -> dict[str, Any]:
-    """`files` with their contents in base64, and `notes` on those that are left out."""
+    """Collects `files` with their contents in base64, and `notes` on those that are left out."""
     files: list[dict[str, str]] = []
     left_out: list[str] = []
     room = MAX_BYTES

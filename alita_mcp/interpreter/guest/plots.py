@@ -1,4 +1,4 @@
-"""The back end that matplotlib draws with here: `plt.show()` in, the open figures kept for the answer out."""
+"""Matplotlib back end whose `plt.show()` keeps the open figures for the reply."""
 
 from __future__ import annotations
 

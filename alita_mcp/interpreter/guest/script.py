@@ -1,4 +1,4 @@
-"""Runs a script, or one step of a session: code and the names that it sees in, its result or how it failed out.
+"""Program that runs a script or one step of a session and reports its result or its error.
 
 Standard library only. What few scripts need is compiled at its first use, from the texts in `SOURCES`.
 """
@@ -30,7 +30,7 @@ os.environ |= {"MPLBACKEND": "module://alita_plots", "MPLCONFIGDIR": "/tmp/.matp
 
 
 def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """One script in a module of its own."""
+    """Runs one script in a module of its own."""
     module = main_module()
     told = step(module, code, arguments)
     left = told.get("files", ()) if isinstance(told, dict) else ()  # a script may have replaced what tells it
@@ -40,12 +40,12 @@ def run_code(code: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve_session() -> None:
-    """The steps of a session in one module, until the host ends it."""
+    """Runs the steps of a session in one module, until the host ends it."""
     part("steps").serve(main_module(), step, lambda problem, code: part("errors").told(problem, code, FILE))
 
 
 def part(name: str) -> types.ModuleType:
-    """Another module of this folder, made once."""
+    """Loads another module of this folder, once."""
     module = sys.modules.get(f"alita_{name}")
     if module is None:
         module = types.ModuleType(f"alita_{name}")
@@ -69,7 +69,7 @@ class _Plots(types.ModuleType):
 
 
 def main_module() -> types.ModuleType:
-    """An empty `__main__`, which is where code runs."""
+    """Makes an empty `__main__`, in which code runs."""
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     sys.modules["alita_plots"] = _Plots("alita_plots")
@@ -165,7 +165,7 @@ def _sets_result(code: str) -> bool:
 
 
 def outcome_of(value: Any) -> dict[str, Any]:
-    """A result as JSON, else as its `repr`."""
+    """Turns a result into JSON, else into its `repr`."""
     if value is None:
         return {"kind": "none", "value": None}
     try:

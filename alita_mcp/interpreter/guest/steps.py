@@ -1,4 +1,4 @@
-"""The steps of a session: asks the host for one after the other, runs each in the same module, tells what came of it.
+"""Loop of a session: asks the host for one step after the other and runs each in the same module.
 
 Standard library only. What a step prints is kept here, since the runner outside sees one call that goes on for long.
 """
@@ -23,11 +23,11 @@ Step = Callable[[types.ModuleType, str, dict[str, Any]], dict[str, Any]]
 
 
 class OutputFlood(BaseException):
-    """A step that prints without an end."""
+    """Error of a step that prints without an end."""
 
 
-class Kept(io.BufferedIOBase):
-    """What a step writes to one stream; its beginning is kept."""
+class CapturedStream(io.BufferedIOBase):
+    """Captured output of a step on one stream; its beginning is kept."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -66,7 +66,7 @@ class Kept(io.BufferedIOBase):
 def serve(module: types.ModuleType, step: Step, failed: Callable[[BaseException, str], Any]) -> None:
     """Runs steps until the host ends the process."""
     ask = vars(sys.modules["alita_tool"])["_ask"]
-    out, err = Kept(1), Kept(2)
+    out, err = CapturedStream(1), CapturedStream(2)
     for name, kept in (("stdout", out), ("stderr", err)):
         raw: Any = kept
         stream = io.TextIOWrapper(raw, "utf-8", getattr(sys, name).errors, write_through=True)

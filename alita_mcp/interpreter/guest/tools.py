@@ -1,4 +1,4 @@
-"""`alita_tools`: the library's tools as functions; the host's answers in, two modules out.
+"""Modules `alita_tools` and `alita_tools.aio`: the library's tools as functions.
 
 A call is started with one question and fetched with others, so that several are under way at once though the host
 answers one question at a time. Whoever waits, fetches for all.
@@ -20,7 +20,7 @@ _PAUSE = 0.001
 
 
 class Library:
-    """Asks the host; knows the calls under way and what came of those that are over."""
+    """Client of the library: asks the host, and tracks calls under way and results."""
 
     def __init__(self, ask: Callable[[str, dict[str, Any]], Any]) -> None:
         self._ask_host = ask

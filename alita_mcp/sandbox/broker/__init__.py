@@ -1,1 +1,1 @@
-"""What the host does for a call beyond computing: each door of `alita_tool`, answered under the version's grants."""
+"""The broker: requests of tools to the host, carried out under the grants of each version."""

@@ -1,4 +1,4 @@
-"""One open folder below the workspace, reached name by name: no link is ever followed, also not half way.
+"""A folder of the workspace that is opened name by name, so that no link is ever followed.
 
 Where the system opens files relative to a folder's descriptor, a folder that is swapped for a link meanwhile changes
 nothing. Elsewhere each path is resolved and compared.
@@ -28,7 +28,7 @@ _REPARSE_POINT = 0x400
 
 
 class OpenFolder:
-    """A folder that is open; closes with its context."""
+    """An open folder of the workspace; a context manager that closes it."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
         self._path = path
@@ -138,15 +138,9 @@ class OpenFolder:
             raise
 
     def make_folder(self, name: str) -> None:
-        """Makes a folder."""
-        os.mkdir(self._at(name), dir_fd=self._fd)
-
-    def remove(self, name: str) -> None:
-        """Removes a file, or a folder that is empty."""
-        if stat.S_ISDIR(self.look(name).st_mode):
-            os.rmdir(self._at(name), dir_fd=self._fd)
-        else:
-            os.unlink(self._at(name), dir_fd=self._fd)
+        """Makes a folder, unless something has the name."""
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), dir_fd=self._fd)
 
     def _at(self, name: str) -> str:
         return name if self._fd is not None else str(self._path / name)

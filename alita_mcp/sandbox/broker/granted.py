@@ -1,4 +1,4 @@
-"""The broker of one call: a version's grants and what the app offers in, each question answered or refused by name."""
+"""Broker of one call: carries out or refuses each request of a tool by the grants of its version."""
 
 from __future__ import annotations
 
@@ -8,41 +8,39 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from anyio import to_thread
-from pydantic import ValidationError
 
-from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, Doors
+from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
 from alita_mcp.sandbox.broker.requests import (
-    CallWords,
-    ChangeWords,
-    CompleteWords,
-    ListWords,
-    ReadWords,
-    SecretWords,
-    Words,
+    CallToolRequest,
+    ChangeRequest,
+    CompleteRequest,
+    ListRequest,
+    ReadRequest,
+    SecretRequest,
+    parse_request,
 )
 from alita_mcp.sandbox.broker.workspace import SETTING, Workspace
 from alita_mcp.sandbox.broker_events import MAX_TARGET, BrokerEvent
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, RunResult
 from alita_mcp.sandbox.network.egress_policies import GrantedHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
-from alita_mcp.sandbox.runner.tool.mirror import READ_ONLY
+from alita_mcp.sandbox.runner.tool.workspace import READ_ONLY
 from alita_mcp.values import Grants, Limits
 
 MAX_PROMPT_BYTES = 256 << 10
 """Prompt and system prompt together."""
 MAX_COMPLETIONS = 20
 """How many completions one call may ask for."""
-_W = TypeVar("_W", bound=Words)
 _V = TypeVar("_V")
 _Answer = tuple[Any, int, int]
 """What the tool gets, and how many bytes went out and came in."""
 
 
 class GrantedBroker(Broker):
-    """One call's broker; `events` says afterwards what was asked for."""
+    """Broker of one call; `events` records its requests and connections."""
 
-    def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
+    def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
         """Reads the grants.
 
         Raises:
@@ -50,15 +48,15 @@ class GrantedBroker(Broker):
         """
         self.events: list[BrokerEvent] = []
         self._grants = grants
-        self._doors = doors
+        self._services = services
         self._hosts = GrantedHosts(
             grants.network,
             limits,
             record=self._record,
-            resolve=doors.resolve,
-            reachable=doors.reachable,
+            resolve=services.resolve,
+            reachable=services.reachable,
         )
-        self._workspace = Workspace(doors.workspace) if doors.workspace else None
+        self._workspace = Workspace(services.workspace) if services.workspace else None
         self._completions = 0
         self._open: dict[str, Callable[[dict[str, Any]], Awaitable[_Answer]]] = {
             "complete": self._complete,
@@ -90,7 +88,9 @@ class GrantedBroker(Broker):
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
-        values = [self._doors.secrets[name] for name in self._grants.secrets if name in self._doors.secrets]
+        values = [
+            self._services.secrets[name] for name in self._grants.secrets if name in self._services.secrets
+        ]
         spent = self._hosts.budget.spent
         message = f"{result.message} (the call moved {spent})" if spent and not result.ok else result.message
         if not values and message == result.message:
@@ -109,68 +109,73 @@ class GrantedBroker(Broker):
 
     def holds_secret(self, data: bytes) -> bool:
         """Whether a secret that the call was given stands in some bytes."""
-        values = (self._doors.secrets.get(name) for name in self._grants.secrets)
+        values = (self._services.secrets.get(name) for name in self._grants.secrets)
         return any(value.encode() in data for value in values if value)
 
-    async def _complete(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(CompleteWords, "complete", said)
+    async def _complete(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(CompleteRequest, "alita_tool.complete", words)
         if not self._grants.model:
             raise PermissionError(lacks("complete"))
-        if self._doors.complete is None:
+        if self._services.complete is None:
             raise RuntimeError("alita_tool.complete is granted, but no model is set up (setting ALITA_MODEL)")
-        size = len(f"{words.system or ''}{words.prompt}".encode())
+        size = len(f"{request.system or ''}{request.prompt}".encode())
         if size > MAX_PROMPT_BYTES:
             raise ValueError(f"a prompt of {size} bytes is longer than {MAX_PROMPT_BYTES}")
         self._completions += 1
         if self._completions > MAX_COMPLETIONS:
             raise RuntimeError(f"more than {MAX_COMPLETIONS} completions in one call")
         text = await _from_app(
-            self._doors.complete(
-                words.prompt, system=words.system, max_tokens=words.max_tokens, temperature=words.temperature
+            self._services.complete(
+                request.prompt,
+                system=request.system,
+                max_tokens=request.max_tokens,
+                temperature=request.temperature,
             )
         )
         return text, size, len(text.encode())
 
-    async def _call_tool(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(CallWords, "call_tool", said)
-        if words.name not in self._grants.tools:
-            raise PermissionError(lacks("call_tool", words.name if self._grants.tools else ""))
-        if self._doors.call_tool is None:
+    async def _call_tool(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(CallToolRequest, "alita_tool.call_tool", words)
+        if request.name not in self._grants.tools:
+            raise PermissionError(lacks("call_tool", request.name if self._grants.tools else ""))
+        if self._services.call_tool is None:
             raise RuntimeError("alita_tool.call_tool is granted, but no library is open here")
-        chain = (*self._doors.chain, words.name)
-        if words.name in self._doors.chain:
+        chain = (*self._services.chain, request.name)
+        if request.name in self._services.chain:
             raise RuntimeError(f"tools may not call themselves: {' → '.join(chain)}")
         if len(chain) > MAX_CHAIN:
             raise RuntimeError(f"more than {MAX_CHAIN} tools that call one another: {' → '.join(chain)}")
-        value = await _from_app(self._doors.call_tool(words.name, words.arguments, chain=chain))
-        return value, _size(words.arguments), _size(value)
+        value = await _from_app(self._services.call_tool(request.name, request.arguments, chain=chain))
+        return value, _size(request.arguments), _size(value)
 
-    async def _secret(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(SecretWords, "secret", said)
-        if words.name not in self._grants.secrets:
-            raise PermissionError(lacks("secret", words.name if self._grants.secrets else ""))
-        if words.name not in self._doors.secrets:
+    async def _secret(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(SecretRequest, "alita_tool.secret", words)
+        if request.name not in self._grants.secrets:
+            raise PermissionError(lacks("secret", request.name if self._grants.secrets else ""))
+        if request.name not in self._services.secrets:
             raise RuntimeError(
-                f"the secret {words.name!r} is granted, but it has no value (setting ALITA_SECRETS_FILE)"
+                f"the secret {request.name!r} is granted, but it has no value (setting ALITA_SECRETS_FILE)"
             )
-        return self._doors.secrets[words.name], 0, 0
+        return self._services.secrets[request.name], 0, 0
 
-    async def _list(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(ListWords, "workspace", said)
-        names = await to_thread.run_sync(self._entered("read").names, words.path)
+    async def _list(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(ListRequest, "alita_tool.workspace", words)
+        names = await to_thread.run_sync(self._entered("read").names, request.path)
         return names, 0, 0
 
-    async def _read(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(ReadWords, "workspace", said)
-        piece = await to_thread.run_sync(self._entered("read").read, words.path, words.offset, words.length)
+    async def _read(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(ReadRequest, "alita_tool.workspace", words)
+        piece = await to_thread.run_sync(
+            self._entered("read").read, request.path, request.offset, request.length
+        )
         return piece, 0, len(piece["data"]) * 3 // 4
 
-    async def _change(self, said: dict[str, Any]) -> _Answer:
-        words = _words_of(ChangeWords, "workspace", said)
+    async def _change(self, words: dict[str, Any]) -> _Answer:
+        request = parse_request(ChangeRequest, "alita_tool.workspace", words)
         workspace = self._entered("write")
-        workspace.stage(words.operations)
+        workspace.stage(request.operations)
         # abandoning the thread would leave half of the changes to nobody's knowledge
-        written = await to_thread.run_sync(workspace.commit) if words.last else 0
+        written = await to_thread.run_sync(workspace.commit) if request.last else 0
         return None, written, 0
 
     def _entered(self, what: str) -> Workspace:
@@ -179,20 +184,18 @@ class GrantedBroker(Broker):
         if what == "write" and self._grants.workspace != "write":
             raise PermissionError(READ_ONLY)
         if self._workspace is None:
-            raise RuntimeError(
-                f"alita_tool.workspace is granted, but no folder is set up (setting {SETTING})"
-            )
+            raise RuntimeError(f"the workspace is granted, but no folder is set up (setting {SETTING})")
         return self._workspace
 
     def _record(self, event: BrokerEvent) -> None:
-        target = redact(event.target, self._doors.secrets.values())
+        target = redact(event.target, self._services.secrets.values())
         self.events.append(event.model_copy(update={"target": target}))
 
     def _note(
         self, door: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
     ) -> None:
         target = words.get("name", words.get("path", ""))
-        values = self._doors.secrets.values()
+        values = self._services.secrets.values()
         self.events.append(
             BrokerEvent(
                 door=redact(door.partition(".")[0], values)[:MAX_TARGET],
@@ -203,15 +206,6 @@ class GrantedBroker(Broker):
                 seconds=round(time.monotonic() - started, 4),
             )
         )
-
-
-def _words_of(kind: type[_W], door: str, said: dict[str, Any]) -> _W:
-    try:
-        return kind.model_validate(said)
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False, include_context=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ValueError(f"alita_tool.{door}: {where}: {first['msg']}") from wrong
 
 
 def _no_such_door(door: str) -> Callable[[dict[str, Any]], Awaitable[_Answer]]:

@@ -1,4 +1,4 @@
-"""What an app offers behind the doors of `alita_tool`; who may use it, the grants of each version say."""
+"""What an app offers to tools through `alita_tool`; the grants of each version say which tool may use it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_CHAIN = 4
 
 
 class Complete(Protocol):
-    """A language model."""
+    """A language model, as a tool asks it for a completion."""
 
     async def __call__(
         self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
@@ -25,20 +25,20 @@ class Complete(Protocol):
 
 
 class CallTool(Protocol):
-    """The flow of a call of a published tool."""
+    """A call of a published tool on behalf of another one."""
 
     async def __call__(self, name: str, arguments: dict[str, Any], *, chain: tuple[str, ...]) -> Any:
         """The tool's value, from a sandbox of its own and under its own grants.
 
-        `chain` are the tools that are being called, outermost first and this one last: the `Doors` of its call get it.
+        `chain` are the tools that are being called, outermost first and this one last; its `HostServices` hold it.
         An AlitaError's text, and a RuntimeError's, reaches the calling tool's author.
         """
         ...
 
 
 @dataclass(frozen=True)
-class Doors:
-    """What the app offers to one call; None: nothing is set up for it."""
+class HostServices:
+    """Services of the host for one call: model, tools, secrets, workspace; None where nothing is set up."""
 
     complete: Complete | None = None
     call_tool: CallTool | None = None

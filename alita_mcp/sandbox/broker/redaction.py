@@ -1,4 +1,4 @@
-"""Takes secrets out of what leaves a call: text or JSON and the secrets' values in, the same without them out."""
+"""Redaction of secrets in all text and JSON that leaves a call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHORTEST = 4
 
 
 def check_secret(name: str, value: str) -> None:
-    """Refuses a value that could not be told from ordinary text.
+    """Refuses a secret that is too short to be told from ordinary text.
 
     Raises:
         UsageError: it is too short; the message names the secret, never its value.

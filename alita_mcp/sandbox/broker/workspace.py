@@ -1,6 +1,6 @@
-"""The workspace on the host: questions of one call in, names and pieces of files out, changes carried out at the end.
+"""The workspace on the host: lists and reads files for one call, and carries out its writes at the end.
 
-Nothing is changed before the call has handed in all of its changes, and all of them fit.
+Nothing is written before the call has handed in all of its files, and all of them fit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from alita_mcp.sandbox.broker.folder import ASIDE, HAS_DESCRIPTORS, OpenFolder
 from alita_mcp.sandbox.broker.requests import Operation
-from alita_mcp.sandbox.runner.tool.mirror import CHUNK, MAX_FILE
+from alita_mcp.sandbox.runner.tool.workspace import CHUNK, MAX_FILE
 
 SETTING = "ALITA_WORKSPACE"
 MAX_NAMES = 2_000
@@ -32,7 +32,7 @@ Listing = list[list[Any]]
 
 
 class Workspace:
-    """The folder as one call sees it."""
+    """The workspace folder of one call: listings, pieces of files, and writes that are staged until the end."""
 
     def __init__(self, root: Path, *, by_descriptor: bool = HAS_DESCRIPTORS) -> None:
         self._root = root
@@ -42,7 +42,7 @@ class Workspace:
         self._bytes = 0
 
     def names(self, path: str) -> Listing:
-        """All names below a folder, level by level: path, `file`, `folder` or `unlisted`, size, time, stamp.
+        """All names below a folder, level by level: path, `file`, `folder` or `unlisted`, stamp.
 
         Raises:
             OSError: it is no folder, is not there, or holds too many names.
@@ -81,27 +81,23 @@ class Workspace:
         return {
             "data": base64.b64encode(data).decode(),
             "size": found.st_size,
-            "time_ns": found.st_mtime_ns,
             "stamp": stamp_of(found),
         }
 
     def stage(self, operations: tuple[Operation, ...]) -> None:
-        """Takes changes to be carried out by `commit`.
+        """Takes pieces of files to be written by `commit`.
 
         Raises:
             OSError, ValueError: they are too many or too large, or a path is none.
         """
         for operation in operations:
             parts_of(operation.path)
-            if operation.do == "write":
-                self._stage_piece(operation)
-            else:
-                self._operations.append(operation)
+            self._stage_piece(operation)
             if len(self._operations) > MAX_OPERATIONS:
-                raise OSError(errno.EFBIG, f"more than {MAX_OPERATIONS} changes of the workspace in one call")
+                raise OSError(errno.EFBIG, f"more than {MAX_OPERATIONS} files written in one call")
 
     def commit(self) -> int:
-        """Carries out what was staged; how many bytes were written.
+        """Writes what was staged, with the folders above it; how many bytes were written.
 
         Raises:
             OSError: something changed on the host since the tool looked at it; then nothing is done.
@@ -111,13 +107,8 @@ class Workspace:
         for operation in self._operations:
             self._check(operation)
         for operation in self._operations:
-            with self._holding(operation.path) as (folder, name), _named(operation.path):
-                if operation.do == "write":
-                    folder.write(name, bytes(self._staged[operation.path]))
-                elif operation.do == "folder":
-                    folder.make_folder(name)
-                else:
-                    folder.remove(name)
+            with self._holding(operation.path, make=True) as (folder, name), _named(operation.path):
+                folder.write(name, bytes(self._staged[operation.path]))
         self._operations.clear()
         return self._bytes
 
@@ -141,38 +132,34 @@ class Workspace:
             raise OSError(errno.EFBIG, f"more than {MAX_CHANGED_BYTES} bytes in all", operation.path)
 
     def _check(self, operation: Operation) -> None:
-        """That the host still has what the tool knew; folders that the call makes itself are not there yet."""
+        """That the host still has what the tool knew; folders that are to be made are not there yet."""
         try:
             with self._holding(operation.path) as (folder, name), _named(operation.path):
                 found = folder.look(name)
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             if operation.stamp:
                 raise
             return
-        if operation.do == "remove" and stat.S_ISDIR(found.st_mode):
-            return
-        if not operation.stamp and operation.do != "remove":
-            if not self._is_removed(operation.path):
-                raise FileExistsError(errno.EEXIST, "made by somebody else meanwhile", operation.path)
-        elif stamp_of(found) != operation.stamp:
+        if not operation.stamp:
+            raise FileExistsError(errno.EEXIST, "made by somebody else meanwhile", operation.path)
+        if stamp_of(found) != operation.stamp:
             raise OSError(errno.ESTALE, "changed by somebody else meanwhile", operation.path)
 
-    def _is_removed(self, path: str) -> bool:
-        return any(operation.do == "remove" and operation.path == path for operation in self._operations)
-
     @contextmanager
-    def _holding(self, path: str) -> Iterator[tuple[OpenFolder, str]]:
+    def _holding(self, path: str, *, make: bool = False) -> Iterator[tuple[OpenFolder, str]]:
         """The folder that holds what a path names, and its name there."""
         *way, name = parts_of(path)
-        with self._folder(way) as folder:
+        with self._folder(way, make=make) as folder:
             yield folder, name
 
     @contextmanager
-    def _folder(self, way: list[str]) -> Iterator[OpenFolder]:
+    def _folder(self, way: list[str], *, make: bool = False) -> Iterator[OpenFolder]:
         folder = self._open_root()
         with _named("/".join(way)):
             try:
                 for name in way:
+                    if make:
+                        folder.make_folder(name)
                     inner = folder.enter(name)
                     folder.close()
                     folder = inner
@@ -205,7 +192,7 @@ class Workspace:
 
 
 def parts_of(path: str) -> list[str]:
-    """The names of a path below the workspace.
+    """Splits a path below the workspace into its names.
 
     Raises:
         PermissionError: an absolute path, or one with `..`.
@@ -236,14 +223,13 @@ def _is_text(name: str) -> bool:
 
 
 def stamp_of(found: os.stat_result) -> str:
-    """Changes whenever a file does."""
+    """A text that changes whenever the file does."""
     return f"{found.st_ino:x}-{found.st_size:x}-{found.st_mtime_ns:x}"
 
 
 def _entry(path: str, found: os.stat_result) -> list[Any]:
     kind = "folder" if stat.S_ISDIR(found.st_mode) else "file"
-    size = found.st_size if stat.S_ISREG(found.st_mode) else 0
-    return [path, kind, size, found.st_mtime_ns, stamp_of(found)]
+    return [path, kind, stamp_of(found)]
 
 
 def _read_fully(fd: int, length: int) -> bytes:

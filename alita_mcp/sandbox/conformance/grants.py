@@ -18,7 +18,7 @@ _REQUESTS = {
     "model": "alita_tool.complete('x')",
     "tools": "alita_tool.call_tool('other', a=1)",
     "secrets": "alita_tool.secret('x')",
-    "workspace": "alita_tool.workspace / 'x'",
+    "workspace": "alita_tool.read_text('x')",
 }
 _ASKS = "import alita_tool\ndef f():\n    return alita_tool.complete('how many?')\n"
 _FETCHES = f"""

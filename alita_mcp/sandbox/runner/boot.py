@@ -1,4 +1,4 @@
-"""First words of a sandbox, passed to `python -c`: bytes of a bundle in, its modules made and its entry entered.
+"""Bootstrap of a sandbox's interpreter, passed to `python -c`: makes the modules of a bundle and enters its main.
 
 Reads a length, a line end and so many bytes from the file descriptor in argv[1]. Must parse on old interpreters.
 """
@@ -17,7 +17,7 @@ import types
 
 
 def take(source: int, length: int) -> bytes:
-    """So many bytes; the end before that ends the process, for the host is gone."""
+    """Reads exactly `length` bytes; an early end of the stream ends the process, since the host is gone."""
     data = b""
     while len(data) < length:
         piece = os.read(source, length - len(data))

@@ -1,4 +1,4 @@
-"""What tools can do in the embedded sandbox, and what they must do without."""
+"""Abilities of the embedded sandbox: what tools can use there and what they lack."""
 
 from __future__ import annotations
 
@@ -146,6 +146,6 @@ LACKS = (
 
 
 def abilities() -> Abilities:
-    """Those of the CPython in the component."""
+    """Abilities of the CPython in the component."""
     offers = whole_cpython("an embedded sandbox (WebAssembly)", PYTHON).offers
     return Abilities(offers=offers, lacks=LACKS, elsewhere=ANOTHER_SANDBOX)

@@ -1,4 +1,4 @@
-"""What a worker process says about itself before any code is entrusted to it, and the judgement on that.
+"""Attestation of a worker process before it gets any code, and the check of it.
 
 It is the word of a process of ours in which nothing of a tool has run yet. It proves what the system tells the
 process about itself; it cannot prove that the engine has no flaw, nor that the system tells the truth.
@@ -23,7 +23,7 @@ _PIPES = {0, 1, 2}
 
 
 class LinuxFacts(Value):
-    """What Linux tells a process about itself."""
+    """Facts that Linux tells a process about itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,7 +37,7 @@ class LinuxFacts(Value):
 
 
 class WorkerAttestation(Value):
-    """The worker's findings about itself, once it dropped what it could."""
+    """Attestation of a worker after it dropped its rights."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +53,7 @@ class WorkerAttestation(Value):
 
 
 def judge(payload: bytes, compiled: str) -> WorkerAttestation:
-    """The attestation in a HELLO frame of a worker that was to load the file of that name.
+    """Checks the attestation in the HELLO frame of a worker that was to load the file of that name.
 
     Raises:
         SandboxError: it is none, or the worker is weaker than it must be.
@@ -70,7 +70,7 @@ def judge(payload: bytes, compiled: str) -> WorkerAttestation:
 
 
 def in_words(found: WorkerAttestation) -> str:
-    """What of it is in force besides the engine, and what is not, in one line for people."""
+    """One line for people: which protections besides the engine are in force, and which are not."""
     if found.linux is not None:
         network = "no network" if _has_no_network(found.linux) else "sockets refused, no network of its own"
         user = found.linux.status["Uid"].split()[:1]

@@ -1,4 +1,4 @@
-"""Builds the component: the guest and what it uses, staged and handed to `componentize-py`.
+"""Build of the WebAssembly component from the guest and its sources, by `componentize-py`.
 
 Runs when a package is made, where nothing of ours is installed: it imports the standard library alone.
 """
@@ -26,8 +26,7 @@ TOOLS = ("componentize-py==0.25.1", "tzdata==2026.6")
 _HERE = Path(__file__).parent
 _SOURCES = (
     "wire/__init__.py", "wire/strict_json.py", "runner/__init__.py", "runner/tool/__init__.py",
-    "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/mirror.py", "runner/tool/shapes.py",
-    "runner/tool/workspace.py",
+    "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/shapes.py", "runner/tool/workspace.py",
 )  # fmt: skip
 """What of the sandbox's room goes into it besides `guest/`."""
 _PROGRAM = _HERE.parents[1] / "interpreter" / "program.py"
@@ -51,7 +50,7 @@ class BuildFailed(Exception):
 
 
 def sources() -> dict[str, Path]:
-    """Each file that goes into it, by its name below `alita_mcp/sandbox`."""
+    """Source files of the component, by their names below `alita_mcp/sandbox`."""
     room = _HERE.parent
     guest = [file for file in sorted((_HERE / "guest").rglob("*.*")) if file.suffix in {".py", ".wit"}]
     return {name: room / name for name in _SOURCES} | {
@@ -60,7 +59,7 @@ def sources() -> dict[str, Path]:
 
 
 def source_digest() -> str:
-    """Names what is built from the sources as they are, by the tools as they are pinned."""
+    """Digest of the component's sources and of the pinned tools that build it."""
     digest = hashlib.sha256(json.dumps(TOOLS).encode())
     for name, file in sources().items():
         digest.update(f"{name}\0".encode() + file.read_bytes() + b"\0")
@@ -69,7 +68,7 @@ def source_digest() -> str:
 
 
 def build(folder: Path) -> Path:
-    """The component in a folder of its own, with a record of its digest beside it; a finished one is left.
+    """Builds the component into a folder, with a record of its digest; a finished one is left.
 
     The folder appears whole: two builds differ, so the component of one must not stand beside the record of another.
 

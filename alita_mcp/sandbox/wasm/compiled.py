@@ -1,4 +1,4 @@
-"""The component compiled for this machine, once for each version of the engine: kept private, checked before use.
+"""Cache of the component as compiled for this machine: private files, checked before use.
 
 Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it, and it must be what
 its record says. What is not is thrown away and made anew.
@@ -44,7 +44,7 @@ _OURS = re.compile(r"([0-9a-f]{32})(?:-[0-9a-f]{16})?\.(?:cwasm|json|partial|unn
 
 
 class Wanted(Value):
-    """All that a compiled file depends on; its digest is the file's name."""
+    """Key of a compiled file: all that it depends on; its digest is the file's name."""
 
     component: str
     engine: str
@@ -58,7 +58,7 @@ class Wanted(Value):
 
 
 class Record(Value):
-    """What stands beside a compiled file."""
+    """Record that is kept beside a compiled file."""
 
     wanted: Wanted
     file: str
@@ -87,12 +87,12 @@ class Compiled(Value):
 
 
 def user_folder() -> Path:
-    """Where compiled files are kept, for all libraries of a user."""
+    """Folder of compiled files, for all libraries of a user."""
     return platformdirs.user_cache_path("alita-mcp", appauthor=False) / "compiled"
 
 
 def wanted(component: Component) -> Wanted:
-    """What a compiled file for this process depends on.
+    """Key of the compiled file that this process needs.
 
     Raises:
         SandboxUnavailable: the engine is not installed.
@@ -105,7 +105,7 @@ def wanted(component: Component) -> Wanted:
 
 
 class CompiledFiles:
-    """The compiled files of a user in one folder."""
+    """Cache of a user's compiled files in one folder."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class CompiledFiles:
 
 
 def find_compiled(folder: Path, wants: Wanted) -> Compiled | None:
-    """The compiled file in a private folder, where it and its record are as they must be."""
+    """Finds the compiled file in a private folder, if it and its record are valid."""
     record = _read_record(folder / f"{wants.name}.json")
     if record is None or record.wanted != wants or not _OURS.fullmatch(record.file):
         return None

@@ -1,4 +1,4 @@
-"""Runs the compiler in a process of its own, within a time, and tells how far it is."""
+"""Compilation of the component in a process of its own, with a time limit and progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _STEPS_BACK = getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
 async def compile_aside(
     component: Component, aside: Path, progress: Progress, module: str, most_seconds: float
 ) -> str:
-    """Has the compiled component written into a file that is not there yet; what the compiler says of it.
+    """Compiles the component into a new file in another process; returns the compiler's record.
 
     The process ends with this call, also where it is cancelled, and with this process.
 
@@ -64,7 +64,7 @@ async def compile_aside(
 
 
 def line(folder: Path) -> str:
-    """How far the compiler that works in a folder is, in words for a person."""
+    """Progress of the compiler that works in a folder, as one line for a person."""
     seconds = cpu_seconds = 0.0
     with suppress(OSError, ValueError, KeyError, TypeError):
         words = json.loads((folder / _FAR).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Where the component is: in the package that was installed, else where a build for these sources keeps it."""
+"""Location of the component: in the installed package, else in the build folder of these sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HERE = Path(__file__).parent
 
 
 class Component(Value):
-    """A built component."""
+    """A built component: its file and digest."""
 
     path: Path
     sha256: str
@@ -26,12 +26,12 @@ class Component(Value):
 
 @cache
 def build_folder() -> Path:
-    """Where the build for these sources is kept that is part of no package."""
+    """Folder of the build for these sources, outside of any package."""
     return Path(platformdirs.user_cache_dir("alita-mcp")) / "components" / source_digest()
 
 
 def find_component() -> Component:
-    """The component that belongs to this code.
+    """Finds the component that belongs to this code.
 
     Raises:
         SandboxUnavailable: it was not built.

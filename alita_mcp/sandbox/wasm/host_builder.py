@@ -1,4 +1,4 @@
-"""Runs our builder program on this machine, for the sandbox that cannot run uv: wheels are unpacked, never executed.
+"""Builder of environments on the host, for the sandbox that cannot run uv; wheels are unpacked, never executed.
 
 It sees no configuration and no variables of the user's, a temporary folder of its own, and the index alone, through a
 proxy. What it may use is bounded by itself and by the proxy, for no sandbox does it here.
@@ -39,7 +39,7 @@ _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
 class HostBuilder:
-    """Fills the `Builder` protocol with one program only: ours."""
+    """Builder that runs only our own builder program, on the host."""
 
     async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,

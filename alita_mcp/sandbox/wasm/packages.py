@@ -1,4 +1,4 @@
-"""Environments of the embedded sandbox: the files of a lock's wheels in, one archive with their bytecode out.
+"""Environments of the embedded sandbox, each an archive of the files and bytecode of a lock's wheels.
 
 Nothing of a wheel runs on the host. The modules are compiled inside, where a wheel's native modules are missed, too.
 """
@@ -84,7 +84,7 @@ RunApart = Callable[[Job, "Archive"], Awaitable[RunResult]]
 
 
 class Archive:
-    """The packages of one environment as workers take them: a zip of files, code and an index."""
+    """Packages of one environment as workers load them: a zip of files, bytecode and an index."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -95,14 +95,14 @@ NO_PACKAGES = Archive(b"")
 
 
 class HostEnvironments(EnvironmentBuilder):
-    """Builds environments with the uv of this machine."""
+    """Builder of environments with the uv of this machine."""
 
     async def _uv(self, python: str, progress: Progress) -> None:
         """Nothing: it need not cross into a sandbox."""
 
 
 class PackageStore(HostBuilder):
-    """Where archives are kept and how workers get them; the back end of `HostEnvironments`."""
+    """Store of archives, from which workers load them; the back end of `HostEnvironments`."""
 
     kind = "wasm"
 

@@ -1,4 +1,4 @@
-"""A folder that nobody but the user can change: what lies in it may be loaded as native code."""
+"""Private folders that only the user can change, whose files may be loaded as native code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = (
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made where it is missing.
+    """Checks that a folder is private; makes it where it is missing.
 
     On Windows it lies in the user's profile, whose access list keeps others out; elsewhere owner and mode are checked,
     and that nobody else can put another one in its place. A folder above it that the user's group may write is allowed:
@@ -69,7 +69,7 @@ def _exposed(folder: Path, why: str, hint: str) -> SandboxUnavailable:
 
 
 def open_private(path: Path) -> BufferedReader:
-    """A file of the user's that nobody else may write.
+    """Opens a file that only the user may write.
 
     Raises:
         OSError: it is not there, or not such a file.

@@ -1,4 +1,4 @@
-"""Break-out attempts for the embedded sandbox; each is a job whose result tells whether it held."""
+"""Break-out attempts for the embedded sandbox, each a job whose result tells whether the sandbox held."""
 
 from __future__ import annotations
 

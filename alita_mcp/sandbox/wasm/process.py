@@ -1,4 +1,4 @@
-"""Processes of ours beside the server: started with nothing of its surroundings, killed at the end."""
+"""Helper processes beside the server, started without its variables and files, and killed at the end."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _KEPT_VARIABLES = ("SYSTEMROOT",)
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """What starts the `main` of a module of ours, in an interpreter that reads no variables and no user's packages."""
+    """Command that starts the `main` of our module in an interpreter without user packages and Python variables."""
     return [sys.executable, "-I", "-X", "utf8", "-c", _ENTER.format(module=module), str(_ROOT), *arguments]
 
 
 def environment() -> dict[str, str]:
-    """The variables of such a process."""
+    """Environment variables of such a process."""
     inherited = os.environ  # noqa: TID251 - what a process inherits is no setting
     return {name: inherited[name] for name in _KEPT_VARIABLES if name in inherited}
 
 
 class ProcessTransport:
-    """The pipes of a worker process."""
+    """Transport over the pipes of a worker process."""
 
     is_whole = True
     """False while bytes are sent, and for good once a sender was cancelled."""
@@ -84,7 +84,7 @@ class ProcessTransport:
 
 @asynccontextmanager
 async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
-    """A process with pipes, gone at the end.
+    """Starts a process with pipes; a context manager that kills it at the end.
 
     Raises:
         SandboxError: it cannot be started.

@@ -1,4 +1,4 @@
-"""The embedded sandbox: CPython in WebAssembly, in worker processes of ours; a fresh instance for each call."""
+"""Embedded sandbox: CPython in WebAssembly, in worker processes, with a fresh instance for each call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORKER = "alita_mcp.sandbox.wasm.worker.main"
 
 
 class WasmSandbox(PooledSandbox):
-    """Works wherever wasmtime has a wheel; needs no engine and no privileges."""
+    """Sandbox over wasmtime; works wherever that has a wheel, without a container engine or privileges."""
 
     kind = "wasm"
 

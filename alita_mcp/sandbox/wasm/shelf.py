@@ -1,4 +1,4 @@
-"""Worker processes between two uses: nothing of a call is left in them, so any tool may have them next."""
+"""Pool of idle worker processes; nothing of a call is left in them, so any tool may have them next."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SETTLE_SECONDS = 5.0
 
 
 class Waiting(NamedTuple):
-    """A worker process that nobody uses."""
+    """An idle worker process."""
 
     worker: Worker
     process: AsyncExitStack
@@ -28,7 +28,7 @@ class Waiting(NamedTuple):
 
 
 class Shelf:
-    """Worker processes that wait, the last one used first."""
+    """Pool of idle worker processes, the last used first."""
 
     def __init__(self, start: Callable[[Limits], Awaitable[tuple[Worker, AsyncExitStack]]]) -> None:
         self._start = start
@@ -83,7 +83,7 @@ class Shelf:
 
 
 class Lease(PooledWorker):
-    """A worker process as long as one tool has it."""
+    """Lease of a worker process by one tool."""
 
     def __init__(self, worker: Worker, process: AsyncExitStack, shelf: Shelf) -> None:
         super().__init__(worker, process)

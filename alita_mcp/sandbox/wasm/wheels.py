@@ -1,4 +1,4 @@
-"""What installed wheels say about themselves: files by path in, their native modules and what to import first out.
+"""Metadata of installed wheels: their native modules and the modules to import first.
 
 All of it is a stranger's text: what cannot be read says nothing.
 """
@@ -31,7 +31,7 @@ class Wheel(NamedTuple):
 
 
 def native_modules(files: dict[str, bytes]) -> dict[str, str]:
-    """Modules that wheels have as native code only, each with the name of its wheel."""
+    """Modules that exist as native code only, each with the name of its wheel."""
     owners = {path: wheel.file for wheel in _wheels(files) for path in wheel.paths}
     found: dict[str, str] = {}
     for path in files:
@@ -45,7 +45,7 @@ def native_modules(files: dict[str, bytes]) -> dict[str, str]:
 
 
 def root_modules(files: dict[str, bytes]) -> dict[str, list[str]]:
-    """The public top-level modules of the wheels that no other one of these requires, with those right below each."""
+    """Public top-level modules of wheels that no other wheel requires, with those directly below each."""
     wheels = list(_wheels(files))
     wanted = {name for wheel in wheels for name in wheel.requires if name != wheel.name}
     roots = [wheel for wheel in wheels if wheel.name not in wanted] or wheels

@@ -27,8 +27,7 @@ _PROGRAMS = {
         *(
             f"runner.tool.{name}"
             for name in (
-                "file_times", "clock", "seeding", "failures", "mirror", "workspace", "grants", "shapes", "call",
-                "zygote",
+                "file_times", "clock", "seeding", "failures", "workspace", "grants", "shapes", "call", "zygote",
             )
         ),
     ),

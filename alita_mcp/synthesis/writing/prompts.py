@@ -223,8 +223,8 @@ def _asked_for(grants: Grants) -> str:
     if grants.is_pure:
         return ""
     uses = {
-        "workspace": "alita_tool.workspace is a folder as pathlib.Path"
-        f"{', to read only' if grants.workspace == 'read' else ''}",
+        "workspace": "alita_tool.read_text(path), read_bytes(path) and list_files(folder)"
+        f"{'' if grants.workspace == 'read' else ', write_text(path, text) and write_bytes(path, data)'}",
         "model": "alita_tool.complete(prompt) asks a model and gives a str",
         "tools": "alita_tool.call_tool(name, argument=…) calls another tool",
         "secrets": "alita_tool.secret(name) gives a str",

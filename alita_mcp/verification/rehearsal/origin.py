@@ -106,7 +106,7 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
 
 
 class RehearsalEgressPolicy:
-    """Where the connections of a rehearsed call go: to the stand-in, for the hosts that the draft asks for."""
+    """Egress policy of a rehearsed call: connects the hosts that the draft asks for to the stand-in."""
 
     def __init__(self, patterns: Iterable[HostPattern], *, any_host: bool) -> None:
         """`any_host`: the draft leaves its hosts to a person, so every host is admitted."""

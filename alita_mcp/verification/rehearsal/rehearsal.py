@@ -17,7 +17,7 @@ import anyio
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
@@ -47,16 +47,16 @@ class Rehearsal:
             return await self.sandbox.run(job)
         failures: list[SandboxError] = []
         async with _workspace() as folder:
-            doors = self._doors(job, folder, (*chain, job.function), failures)
-            broker = RehearsalBroker(job.grants, job.limits, doors)
+            services = self._services(job, folder, (*chain, job.function), failures)
+            broker = RehearsalBroker(job.grants, job.limits, services)
             result = broker.cleaned(await self.sandbox.run(job, broker))
         if failures:
             raise failures[0]
         return result
 
-    def _doors(
+    def _services(
         self, job: Job, workspace: Path, chain: tuple[str, ...], failures: list[SandboxError]
-    ) -> Doors:
+    ) -> HostServices:
         async def complete(prompt: str, **_options: Any) -> str:
             return completed(prompt)
 
@@ -68,7 +68,7 @@ class Rehearsal:
                 raise
 
         secrets = {name: secret_of(name) for name in job.grants.secrets}
-        return Doors(
+        return HostServices(
             complete=complete, call_tool=call_tool, secrets=secrets, workspace=workspace, chain=chain
         )
 
@@ -108,13 +108,13 @@ class Rehearsal:
 class RehearsalBroker(Broker):
     """Broker of one rehearsed call: checks grants as the real one does and serves stand-ins."""
 
-    def __init__(self, grants: Grants, limits: Limits, doors: Doors) -> None:
+    def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
         named = [host for host in grants.network if host != ANY]
         patterns = [read_pattern(host) for host in named]
         self._policy = (
             RehearsalEgressPolicy(patterns, any_host=ANY in grants.network) if grants.network else None
         )
-        self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, doors)
+        self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, services)
 
     @property
     def egress_policy(self) -> EgressPolicy | None:

@@ -13,9 +13,9 @@ from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.findings import failed
 
 _MODULE = "alita_tool"
-_FILES = ("workspace", "read_text", "read_bytes", "list_files", "write_text", "write_bytes")
+_WRITES = ("write_text", "write_bytes")
+_FILES = ("read_text", "read_bytes", "list_files", *_WRITES)
 _DOORS = ("complete", "call_tool", "secret", *_FILES)
-_WRITES = {"write_text", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "rename", "symlink_to"}
 _REACHES_HOSTS = re.compile(
     r"(requests|httpx|aiohttp|urllib3|http\.client|ftplib|smtplib)\.|urllib\.request\.(urlopen|Request|build_opener)"
     r"|socket\.(socket|create_connection)"
@@ -31,12 +31,11 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     if strange:
         fix = (
             "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
-            "write_text(path, text), write_bytes(path, data), list_files(), and workspace, a pathlib.Path."
+            "write_text(path, text), write_bytes(path, data) and list_files(folder)."
         )
         return [failed("policy", f"{_MODULE} has no {strange[1]!r}", fix, line=strange[0])]
     grants = draft.grants
-    writes = _writes(tree) or any(door in _WRITES for _, door, _ in used)
-    wanted = _wanted(used, grants, writes=writes)
+    wanted = _wanted(used, grants)
     missing = [field for field, value in wanted.items() if value != getattr(grants, field)]
     if not missing:
         return []
@@ -99,11 +98,12 @@ def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
             yield node.lineno, door, str(asked.get(id(node), ""))
 
 
-def _wanted(used: list[tuple[int, str, str]], grants: Grants, *, writes: bool) -> dict[str, Any]:
+def _wanted(used: list[tuple[int, str, str]], grants: Grants) -> dict[str, Any]:
     """What the grants would have to be, for the doors that are used."""
     doors = {door for _, door, _ in used}
     wanted: dict[str, Any] = {}
     if doors.intersection(_FILES):
+        writes = bool(doors.intersection(_WRITES))
         enough = grants.workspace == "write" or (grants.workspace == "read" and not writes)
         wanted["workspace"] = grants.workspace if enough else "write" if writes else "read"
     if "complete" in doors:
@@ -114,19 +114,3 @@ def _wanted(used: list[tuple[int, str, str]], grants: Grants, *, writes: bool) -
             named = [name for _, used_door, name in used if used_door == door and name]
             wanted[field] = tuple(dict.fromkeys((*had, *sorted(named)))) or ("NAME",)
     return wanted
-
-
-def _writes(tree: ast.Module) -> bool:
-    """Whether the code calls anything that changes files."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return any(
-        (isinstance(call.func, ast.Attribute) and call.func.attr in _WRITES) or _opens_to_write(call)
-        for call in calls
-    )
-
-
-def _opens_to_write(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    words = [*call.args, *(word.value for word in call.keywords if word.arg == "mode")]
-    modes = [word.value for word in words if isinstance(word, ast.Constant) and isinstance(word.value, str)]
-    return name == "open" and any(re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes)

@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'path': 'sample.txt'}
@@ -106,62 +102,53 @@ def test_example_7():
 
 def test_example_8_raises_FileNotFoundError():
     arguments = {'path': 'missing.txt'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(FileNotFoundError):
         call(**arguments)
-    assert 'FileNotFoundError' in names_of(caught.value)
 
 
 def test_example_9_raises_IsADirectoryError():
     arguments = {'path': 'notes'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(IsADirectoryError):
         call(**arguments)
-    assert 'IsADirectoryError' in names_of(caught.value)
 
 
 def test_example_10_raises_ValueError():
     arguments = {'path': '../secret.txt'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_11_raises_ValueError():
     arguments = {'path': '/etc/passwd'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_12_raises_ValueError():
     arguments = {'path': 'notes/../../x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_13_raises_ValueError():
     arguments = {'path': ''}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_14_raises_ValueError():
     arguments = {'path': 'sample.txt', 'first_line': 0}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_15_raises_ValueError():
     arguments = {'path': 'sample.txt', 'encoding': 'no-such'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_16_raises_ValueError():
     arguments = {'path': 'sample.txt', 'encoding': 'utf-16'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

@@ -42,12 +42,7 @@ def read_text_file(path: str, first_line: int = 1, max_lines: int = 2000, encodi
     if first_line == 0 or not 1 <= max_lines <= 10_000:
         raise ValueError("first_line must not be 0, and max_lines must be between 1 and 10,000")
     place = _within(path)
-    file = alita_tool.workspace / str(place)
-    if file.is_dir():
-        raise IsADirectoryError(f"{place} is a folder")
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no file {place} in the workspace")
-    content = file.read_bytes()
+    content = _content(place)
     if len(content) > _MOST_BYTES:
         raise ValueError(f"{place} has {len(content):,} bytes, the limit is {_MOST_BYTES:,}")
     lines = _decoded(content, encoding, str(place)).splitlines(keepends=True)
@@ -70,6 +65,15 @@ def _within(path: str) -> PurePosixPath:
     if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
         raise ValueError(f"{path[:200]!r} leaves the workspace; give a path relative to it")
     return place
+
+
+def _content(place: PurePosixPath) -> bytes:
+    try:
+        return alita_tool.read_bytes(str(place))
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{place} is a folder") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError(f"there is no file {place} in the workspace") from None
 
 
 def _decoded(content: bytes, encoding: str, name: str) -> str:

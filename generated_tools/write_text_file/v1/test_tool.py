@@ -27,10 +27,6 @@ def same(expected, got, exact=False):
     return type(expected) is type(got) and expected == got
 
 
-def names_of(error):
-    """The error's class and those it derives from."""
-    return [kind.__name__ for kind in type(error).__mro__]
-
 
 def test_example_1():
     arguments = {'path': 'new.txt', 'text': 'one\ntwo\n'}
@@ -82,48 +78,41 @@ def test_example_8():
 
 def test_example_9_raises_FileExistsError():
     arguments = {'path': 'sample.txt', 'text': 'x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(FileExistsError):
         call(**arguments)
-    assert 'FileExistsError' in names_of(caught.value)
 
 
 def test_example_10_raises_IsADirectoryError():
     arguments = {'path': 'notes', 'text': 'x', 'mode': 'overwrite'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(IsADirectoryError):
         call(**arguments)
-    assert 'IsADirectoryError' in names_of(caught.value)
 
 
 def test_example_11_raises_NotADirectoryError():
     arguments = {'path': 'sample.txt/inner.txt', 'text': 'x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(NotADirectoryError):
         call(**arguments)
-    assert 'NotADirectoryError' in names_of(caught.value)
 
 
 def test_example_12_raises_ValueError():
     arguments = {'path': '../outside.txt', 'text': 'x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_13_raises_ValueError():
     arguments = {'path': '/tmp/outside.txt', 'text': 'x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_14_raises_ValueError():
     arguments = {'path': '', 'text': 'x'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)
 
 
 def test_example_15_raises_ValueError():
     arguments = {'path': 'c.txt', 'text': '日本', 'encoding': 'ascii'}
-    with pytest.raises(BaseException) as caught:
+    with pytest.raises(ValueError):
         call(**arguments)
-    assert 'ValueError' in names_of(caught.value)

@@ -40,23 +40,16 @@ def write_text_file(
     """
     place = _within(path)
     added = _encoded(text, encoding)
-    file = alita_tool.workspace / str(place)
-    if file.is_dir():
-        raise IsADirectoryError(f"{place} is a folder")
-    there = file.is_file()
-    if there and mode == "create":
+    there = _content(place)
+    if there is not None and mode == "create":
         raise FileExistsError(f"{place} exists; choose overwrite or append, or another name")
-    before = file.read_bytes() if there and mode == "append" else b""
+    before = there if there is not None and mode == "append" else b""
     content = before + added
     if len(content) > _MOST_BYTES:
         raise ValueError(f"{place} would have {len(content):,} bytes, the limit is {_MOST_BYTES:,}")
-    for folder in reversed(place.parents):
-        if (alita_tool.workspace / str(folder)).is_file():
-            raise NotADirectoryError(f"{folder} is a file, not a folder")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(content)
+    alita_tool.write_bytes(str(place), content)
     lines = content.decode(encoding, "replace").splitlines()
-    return {"path": str(place), "created": not there, "bytes": len(content), "lines": len(lines)}
+    return {"path": str(place), "created": there is None, "bytes": len(content), "lines": len(lines)}
 
 
 def _within(path: str) -> PurePosixPath:
@@ -66,6 +59,18 @@ def _within(path: str) -> PurePosixPath:
     if place.is_absolute() or ".." in place.parts or ":" in place.parts[0]:
         raise ValueError(f"{path[:200]!r} leaves the workspace; give a path relative to it")
     return place
+
+
+def _content(place: PurePosixPath) -> bytes | None:
+    """What the file holds; None where there is none."""
+    try:
+        return alita_tool.read_bytes(str(place))
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{place} is a folder") from None
+    except NotADirectoryError:
+        raise NotADirectoryError(f"a part of {place} before the last is a file, not a folder") from None
 
 
 def _encoded(text: str, encoding: str) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from alita_mcp.sandbox.broker.granted import GrantedBroker
-from alita_mcp.sandbox.broker.host_services import Doors
+from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -50,10 +50,12 @@ async def echo(prompt: str, **_options: Any) -> str:
 
 
 async def call(
-    sandbox: WasmSandbox, code: str, grants: Grants, doors: Doors | None = None, **more: Any
+    sandbox: WasmSandbox, code: str, grants: Grants, services: HostServices | None = None, **more: Any
 ) -> tuple[RunResult, GrantedBroker]:
     limits = more.pop("limits", Limits(wall_seconds=60))
-    broker = GrantedBroker(grants, limits, doors or Doors(complete=echo, resolve=resolved, reachable=HERE))
+    broker = GrantedBroker(
+        grants, limits, services or HostServices(complete=echo, resolve=resolved, reachable=HERE)
+    )
     job = Job(code=code, function="f", arguments=more, limits=limits, grants=grants)
     with anyio.fail_after(WAIT_SECONDS):
         return await sandbox.run(job, broker), broker
@@ -172,7 +174,7 @@ async def test_a_call_that_is_cancelled_while_it_asks_leaves_nothing_behind(
     code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
     with anyio.fail_after(WAIT_SECONDS):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(call, wasm_sandbox, code, Grants(model=True), Doors(complete=never))
+            tasks.start_soon(call, wasm_sandbox, code, Grants(model=True), HostServices(complete=never))
             await asked.wait()
             tasks.cancel_scope.cancel()
         await ended.wait()
@@ -187,7 +189,9 @@ async def test_a_door_that_never_answers_ends_with_the_calls_time(wasm_sandbox: 
 
     code = "import alita_tool\ndef f():\n    return alita_tool.complete('x')\n"
     limits = Limits(wall_seconds=1)
-    result, _ = await call(wasm_sandbox, code, Grants(model=True), Doors(complete=never), limits=limits)
+    result, _ = await call(
+        wasm_sandbox, code, Grants(model=True), HostServices(complete=never), limits=limits
+    )
     assert result.status == "timeout"
     assert "wall_seconds" in result.message
 

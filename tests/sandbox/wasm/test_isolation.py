@@ -12,7 +12,7 @@ import pytest
 from wasmtime import WasmtimeError
 
 from alita_mcp.sandbox.interface import Job, RunResult
-from alita_mcp.sandbox.wasm.worker.engine import World
+from alita_mcp.sandbox.wasm.worker.engine import OsCallbacks
 from alita_mcp.values import Grants, Limits
 from tests.sandbox.arena import Arena, Fussy
 from tests.sandbox.leftovers import wasm_leftovers
@@ -173,10 +173,10 @@ def test_more_than_the_engine_copies_at_once_ends_the_call_only(arena: Arena) ->
 
 
 def test_a_rehearsal_draws_no_more_random_bytes_at_once_than_it_may() -> None:
-    world = World(random_seed=1)
-    assert len(world.draw(1 << 20)) == 1 << 20
+    callbacks = OsCallbacks(random_seed=1)
+    assert len(callbacks.draw(1 << 20)) == 1 << 20
     with pytest.raises(WasmtimeError, match="random bytes"):
-        world.draw((1 << 20) + 1)
+        callbacks.draw((1 << 20) + 1)
 
 
 def test_two_calls_draw_other_numbers_from_the_hosts_source(arena: Arena) -> None:

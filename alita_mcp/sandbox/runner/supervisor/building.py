@@ -1,4 +1,4 @@
-"""A builder program of ours from its order to its result; one for each sandbox, which ends with it."""
+"""Run of one package builder program in a sandbox of its own, from its order to its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAYLOAD_FILE, RESULT_FILE = "/tmp/payload", "/tmp/result"
 
 
 class Building:
-    """The program sees its payload as a file and writes its result to another; its output goes out line by line."""
+    """Builder program with its payload and result as files; its output goes to the host line by line."""
 
     def __init__(self, loop: Loop, link: HostLink, reaper: Reaper) -> None:
         self._loop = loop

@@ -1,4 +1,4 @@
-"""The supervisor's end of one process that runs code: its output, its messages, and how it died."""
+"""Supervisor's handle of one process that runs tool code: its output, its messages and its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _CLOSING_SECONDS = 0.5
 
 
 class ChildProcess:
-    """Tells `on_output(stream, data)`, `on_message(kind, payload)` and `on_end()`; kind `?` is garbage."""
+    """Process of tool code; calls `on_output(stream, data)`, `on_message(kind, payload)` and `on_end()`.
+
+    A message of kind `?` is garbage.
+    """
 
     def __init__(self, loop: Loop, reaper: Reaper, *, largest_message: int) -> None:
         self.pid = 0

@@ -1,4 +1,4 @@
-"""What the supervisor finds around itself, before it changes anything: the attestation that the host judges."""
+"""Attestation of a sandbox: facts that the supervisor collects about its process before it changes anything."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OOM = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_contro
 
 
 def facts() -> dict[str, object]:
-    """Everything as plain JSON; numbers stay as the kernel writes them."""
+    """Collects all facts as plain JSON; numbers stay as the kernel writes them."""
     scratch = os.statvfs("/tmp")
     return {
         "pid": os.getpid(),
@@ -45,7 +45,7 @@ def _python_tag() -> str:
 
 
 def oom_kills() -> int | None:
-    """How many processes the kernel has killed here for want of memory; None where it cannot be seen."""
+    """Number of processes that the kernel killed here for lack of memory; None where it cannot be read."""
     for path in _OOM:
         try:
             with open(path) as file:

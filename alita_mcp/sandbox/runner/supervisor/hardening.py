@@ -1,4 +1,4 @@
-"""Takes rights away from this process for good: a seccomp filter of our own, no dumps, resource limits."""
+"""Hardening of the supervisor's process: a seccomp filter, no core dumps, resource limits."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ _Instruction = tuple[int, int, int, int]
 
 
 def prctl(option: int, value: int) -> None:
-    """The system call, as an OSError when it fails."""
+    """Calls prctl; raises OSError when it fails."""
     if _libc.prctl(*(ctypes.c_ulong(word) for word in (option, value, 0, 0, 0))) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value})")
 
 
 def has_no_new_privileges() -> bool:
-    """Whether no program that this process starts can get more rights than it has; asked of the kernel itself."""
+    """Whether the kernel denies new privileges to all programs that this process starts."""
     return bool(_libc.prctl(*(ctypes.c_ulong(word) for word in (PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0))) == 1)
 
 
 def filter_program(machine: str) -> bytes:
-    """The BPF program for `x86_64` or `aarch64`; other machines are a KeyError and get no sandbox."""
+    """Seccomp filter as a BPF program for `x86_64` or `aarch64`; KeyError on other machines, which get no sandbox."""
     column = {"x86_64": 0, "aarch64": 1}[machine]
     program: list[_Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -157,7 +157,7 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(program: bytes | None = None) -> None:
-    """Puts the filter, or another one, on this process and all its children; it can never be taken off."""
+    """Installs the seccomp filter, or another one, on this process and all its children; it cannot be removed."""
     program = filter_program(os.uname().machine) if program is None else program
     buffer = ctypes.create_string_buffer(program, len(program))
     header = _Program(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))

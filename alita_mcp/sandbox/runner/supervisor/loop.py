@@ -1,4 +1,4 @@
-"""The supervisor's event loop over epoll, and its end of the wire to the host."""
+"""Event loop of the supervisor over epoll, and its connection to the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Handler = Callable[[int], None]
 
 
 class Loop:
-    """Calls a handler when its file descriptor is ready, and one more when the alarm goes off."""
+    """Event loop over epoll: calls the handler of each ready file descriptor, and one of an alarm."""
 
     def __init__(self) -> None:
         self._alarm: tuple[float, Callable[[], None]] | None = None

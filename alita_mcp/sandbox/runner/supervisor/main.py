@@ -1,4 +1,4 @@
-"""PID 1 of a sandbox: attests, hardens itself, runs what the host orders, reports. Never runs tool code."""
+"""Supervisor of a sandbox (PID 1): attests, hardens itself, carries out the host's orders. Never runs tool code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STREAMS = {Kind.OPEN, Kind.DATA, Kind.END, Kind.RESET, Kind.CREDIT}
 
 
 class Supervisor:
-    """What comes from the host is trusted, what comes from the processes inside is not."""
+    """Supervisor of a sandbox; it trusts what the host sends and nothing that the processes inside send."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._programs = {name: Program(options["boot"], it) for name, it in options["programs"].items()}
@@ -79,7 +79,7 @@ class Supervisor:
 
 
 def main(_source: int, options: dict[str, Any]) -> None:
-    """Entry of the supervisor's bundle."""
+    """Entry point of the supervisor's bundle."""
     try:
         os.closerange(3, 1024)  # whatever the starter left open, a folder of the host perhaps
         attestation = facts()

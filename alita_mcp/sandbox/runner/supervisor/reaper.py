@@ -1,4 +1,4 @@
-"""What became of processes: as PID 1 the supervisor is the parent of every orphan of the sandbox."""
+"""Reaping of ended processes: as PID 1 the supervisor is the parent of every orphan of the sandbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class End(NamedTuple):
 
 
 class Reaper:
-    """Takes note of every child that ends or is stopped."""
+    """Collects the exit status of every child that ends or is stopped."""
 
     def __init__(self) -> None:
         self.watched: set[int] = set()
@@ -76,7 +76,7 @@ class Reaper:
 
 
 def kill(pid: int) -> None:
-    """Kills a process, or with -1 everything but this one at once: no fork outruns that."""
+    """Kills a process, or with -1 all processes but this one at once, which no fork outruns."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -84,5 +84,5 @@ def kill(pid: int) -> None:
 
 
 def others(*known: int) -> list[int]:
-    """The processes of this sandbox that are none of the known ones."""
+    """Processes of this sandbox that are not among the known ones."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in known]

@@ -1,4 +1,4 @@
-"""Everything that a tool can write to, and how it is emptied: without following links, however deep, within a time."""
+"""Scratch folders that a tool can write to, and their removal without following links, within a time limit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _DEEPEST = 100
 
 
 class WipeFailed(Exception):
-    """Something is left; this sandbox must not be used again."""
+    """A scratch folder could not be emptied; this sandbox must not be used again."""
 
 
 def too_many_files(limit: int) -> dict[str, Any]:
-    """The outcome of a call with more files than it may have, where the kernel itself would have let it."""
+    """Result of a call that has too many files, where the kernel does not enforce the limit."""
     problem = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     message = (
         f"{problem}: hit the limit of {limit} files and folders in the scratch directory (scratch_files)"
@@ -73,7 +73,7 @@ def _flags(folder: int) -> bytes:
 
 
 class Scratch:
-    """The writable folders, opened before anybody could change them."""
+    """Writable folders of a sandbox, opened before any code ran."""
 
     def __init__(self) -> None:
         self._folders: list[_Folder] = []

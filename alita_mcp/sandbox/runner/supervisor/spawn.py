@@ -1,4 +1,4 @@
-"""Starts a fresh interpreter under its limits: nothing of this process's memory, the token included, is in it."""
+"""Start of a fresh interpreter under its limits, with nothing of this process's memory in it, such as the token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Ends(NamedTuple):
-    """The file descriptors that a new process gets as its stdout, its stderr and its channel."""
+    """File descriptors that a new process gets as its stdout, stderr and channel."""
 
     out: int
     err: int
@@ -27,7 +27,7 @@ class Ends(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a new interpreter runs: the first words for `python -c`, and the modules that those make."""
+    """Program of a new interpreter: the bootstrap for `python -c` and the bundle of modules that it makes."""
 
     boot: str
     bundle: dict[str, Any]

@@ -1,4 +1,4 @@
-"""The proxy's door inside: a listener on loopback whose connections travel to the host as streams of frames."""
+"""Proxy listener inside the sandbox: connections on loopback are carried to the host as streams of frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BROKEN = select.EPOLLHUP | select.EPOLLERR
 
 @dataclass
 class Connection:
-    """One connection of a program inside, and its stream."""
+    """Connection of a program inside to the proxy, and the stream that carries it."""
 
     stream: int
     socket: socket.socket
@@ -30,7 +30,7 @@ class Connection:
 
 
 class Tunnel:
-    """Copies both ways; no policy here: that is the host's, where no tool can touch it."""
+    """Copies bytes between connections and the host, which alone decides what they may reach."""
 
     def __init__(self, loop: Loop, link: HostLink) -> None:
         self.admits = False

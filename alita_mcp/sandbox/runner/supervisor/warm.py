@@ -1,4 +1,4 @@
-"""A loaded tool: a zygote that imported it once, a forked child for each call, and nothing left in between."""
+"""A loaded tool: a zygote that imported it once and forks a child for each call."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLEAN = json.dumps({"clean": True}).encode()
 
 
 class WarmTool:
-    """One call at a time. The child of the next call is forked ahead, so that a call waits for no fork."""
+    """A tool that is loaded and runs one call at a time; the next call's child is forked ahead."""
 
     def __init__(self, loop: Loop, link: HostLink, reaper: Reaper, tunnel: Tunnel | None) -> None:
         self._loop = loop

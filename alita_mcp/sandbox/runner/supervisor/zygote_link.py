@@ -1,4 +1,4 @@
-"""The supervisor's view of a zygote: started, asked what the import gave, asked to fork; never believed."""
+"""Supervisor's connection to a zygote, which is untrusted: start, result of the import, requests to fork."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATUSES = {"ok", "error", "bad_result", "load_failed", "memory"}
 
 
 class ZygoteLink:
-    """Tells `on_loaded(head)` once, and `on_lost()` when it cannot be used any more."""
+    """Connection to one zygote; calls `on_loaded(head)` once, and `on_lost()` when it cannot be used any more."""
 
     def __init__(self, loop: Loop, reaper: Reaper, order: dict[str, Any]) -> None:
         self.loaded = False
@@ -143,7 +143,7 @@ class ZygoteLink:
 
 
 def cleaned(head: dict[str, Any]) -> dict[str, Any]:
-    """What a process may say about itself, cut to size; anything else is an error."""
+    """Head of a report of an untrusted process, checked and cut to size."""
     if head["status"] not in _STATUSES:
         raise ValueError(head["status"])
     kept: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The child that runs a builder program of ours: `sys.argv` is its name, its payload file and its result file."""
+"""Process that runs a package builder program: `sys.argv` holds its name, payload file and result file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def main(source: int, options: dict[str, Any]) -> None:
-    """Entry of the child's bundle; what the program prints goes to the host line by line."""
+    """Entry point of the builder's bundle; its output goes to the host line by line."""
     os.close(source)
     for name in [name for name in sys.modules if name.partition(".")[0] == "alita_mcp"]:
         del sys.modules[name]

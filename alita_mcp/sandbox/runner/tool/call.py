@@ -1,4 +1,4 @@
-"""The child of one call: waits for its arguments, calls the function once and reports on its channel."""
+"""Process of one call: waits for its arguments, calls the function once and reports on its channel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RAISED = {
 
 
 class Child:
-    """Made before the import, so that a tool that replaces modules breaks only itself."""
+    """Process of one call; made before the tool is imported, so that it keeps the modules a tool may replace."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._limits: dict[str, int] = options["limits"]

@@ -1,4 +1,4 @@
-"""Moves the clocks that the code reads, file times too (`file_times`); arithmetic and `isinstance` go on working."""
+"""Rehearsed clock: moves the times that code reads, file times too (`file_times`); `isinstance` goes on working."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OF_THE_PROCESSOR = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID
 
 
 def shift(offset: int) -> None:
-    """Replaces what reads a clock or a file's times for the rest of this process; clocks of the processor stay."""
+    """Shifts the clocks and file times for the rest of this process; clocks of the processor stay."""
     _replace(offset, None)
 
 
 def stand_at(moment: int) -> Callable[[], None]:
-    """The same, with a wall clock that counts whole seconds from `moment`; what is returned sets it back there.
+    """Sets a wall clock that counts whole seconds from `moment`; the function that is returned sets it back.
 
     So calls that take less than a second see one time, and a loop that waits for a later one ends.
     """

@@ -1,4 +1,4 @@
-"""What an exception of the tool's becomes: its type, its text, the tool's own lines, and the limit that it ran into."""
+"""Report of a tool's exception: its type, its text, the tool's own lines and the limit that it ran into."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _content = vars(ModuleType)["__dict__"].__get__
 
 
 def head(status: str, problem: BaseException, limits: dict[str, int] | None = None) -> dict[str, Any]:
-    """The outcome as the supervisor hears it."""
+    """Head of the report of a failed call, as the supervisor gets it."""
     text = _text_of(problem)
     limit = _limit_of(problem, limits) if limits else ""
     return {

@@ -1,4 +1,4 @@
-"""Moves the times of files as the code reads and sets them, so that a new file does not give the real clock away."""
+"""File times of a rehearsed clock, so that a new file does not show the real time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUPPORTED = ("supports_dir_fd", "supports_fd", "supports_follow_symlinks")
 
 
 def shift(offset: int) -> None:
-    """Replaces `stat` and its kin and `utime` in `os` for the rest of this process."""
+    """Replaces `stat`, `scandir` and `utime` in `os` by shifted ones for the rest of this process."""
     # imports compare times of files with those kept in compiled ones
     sys.modules["_frozen_importlib_external"].__dict__["_os"] = SimpleNamespace(**vars(posix))
     readers = {name: _reader(getattr(os, name), offset) for name in ("stat", "lstat", "fstat")}

@@ -1,19 +1,15 @@
-"""`alita_tool` as a tool sees it: grants and a way to ask the host in, the module out.
+"""The module `alita_tool` that a tool imports: one function for each thing that a grant allows.
 
-A door without its grant says so at once; the host checks every question again, whatever this module lets through.
+A function without its grant says so at once; the host checks every request again, whatever this module lets through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from alita_mcp.sandbox.runner.tool.mirror import ROOT, Mirror
-from alita_mcp.sandbox.runner.tool.workspace import watch_files, workspace_path
-
-if TYPE_CHECKING:
-    from pathlib import PosixPath
+from alita_mcp.sandbox.runner.tool.workspace import WorkspaceFiles
 
 Ask = Callable[[str, dict[str, Any]], Any]
 ERRORS: dict[str, type[Exception]] = {
@@ -29,11 +25,15 @@ _GRANTS = {
     "complete": "model", "call_tool": "tools", "secret": "secrets", "workspace": "workspace",
     **dict.fromkeys(_FILES, "workspace"),
 }  # fmt: skip
-_mirrors: list[Mirror] = []
+_NO_PATH = (
+    "alita_tool.workspace is no path any more: use alita_tool.read_text(path), read_bytes(path), "
+    "write_text(path, text), write_bytes(path, data) and list_files(folder)"
+)
+_opened: list[WorkspaceFiles] = []
 
 
 def lacks(door: str, what: str = "") -> str:
-    """What a tool's author reads about a door without its grant; `what` is the single thing that lacks it."""
+    """Message about a function that is used without its grant; `what` is the single thing that lacks it."""
     name = door.partition(".")[0]
     if name not in _GRANTS:
         return f"alita_tool has no door {door[:100]!r}"
@@ -42,13 +42,12 @@ def lacks(door: str, what: str = "") -> str:
 
 
 class AlitaTool(ModuleType):
-    """The rights a tool may be granted: `complete`, `call_tool`, `secret`, `workspace` and its files."""
+    """The module `alita_tool`: `complete`, `call_tool`, `secret` and the files of the workspace."""
 
     def __init__(self, grants: dict[str, Any], ask: Ask) -> None:
         super().__init__("alita_tool", type(self).__doc__)
         self._grants = grants
         self._ask = ask
-        self._workspace: PosixPath | None = None
 
     def complete(
         self,
@@ -76,49 +75,35 @@ class AlitaTool(ModuleType):
         return value
 
     @property
-    def workspace(self) -> PosixPath:
-        """The folder that the tool may read, or read and write, as a `pathlib.Path`; needs the grant `workspace`."""
-        if self._grants.get("workspace", "none") == "none":
-            raise PermissionError(lacks("workspace"))
-        if self._workspace is None:
-            self._workspace = workspace_path(_mirrors[-1])
-        return self._workspace
+    def workspace(self) -> None:
+        """The path of former versions; says what to call instead."""
+        raise RuntimeError(_NO_PATH)
 
     def read_text(self, path: str) -> str:
-        """The text of a file of the workspace, UTF-8."""
-        return self._file(path, "read_text").read_text(encoding="utf-8")
+        """The text of a file of the workspace, UTF-8; each line ends with a line feed."""
+        text = self._files("read_text").read(path).decode()
+        return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def read_bytes(self, path: str) -> bytes:
         """The bytes of a file of the workspace."""
-        return self._file(path, "read_bytes").read_bytes()
+        return self._files("read_bytes").read(path)
 
     def write_text(self, path: str, text: str) -> None:
         """Makes or replaces a file of the workspace, in UTF-8, with the folders above it; needs `write`."""
-        self._new_file(path, "write_text").write_text(text, encoding="utf-8")
+        self._files("write_text").write(path, str.encode(text))
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """The same with bytes."""
-        self._new_file(path, "write_bytes").write_bytes(data)
+        self._files("write_bytes").write(path, bytes(memoryview(data)))
 
     def list_files(self, folder: str = "") -> list[str]:
         """Paths of all files in and below a folder of the workspace, relative to the workspace, sorted."""
-        place = self._file(folder, "list_files")
-        return sorted(
-            path.relative_to(self.workspace).as_posix() for path in place.rglob("*") if path.is_file()
-        )
+        return self._files("list_files").names(folder)
 
-    def _file(self, path: str, door: str) -> PosixPath:
+    def _files(self, door: str) -> WorkspaceFiles:
         if self._grants.get("workspace", "none") == "none":
             raise PermissionError(lacks(door))
-        place = self.workspace / path
-        if ".." in place.parts or not place.is_relative_to(self.workspace):
-            raise PermissionError(f"{str(path)[:100]!r} lies outside of the workspace")
-        return place
-
-    def _new_file(self, path: str, door: str) -> PosixPath:
-        place = self._file(path, door)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+        return _opened[-1]
 
     def _check(self, door: str, grant: str, name: str) -> None:
         granted = self._grants.get(grant, ())
@@ -126,20 +111,18 @@ class AlitaTool(ModuleType):
             raise PermissionError(lacks(door, str(name) if granted else ""))
 
 
-def module(grants: dict[str, Any] | None = None, ask: Ask | None = None, *, root: str = ROOT) -> ModuleType:
-    """The module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
+def module(grants: dict[str, Any] | None = None, ask: Ask | None = None) -> ModuleType:
+    """Makes the module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
     grants, ask = grants or {}, ask or _nobody_answers
     if grants.get("workspace", "none") != "none":
-        mirror = Mirror(ask, writable=grants["workspace"] == "write", root=root)
-        _mirrors[:] = [mirror]
-        watch_files(mirror)
+        _opened[:] = [WorkspaceFiles(ask, writable=grants["workspace"] == "write")]
     return AlitaTool(grants, ask)
 
 
 def finish() -> None:
-    """Keeps what the tool changed in its workspace; called after its function returned a value."""
-    for mirror in _mirrors:
-        mirror.finish()
+    """Sends what the tool wrote in its workspace; called after its function returned a value."""
+    for files in _opened:
+        files.finish()
 
 
 def _nobody_answers(door: str, _words: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Random numbers that can be drawn again: a seed in, the same `random`, `secrets`, `uuid4` and `os.urandom` out."""
+"""Seeded random numbers for `random`, `secrets`, `uuid4` and `os.urandom`, so that a call can be repeated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def draw_from(seed: int) -> Callable[[], None]:
-    """Replaces the sources of randomness for the rest of this process; what is returned begins the draw anew.
+    """Seeds all sources of randomness for the rest of this process; the function that is returned seeds them anew.
 
     `random.Random(seed)` is what the functions of `random` draw from; a generator without a seed gets one from it.
     """

@@ -1,155 +1,157 @@
-"""`alita_tool.workspace`: a `pathlib.Path` whose files are fetched when they are opened, in whatever way.
-
-`open`, `Path.open`, `os.open`, `sqlite3.connect` and whatever builds on them announce themselves as audit events, with
-a path, its text or a path relative to the working directory alike; libraries that open files in C ask the path object
-for its text (`os.fspath`) first. Only a C library that is given the text finds a file that is not there yet, and is
-refused by its mode.
-"""
+"""Files of the workspace inside a sandbox: read through the broker, written to the host when the call succeeds."""
 
 from __future__ import annotations
 
+import binascii
+import errno
 import os
-import sys
-from collections.abc import Callable
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from _thread import RLock
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from alita_mcp.sandbox.runner.tool.mirror import Mirror
-
-if TYPE_CHECKING:
-    from pathlib import PosixPath
-
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-
-
-class Fetching:
-    """What a path of the workspace does in another way than pathlib's."""
-
-    __slots__ = ()
-    mirror: ClassVar[Mirror]
-
-    def __fspath__(self) -> str:
-        text = str(self)
-        self.mirror.touch(text)
-        return text
-
-    def open(self, mode: str = "r", *arguments: Any, **options: Any) -> IO[Any]:
-        """Opens the file; one that is overwritten is not fetched before."""
-        return open(str(self), mode, *arguments, **options)
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Size and times as the host tells them, without fetching the file."""
-        return os.stat(self._text(), follow_symlinks=follow_symlinks)
-
-    def lstat(self) -> os.stat_result:
-        """As `stat`; there are no links."""
-        return os.lstat(self._text())
-
-    def exists(self, **_options: Any) -> bool:
-        """Whether there is something, without fetching it."""
-        return os.path.exists(self._text())
-
-    def is_file(self, **_options: Any) -> bool:
-        """Whether it is a file, without fetching it."""
-        return os.path.isfile(self._text())
-
-    def is_dir(self, **_options: Any) -> bool:
-        """Whether it is a folder."""
-        return os.path.isdir(self._text())
-
-    def is_symlink(self) -> bool:
-        """Whether it is a link; only the tool itself can have made one."""
-        return os.path.islink(self._text())
-
-    def unlink(self, missing_ok: bool = False) -> None:
-        """Removes the file; on the host once the call has succeeded."""
-        try:
-            os.unlink(self._text())
-        except FileNotFoundError:
-            if not missing_ok:
-                raise
-
-    def _text(self) -> str:
-        """The path, once the names around it are here."""
-        text = str(self)
-        self.mirror.look(text)
-        return text
+CHUNK = 480 << 10
+"""Bytes of a file in one request or reply; base64 makes a third more of them."""
+MAX_FILE = 16 << 20
+READ_ONLY = "writing needs the grant 'workspace': 'write'; this tool may only read its workspace"
+Ask = Callable[[str, dict[str, Any]], Any]
+Operation = dict[str, Any]
 
 
-def workspace_path(mirror: Mirror) -> PosixPath:
-    """The path of the mirror's root; all paths made from it fetch what they name."""
-    from pathlib import PosixPath  # slow to import, and most tools have no workspace
+class Entry(NamedTuple):
+    """A name as the host listed it."""
 
-    class WorkspacePath(Fetching, PosixPath):  # type: ignore[misc]  # `open` takes what Path.open takes
-        """A path at which something may lie that is not here yet."""
-
-    WorkspacePath.mirror = mirror
-    return WorkspacePath(mirror.root)
+    kind: str
+    """`file`, `folder`, or `unlisted`: a folder whose names are not here yet."""
+    stamp: str
+    """Changes whenever the file on the host does; empty for what the call made."""
 
 
-def watch_files(mirror: Mirror) -> None:
-    """Tells the mirror of each file that Python opens or changes from now on; this cannot be undone."""
-    watch = Watch(mirror)
-    watchers: dict[str, Callable[..., None]] = {
-        "open": watch.opened, "os.listdir": watch.looked_at, "os.scandir": watch.looked_at,
-        "os.chdir": watch.looked_at, "sqlite3.connect": watch.looked_at, "os.mkdir": watch.changed,
-        "os.chmod": watch.changed, "os.truncate": watch.changed, "os.utime": watch.changed,
-        "os.remove": watch.removed, "os.rmdir": watch.removed, "shutil.rmtree": watch.removed,
-        "os.rename": watch.moved, "os.link": watch.linked, "os.symlink": watch.linked,
-    }  # fmt: skip
+class WorkspaceFiles:
+    """The files of one call; what it wrote is kept in memory until `finish` sends it."""
 
-    def hear(event: str, arguments: tuple[Any, ...]) -> None:
-        watcher = watchers.get(event)
-        if watcher is not None:
-            watcher(*arguments)
+    def __init__(self, ask: Ask, *, writable: bool) -> None:
+        self._ask = ask
+        self._writable = writable
+        self._known = {"": Entry("unlisted", "")}
+        self._written: dict[str, bytes] = {}
+        self._lock = RLock()
 
-    sys.addaudithook(hear)
+    def read(self, path: str) -> bytes:
+        """The content of a file, with what the call itself wrote."""
+        name = relative(path)
+        with self._lock:
+            if self._is_folder(name):
+                raise IsADirectoryError(errno.EISDIR, "a folder", path)
+            return self._written[name] if name in self._written else self._fetch(name)
+
+    def write(self, path: str, data: bytes) -> None:
+        """Makes or replaces a file, with the folders above it.
+
+        Raises:
+            PermissionError: the grant is to read only.
+            OSError: the path names a folder, leads through a file, or the file is too large.
+        """
+        name = relative(path)
+        if not self._writable:
+            raise PermissionError(READ_ONLY)
+        if len(data) > MAX_FILE:
+            what = f"{len(data)} bytes are more than the {MAX_FILE} that a file may have"
+            raise OSError(errno.EFBIG, what, path)
+        with self._lock:
+            folders = list(_folders_above(name))
+            for folder in folders:
+                self._list(folder)
+                if self._known.get(folder, _NOTHING).kind == "file":
+                    raise NotADirectoryError(errno.ENOTDIR, "no folder", folder)
+            if self._is_folder(name):
+                raise IsADirectoryError(errno.EISDIR, "a folder", path)
+            for folder in folders:
+                self._known.setdefault(folder, Entry("folder", ""))
+            self._known.setdefault(name, Entry("file", ""))
+            self._written[name] = data
+
+    def names(self, folder: str) -> list[str]:
+        """Paths of all files in and below a folder, sorted; none where there is no such folder."""
+        top = relative(folder)
+        start = f"{top}/" if top else ""
+        with self._lock:
+            for above in _folders_above(f"{start}name"):
+                self._list(above)
+            while waiting := self._below(start, "unlisted"):
+                for name in waiting:
+                    self._list(name)
+            return self._below(start, "file")
+
+    def finish(self) -> None:
+        """Sends what was written; the host takes all of it or nothing."""
+        with self._lock:
+            batch: list[Operation] = []
+            size = 0
+            for operation in self._operations():
+                cost = len(operation["data"]) + 6 * len(operation["path"]) + 200
+                if size + cost > 2 * CHUNK:
+                    self._ask("workspace.change", {"operations": batch, "last": False})
+                    batch, size = [], 0
+                batch.append(operation)
+                size += cost
+            if batch:
+                self._ask("workspace.change", {"operations": batch, "last": True})
+
+    def _is_folder(self, name: str) -> bool:
+        return self._known.get(name, _NOTHING).kind in {"folder", "unlisted"}
+
+    def _below(self, start: str, kind: str) -> list[str]:
+        return sorted(
+            name for name, entry in self._known.items() if entry.kind == kind and name.startswith(start)
+        )
+
+    def _fetch(self, name: str) -> bytes:
+        stamp, data = "", bytearray()
+        while True:
+            piece = self._ask("workspace.read", {"path": name, "offset": len(data), "length": CHUNK})
+            if stamp not in {"", piece["stamp"]}:
+                raise OSError(errno.ESTALE, "the file changed while it was read", name)
+            stamp = piece["stamp"]
+            new = binascii.a2b_base64(piece["data"])
+            data += new
+            if not new or len(data) >= piece["size"]:
+                self._known[name] = Entry("file", stamp)
+                return bytes(data)
+
+    def _list(self, folder: str) -> None:
+        """Asks for the names in a folder, unless they are here or there is no such folder."""
+        if self._known.get(folder, _NOTHING).kind != "unlisted":
+            return
+        listing = self._ask("workspace.list", {"path": folder})
+        self._known[folder] = Entry("folder", "")
+        for name, kind, stamp in listing:
+            self._known.setdefault(name, Entry(kind, stamp))
+
+    def _operations(self) -> Iterator[Operation]:
+        for name, data in self._written.items():
+            for start in range(0, len(data) or 1, CHUNK):
+                text = binascii.b2a_base64(data[start : start + CHUNK], newline=False).decode()
+                more = start + CHUNK < len(data)
+                yield {"path": name, "stamp": self._known[name].stamp, "data": text, "more": more}
 
 
-class Watch:
-    """What each audit event means for the mirror."""
-
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
-
-    def opened(self, path: Any, _mode: Any, flags: int) -> None:
-        """`open` and `os.open`."""
-        if text := _text_of(path):
-            if flags & _WRITING:
-                self._mirror.change(text, replaced=bool(flags & os.O_TRUNC))
-            else:
-                self._mirror.touch(text)
-
-    def looked_at(self, path: Any, *_more: Any) -> None:
-        """Something is read or listed."""
-        if text := _text_of(path):
-            self._mirror.touch(text)
-
-    def changed(self, path: Any, *_more: Any) -> None:
-        """Something is made or changed."""
-        if text := _text_of(path):
-            self._mirror.change(text)
-
-    def removed(self, path: Any, *_more: Any) -> None:
-        """Something is removed, with all below it."""
-        if text := _text_of(path):
-            self._mirror.change(text, removed=True)
-
-    def moved(self, source: Any, target: Any, *_more: Any) -> None:
-        """Something gets another path: under its new one it is new, so all of it must be here."""
-        if text := _text_of(source):
-            self._mirror.change(text, removed=True, deep=True)
-        self.changed(target)
-
-    def linked(self, source: Any, target: Any, *_more: Any) -> None:
-        """A second name for something."""
-        self.looked_at(source)
-        self.changed(target)
+_NOTHING = Entry("", "")
 
 
-def _text_of(path: Any) -> str:
-    """A path as text; empty for descriptors and other things that name no file."""
-    if isinstance(path, Fetching):
-        return str(path)
-    if isinstance(path, bytes):
-        return os.fsdecode(path)
-    return path if isinstance(path, str) else ""
+def relative(path: str) -> str:
+    """A path below the workspace without empty parts; empty for the workspace itself.
+
+    Raises:
+        PermissionError: it is absolute or has `..`.
+    """
+    text = os.fspath(path)
+    parts = text.split("/")
+    if text.startswith("/") or ".." in parts:
+        raise PermissionError(f"{text[:100]!r} lies outside of the workspace")
+    return "/".join(part for part in parts if part not in {"", "."})
+
+
+def _folders_above(name: str) -> Iterator[str]:
+    """The folders on the way to a name, the workspace first."""
+    parts = name.split("/")
+    return ("/".join(parts[:depth]) for depth in range(len(parts)))

@@ -1,4 +1,4 @@
-"""The zygote: imports the code as a module named `tool` once, then forks a child for each call. Untrusted."""
+"""Zygote of a tool: imports its code as the module `tool` once, then forks a child for each call. Untrusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SINGLE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def main(source: int, options: dict[str, Any]) -> None:
-    """Entry of the zygote's bundle; the code follows on the same file descriptor."""
+    """Entry point of the zygote's bundle; the code follows on the same file descriptor."""
     try:
         with open(source, "rb") as file:
             code = json.load(file)

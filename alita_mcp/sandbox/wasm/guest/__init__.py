@@ -1,4 +1,4 @@
-"""What runs inside the component, beside CPython 3.14: built into it by `build.py`, never imported by the server."""
+"""Modules inside the component beside CPython 3.14; built into it by `build.py`, never imported by the server."""
 
 from __future__ import annotations
 

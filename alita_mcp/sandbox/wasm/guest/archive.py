@@ -1,4 +1,4 @@
-"""The standard library in memory: compressed code of the modules that nobody has imported yet."""
+"""Importer of the standard library from compressed bytecode in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT_OUT = {
 
 
 class Archive(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Finder and loader of what lies below a folder when it is made."""
+    """Finder and loader of the modules below a folder, read when it is made."""
 
     def __init__(self, root: str) -> None:
         self._code: dict[str, bytes] = {}

@@ -1,4 +1,4 @@
-"""What the worker calls: imports a tool, calls its function once, answers in JSON. One instance lives for one call.
+"""Entry point of the component: imports a tool and calls its function once; one instance lives for one call.
 
 All at module level runs once, when the component is built: the memory after it is what each instance starts with.
 """
@@ -42,7 +42,7 @@ _LIBRARY = "/python"
 
 
 class Tool:
-    """The code of one order and how it is called; made before the import, so that a tool breaks only itself."""
+    """Tool of one instance; made before the import, so that it keeps the modules a tool may replace."""
 
     def __init__(self) -> None:
         self._function: Any = None

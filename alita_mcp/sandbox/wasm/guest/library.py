@@ -1,4 +1,4 @@
-"""What of the standard library is made ready in the component's memory, and the few gaps that are filled."""
+"""Preparation of the standard library in the component's memory, with stand-ins for missing modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SIZES = {"c_char": 1, "c_short": 2, "c_int": 4, "c_long": 4, "c_size_t": 4, "c_
 
 
 def make_ready() -> None:
-    """Imports what tools use most, and fills the gaps."""
+    """Imports what tools use most, and installs the stand-ins."""
     for name in READY:
         importlib.import_module(name)
     _keep_zones()

@@ -1,4 +1,4 @@
-"""Names of hosts, which nothing inside resolves: an address stands for each, and the host finds out what it is."""
+"""Host names inside the component: an invented address stands for each, and the host resolves the name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _State:
 
 
 def install(check: Callable[[str], Any]) -> None:
-    """Replaces what resolves names; `check` raises where the grant is missing."""
+    """Replaces name resolution; `check` raises where the grant is missing."""
     _State.check = staticmethod(check)
     socket.getaddrinfo = _getaddrinfo
     socket.getfqdn = lambda name="": name or "localhost"

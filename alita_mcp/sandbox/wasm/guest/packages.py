@@ -1,4 +1,4 @@
-"""Packages that a tool's lock names: read-only files that lie with the host, imported by name from their bytecode.
+"""Importer of a tool's packages: read-only files on the host, imported from their bytecode.
 
 They look like a folder at the place where other sandboxes mount it. Each file crosses when it is asked for.
 """
@@ -25,7 +25,7 @@ _INDEX = "index"
 
 
 def install(root: str, fetch: Fetch) -> None:
-    """Puts the packages at the end of the search path; what the standard library names stays its own."""
+    """Puts the packages at the end of the search path, after the standard library."""
     words = json.loads(fetch(_INDEX))
     tree = Tree(root, words["tree"], fetch)
     sys.path_hooks.insert(0, lambda path: Finder(path, tree, words["natives"]))
@@ -34,7 +34,7 @@ def install(root: str, fetch: Fetch) -> None:
 
 
 class Tree:
-    """The files by path; a folder is a dict, a file its size in bytes."""
+    """Tree of files by path; a folder is a dict, a file its size in bytes."""
 
     def __init__(self, root: str, tree: dict[str, Any], fetch: Fetch) -> None:
         self.root = root
@@ -87,7 +87,7 @@ class Tree:
 
 
 class Loader(SourceFileLoader):
-    """Loads one module."""
+    """Loader of one module."""
 
     def __init__(self, fullname: str, path: str, tree: Tree) -> None:
         super().__init__(fullname, path)
@@ -155,7 +155,7 @@ class Finder:
 
 
 class Entry:
-    """What `os.scandir` tells of one name."""
+    """Directory entry, as `os.scandir` gives it."""
 
     def __init__(self, folder: str, name: str) -> None:
         self.name = name
@@ -187,7 +187,7 @@ class Entry:
 
 
 class Listing(list[Entry]):
-    """What `os.scandir` gives."""
+    """Listing, as `os.scandir` gives it."""
 
     def __enter__(self) -> Iterator[Entry]:
         """The entries."""

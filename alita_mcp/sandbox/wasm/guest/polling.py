@@ -1,4 +1,4 @@
-"""`select` and event loops over sockets that are questions to the host."""
+"""`select`, `poll` and event loops over the component's sockets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from alita_mcp.sandbox.wasm.guest import sockets
 
 
 class Poll:
-    """As `select.poll`: a socket of ours can always be written to, and is asked about for reading."""
+    """Stand-in for `select.poll`; our sockets are always writable, and the host is asked whether they are readable."""
 
     def __init__(self) -> None:
         self._masks: dict[int, int] = {}
@@ -42,7 +42,7 @@ class Poll:
 
 
 class Selector(selectors._PollLikeSelector):
-    """For event loops."""
+    """Selector of event loops over our sockets."""
 
     _selector_cls = Poll
     _EVENT_READ = select.POLLIN
@@ -56,7 +56,7 @@ class Selector(selectors._PollLikeSelector):
 
 
 class Loop(asyncio.selector_events.BaseSelectorEventLoop):
-    """An event loop that nobody wakes from another thread."""
+    """Event loop without wake-ups from other threads."""
 
     def __init__(self) -> None:
         super().__init__(Selector())

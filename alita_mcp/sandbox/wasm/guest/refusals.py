@@ -1,4 +1,4 @@
-"""What cannot be started here says what to do instead, where the static gate did not see it coming."""
+"""Refusals of threads and processes, with messages that say what to use instead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STARTS = re.compile(r"fork|forkpty|system|posix_spawnp?|exec[lv]p?e?|spawn[lv]p
 
 
 def install() -> None:
-    """Replaces what would fail with words of the build's."""
+    """Replaces the functions that start threads and processes."""
     for module, name in (
         (_thread, "start_new_thread"), (_thread, "start_new"), (_thread, "start_joinable_thread"),
         (threading, "_start_joinable_thread"),

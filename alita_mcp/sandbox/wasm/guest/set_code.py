@@ -1,4 +1,4 @@
-"""Code in, the same code out with each set that it makes given to functions that `set_order` puts into its builtins."""
+"""Rewriter of code for rehearsed set orders: each set that it makes goes through functions of `set_order`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SET_OPERATORS = (ast.BitAnd, ast.BitOr, ast.Sub, ast.BitXor)
 
 
 def rewritten(code: str, file: str) -> ast.Module:
-    """The tree of the changed code; its lines are those of the old.
+    """Rewrites code into a tree with the same line numbers.
 
     Raises:
         SyntaxError, ValueError: it cannot be parsed.

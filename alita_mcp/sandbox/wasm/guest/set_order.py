@@ -1,4 +1,4 @@
-"""Sets whose order depends on a seed, as where the interpreter draws one: for the rehearsal of a tool.
+"""Sets whose order depends on a seed, as with a drawn hash seed, for the rehearsal of a tool.
 
 Hashes of text are baked into the component, so a result that depends on the order of a set would always be the same
 here, and another one elsewhere. In a rehearsal the tool's own code makes sets of the classes below; all else about a
@@ -46,7 +46,7 @@ class _Rehearsal:
 
 
 class Kind(ABCMeta):
-    """The class of the two classes: an ordinary set is an instance of theirs."""
+    """Metaclass of the two set classes, by which an ordinary set counts as their instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _PLAIN[cls]) if cls in _PLAIN else super().__instancecheck__(instance)
@@ -56,7 +56,7 @@ class Kind(ABCMeta):
 
 
 class Set(set[Any], metaclass=Kind):
-    """As `set`."""
+    """Set with a seeded order."""
 
     __slots__ = ("_order",)
 
@@ -70,7 +70,7 @@ class Set(set[Any], metaclass=Kind):
 
 
 class Frozen(frozenset[Any], metaclass=Kind):
-    """As `frozenset`."""
+    """Frozen set with a seeded order."""
 
     __slots__ = ("_order",)
 
@@ -85,7 +85,7 @@ _PLAIN: dict[type, type] = {Set: set, Frozen: frozenset}
 
 
 def rehearse(seed: int) -> dict[str, Any]:
-    """From now on sets and hashes depend on this seed; the builtins of a module whose code `set_code` has changed."""
+    """Seeds sets and hashes from now on; returns the builtins of a module that `set_code` rewrote."""
     _Rehearsal.seed = seed
     plain = pprint.PrettyPrinter._pprint_set
     for kind in _PLAIN:
@@ -97,14 +97,14 @@ def rehearse(seed: int) -> dict[str, Any]:
 
 
 def own(result: Any) -> Any:
-    """A new set as one of ours; anything else as it is."""
+    """Turns a new set into a seeded one; anything else stays."""
     if _type(result) is _set:
         return Set(result)
     return Frozen(result) if _type(result) is _frozenset else result
 
 
 def class_of(function: Any, item: Any) -> Any:
-    """What `type(item)` is, where the tool calls `set` and `frozenset` what is here."""
+    """Class of an item, as `type(item)` tells a tool, for which the classes here are `set` and `frozenset`."""
     kind = function(item)
     if kind is _set:
         return Set
@@ -112,7 +112,7 @@ def class_of(function: Any, item: Any) -> Any:
 
 
 def hash_in_tool(item: Any, /) -> int:
-    """As `hash`; in a `__hash__` of the tool's the plain one, as long as dictionaries and sets ask for it."""
+    """Stand-in for `hash`; inside a tool's `__hash__` the plain one, while dictionaries and sets ask for it."""
     if not _Rehearsal.looking:
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None:

@@ -1,4 +1,4 @@
-"""Sockets of a component that has none: HTTP and TLS to granted hosts, carried by questions to the host.
+"""Sockets of the component, whose connections to granted hosts are carried by requests to the host.
 
 A connection begins with its first line or with TLS, not with `connect`: as behind the proxy of the other sandboxes,
 the host sees first what is wanted, and answers a refused request in words. No name is resolved, here or before that.
@@ -44,17 +44,17 @@ class _Network:
 
 
 def permit(ask: Ask | None) -> None:
-    """Lets sockets ask the host; None: the grant is missing."""
+    """Sets the function by which sockets ask the host; None where the grant is missing."""
     _Network.ask = ask
 
 
 def register(*kinds: type[Exception]) -> None:
-    """More errors that the host may name."""
+    """Registers more errors that the host may name."""
     _ERRORS.update({kind.__name__: kind for kind in kinds})
 
 
 def ask(where: str, **question: Any) -> Any:
-    """What the host answers about a connection; `where` is for the message of a missing grant."""
+    """Asks the host about a connection; `where` is for the message of a missing grant."""
     if _Network.ask is None:
         raise PermissionError(
             f'a connection to {where} needs the grant "network", which this tool does not have'
@@ -302,7 +302,7 @@ class Socket(socket.socket):
 
 
 def ready(numbers: list[int], seconds: float | None) -> list[int]:
-    """Which of these sockets would not wait for bytes; waits until one would not. None: as long as the call."""
+    """Waits until one of these sockets has bytes and returns those that have; None: as long as the call."""
     found = [_opened[number] for number in numbers if number in _opened]
     here = [each._number for each in found if each.is_ready()]
     if here:

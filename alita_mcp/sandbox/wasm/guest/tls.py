@@ -1,4 +1,4 @@
-"""The module `ssl` of the component, for libraries: a context's settings in, TLS that the host does out.
+"""Module `ssl` of the component: contexts whose TLS the host carries out.
 
 What a context asks for is kept and not carried: the host verifies the certificate and the name, always, by its own
 authorities. So `CERT_NONE`, own authorities and client certificates change nothing here.
@@ -32,7 +32,7 @@ __name__ = "ssl"
 
 
 class DefaultVerifyPaths(NamedTuple):
-    """Where authorities are: nowhere here."""
+    """Paths of certificate authorities, all empty here."""
 
     cafile: str | None = None
     capath: str | None = None
@@ -43,7 +43,7 @@ class DefaultVerifyPaths(NamedTuple):
 
 
 class SSLContext:
-    """Settings; see the module for what they count."""
+    """TLS settings of a connection; see the module for those that count."""
 
     sslsocket_class = SSLSocket
     sslobject_class = SSLObject
@@ -155,7 +155,7 @@ class SSLContext:
 def create_default_context(
     purpose: Purpose = Purpose.SERVER_AUTH, *, cafile: Any = None, capath: Any = None, cadata: Any = None
 ) -> SSLContext:
-    """A context that verifies, as all do here."""
+    """Makes a context that verifies certificates, as all do here."""
     return SSLContext(PROTOCOL_TLS_CLIENT)
 
 
@@ -168,7 +168,7 @@ _create_stdlib_context = _create_unverified_context
 
 
 def get_default_verify_paths() -> DefaultVerifyPaths:
-    """None."""
+    """Paths of certificate authorities: none."""
     return DefaultVerifyPaths()
 
 
@@ -177,7 +177,7 @@ def _text(name: Any) -> str | None:
 
 
 def install() -> None:
-    """Makes this the module `ssl`, for what was imported without one too; called once, before the library is."""
+    """Installs this as the module `ssl`, also in modules imported without one; called once, before the library."""
     ours = sys.modules["ssl"] = sys.modules[_OWN_NAME]
     for part in (tls_words, tls_streams):
         for name, value in vars(part).items():

@@ -1,4 +1,4 @@
-"""Sockets and buffers of the module `ssl`; see `tls.py`."""
+"""TLS sockets and buffers of the module `ssl`; see `tls.py`."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class SSLSocket(_Agreed, sockets.Socket):
 
 
 class MemoryBIO:
-    """Bytes between TLS and its transport."""
+    """Buffer of bytes between TLS and its transport."""
 
     def __init__(self) -> None:
         self._data = bytearray()

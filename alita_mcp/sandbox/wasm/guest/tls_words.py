@@ -17,7 +17,7 @@ CHANNEL_BINDING_TYPES: list[str] = []
 
 
 class TLSVersion(enum.IntEnum):
-    """Kept, not carried."""
+    """Versions of TLS; kept as settings, without effect."""
 
     MINIMUM_SUPPORTED = -2
     SSLv3 = 768
@@ -29,7 +29,7 @@ class TLSVersion(enum.IntEnum):
 
 
 class VerifyMode(enum.IntEnum):
-    """Kept, not carried."""
+    """Modes of verification; kept as settings, without effect."""
 
     CERT_NONE = 0
     CERT_OPTIONAL = 1
@@ -37,7 +37,7 @@ class VerifyMode(enum.IntEnum):
 
 
 class VerifyFlags(enum.IntFlag):
-    """Kept, not carried."""
+    """Flags of verification; kept as settings, without effect."""
 
     VERIFY_DEFAULT = 0
     VERIFY_CRL_CHECK_LEAF = 4
@@ -49,7 +49,7 @@ class VerifyFlags(enum.IntFlag):
 
 
 class Options(enum.IntFlag):
-    """Kept, not carried."""
+    """Options of a context; kept as settings, without effect."""
 
     OP_ALL = 0x80000050
     OP_NO_SSLv2 = 0
@@ -80,7 +80,7 @@ class _SSLMethod(enum.IntEnum):
 
 
 class Purpose(enum.Enum):
-    """What a context is for."""
+    """Purpose of a context."""
 
     SERVER_AUTH = "1.3.6.1.5.5.7.3.1"
     CLIENT_AUTH = "1.3.6.1.5.5.7.3.2"
@@ -108,11 +108,11 @@ class SSLZeroReturnError(SSLError):
 
 
 class SSLWantReadError(SSLError):
-    """More bytes must come first."""
+    """TLS cannot go on before more bytes are read."""
 
 
 class SSLWantWriteError(SSLError):
-    """Bytes must go first."""
+    """TLS cannot go on before bytes are written."""
 
 
 class SSLSyscallError(SSLError):

@@ -1,4 +1,4 @@
-"""Waiting without threads and sockets: sleeps that can be ended, a loop of timers, executors that run at once."""
+"""Waiting without threads: sleeps that can be ended, an event loop of timers, executors that run at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STEP_SECONDS = 0.02
 
 
 def install() -> None:
-    """Replaces what would wait for what there is not."""
+    """Replaces sleeps, event loops and executors."""
     time.sleep = _sleep
     # the clock of the processor began to run where the component was built; one thread computes, and hardly waits
     time.process_time = time.thread_time = time.monotonic
@@ -26,7 +26,7 @@ def install() -> None:
 
 
 def shift(offset: int) -> None:
-    """Moves the clocks that only run; the one on the wall is the host's to move. Seconds."""
+    """Shifts the monotonic clocks by seconds; the host moves the wall clock."""
     for name in ("monotonic", "perf_counter"):
         setattr(time, name, _later(getattr(time, name), offset))
         setattr(time, f"{name}_ns", _later(getattr(time, f"{name}_ns"), offset * 1_000_000_000))

@@ -1,1 +1,1 @@
-"""The worker process: holds the compiled component and runs each call in an instance of its own."""
+"""Worker process of the embedded sandbox: runs each call in an instance of the compiled component."""

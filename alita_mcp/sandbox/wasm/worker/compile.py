@@ -1,4 +1,4 @@
-"""Compiles the component for this machine, in a process of its own: it takes half a gigabyte of memory.
+"""Compiler process of the component, for this machine; it takes half a gigabyte of memory.
 
 The process ends with the one that started it, steps back behind others, and says how far it is.
 """
@@ -30,7 +30,7 @@ _MOST_PAGES = 1 << 14
 
 
 def compile_component(component: Path, sha256: str, target: Path) -> dict[str, Any]:
-    """Writes the compiled component; says what was made, of what and by what.
+    """Compiles the component into a file; returns a record of its sources and engine.
 
     Raises:
         ValueError: the component is not the one of that digest.
@@ -49,7 +49,7 @@ def compile_component(component: Path, sha256: str, target: Path) -> dict[str, A
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Makes a file that was not there, for the user alone, and has it on the disk before it returns."""
+    """Writes a new file that only the user may read, and syncs it to the disk."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
         file.write(content)
@@ -58,7 +58,7 @@ def write_whole(target: Path, content: bytes) -> None:
 
 
 def attend(told: Path) -> None:
-    """Ends this process when its starter is gone, and keeps writing into a file how far it is."""
+    """Ends this process when its parent is gone, and writes its progress into a file."""
 
     def end_with_starter() -> None:
         while os.read(0, 1):  # not through `sys.stdin`, whose lock an ending interpreter waits for
@@ -100,7 +100,7 @@ def _base_bytes(compiled: Path) -> int:
 
 
 def main() -> None:
-    """Entry of the process: component, its digest, target and where to say how far it is; JSON out."""
+    """Entry point: takes the component, its digest, the target and the progress file; prints the record as JSON."""
     component, sha256, target, told = sys.argv[1:]
     attend(Path(told))
     try:

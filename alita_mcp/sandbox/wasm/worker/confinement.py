@@ -1,4 +1,4 @@
-"""Takes rights away from the worker process for good, and tells what is left: the attestation that the host judges.
+"""Confinement of the worker process: drops rights for good and reports what is left, for the host's attestation.
 
 The engine is what confines a tool. This is the second wall: for code that broke out of the engine.
 """
@@ -28,7 +28,7 @@ MAC_PROFILE = """(version 1)
 
 
 def confine(compiled: Path) -> dict[str, Any]:
-    """Drops what this system lets a process drop, while it has one thread; what is in force then, as plain JSON.
+    """Drops all rights that this system lets a process with one thread drop; returns what is in force, as JSON.
 
     Raises:
         OSError: Linux does not take the filter.
@@ -50,12 +50,12 @@ def confine(compiled: Path) -> dict[str, Any]:
 
 
 def enter_profile(sandbox_init: Callable[..., int]) -> bool:
-    """Puts the profile on this process; False where macOS does not take it."""
+    """Applies the sandbox profile to this process; False where macOS refuses it."""
     error = ctypes.c_char_p()
     return sandbox_init(MAC_PROFILE.encode(), ctypes.c_uint64(0), ctypes.byref(error)) == 0
 
 
 def engine_version() -> str:
-    """As it stands beside the engine; `importlib.metadata` would load half a mail program for it."""
+    """Version of the engine from its package; faster than `importlib.metadata`, which imports the `email` package."""
     packages = Path(wasmtime.__file__).parent.parent
     return next((found.stem.partition("-")[2] for found in packages.glob("wasmtime-*.dist-info")), "")

@@ -1,4 +1,4 @@
-"""Ends what takes too long: a thread that watches the wall clock and the processor time of the thread that computes."""
+"""Deadline of a call: a thread that watches the wall clock and the processor time of the computing thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOOK_SECONDS = 0.05
 
 
 class Deadline:
-    """One deadline at a time; `interrupt` reaches code that computes, `abandon` ends the process of code that waits."""
+    """Watcher of one deadline; `interrupt` stops code that computes, `abandon` ends the process of code that waits."""
 
     def __init__(self, interrupt: Callable[[], None], abandon: Callable[[str], None]) -> None:
         self._interrupt = interrupt

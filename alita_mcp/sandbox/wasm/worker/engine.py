@@ -1,4 +1,4 @@
-"""The engine: a compiled component in, instances out, each with a store of its own that bounds what it may use."""
+"""WebAssembly engine: makes instances of the compiled component, each with a store that bounds its resources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NANO = 1_000_000_000
 
 
 def new_engine(*, compiles: bool = False) -> Engine:
-    """An engine that can end what it runs, and knows no more of WebAssembly than the component needs."""
+    """Makes an engine that can interrupt code and has only the WebAssembly features that the component needs."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = STACK_BYTES
@@ -36,8 +36,8 @@ def new_engine(*, compiles: bool = False) -> Engine:
     return Engine(config)
 
 
-class World:
-    """What an instance sees of its surroundings: a clock on the wall and random numbers."""
+class OsCallbacks:
+    """The wall clock and the random numbers that an instance gets from the host."""
 
     def __init__(
         self, *, clock_offset_s: int = 0, moment: int | None = None, random_seed: int | None = None
@@ -49,7 +49,7 @@ class World:
         self.begin()
 
     def begin(self) -> None:
-        """A rehearsed world starts again."""
+        """Sets a rehearsed clock and its random numbers back to their start."""
         self._began = time.monotonic()
         seed = self._seed
         self._random_bytes = secrets.token_bytes if seed is None else random.Random(seed).randbytes  # noqa: S311
@@ -70,7 +70,7 @@ class World:
 
 
 class Instances:
-    """Makes instances of one component; all see one `World`, until it is replaced by another."""
+    """Makes instances of one component; all use one `OsCallbacks`, until it is replaced."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Instances:
     ) -> None:
         self.engine = new_engine()
         self.strings = Bounded()
-        self.world = World()
+        self.os_callbacks = OsCallbacks()
         self._component = Component.deserialize_file(self.engine, str(compiled))
         self._real = self._linker(ask, packaged)
         self._rehearsed = self._linker(ask, packaged)
@@ -97,17 +97,17 @@ class Instances:
         return linker
 
     def _rehearse(self, linker: Linker) -> None:
-        """Puts the world's clock and random numbers in the place of this machine's."""
+        """Replaces this machine's clock and random numbers by those of the callbacks."""
 
         def some(_store: object, count: int) -> bytes:
-            return self.world.draw(count)
+            return self.os_callbacks.draw(count)
 
         def number(_store: object) -> int:
-            return int.from_bytes(self.world.draw(8))
+            return int.from_bytes(self.os_callbacks.draw(8))
 
         sources: dict[str, dict[str, Callable[..., Any]]] = {
             "wasi:clocks/wall-clock": {
-                "now": lambda _store: self.world.now(),
+                "now": lambda _store: self.os_callbacks.now(),
                 "resolution": lambda _store: SimpleNamespace(seconds=0, nanoseconds=1),
             },
             "wasi:random/random": {"get-random-bytes": some, "get-random-u64": number},
@@ -131,7 +131,7 @@ class Instances:
         store.set_limits(memory_size=memory_bytes, table_elements=_TABLE_ELEMENTS, instances=_INSTANCES)
         store.set_epoch_deadline(1)
         try:
-            linker = self._real if self.world.is_real else self._rehearsed
+            linker = self._real if self.os_callbacks.is_real else self._rehearsed
             return store, linker.instantiate(store, self._component)
         except BaseException:
             store.close()

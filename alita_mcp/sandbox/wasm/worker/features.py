@@ -1,4 +1,4 @@
-"""How the engine is set, without the engine: the server names compiled files by it and never loads an engine."""
+"""Settings of the engine, apart from it, since the server names compiled files by them without loading it."""
 
 from __future__ import annotations
 

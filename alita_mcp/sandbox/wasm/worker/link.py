@@ -1,4 +1,4 @@
-"""The worker's end of the wire: orders of the host in, frames with the host's token out.
+"""Worker's connection to the host: reads orders, writes frames with the host's token.
 
 A thread reads, also while a call runs: where the wire ends the server is gone, and so is this process then.
 """
@@ -17,7 +17,7 @@ _READ = 1 << 18
 
 
 class Link:
-    """Frames over two descriptors; the end of the wire ends the process."""
+    """Connection of frames over two descriptors; its end ends the process."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""What a worker drops on Linux: network, user, capabilities, dumps, and every system call that it needs no more.
+"""Confinement of a worker on Linux: no network, user, capabilities, dumps or needless system calls.
 
 Order matters: namespaces while there is one thread, the user while there are capabilities, the filter last.
 """
@@ -31,7 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def confine(compiled: Path) -> dict[str, Any]:
-    """Drops it; what is in force then."""
+    """Drops these rights; returns what is in force."""
     descriptors = _descriptors(compiled.stat())
     alone = _libc.unshare(_NEW_OTHERS) == 0
     for number in range(_MOST_CAPABILITIES):

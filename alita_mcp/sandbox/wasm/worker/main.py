@@ -1,4 +1,4 @@
-"""One worker process: takes orders, runs each call in an instance of its own, made before the call comes.
+"""Worker process: carries out orders, and runs each call in an instance that is made before the call comes.
 
 It speaks the wire of `frames.py` as the supervisors of other sandboxes do. The code that it is given runs in the
 engine alone; a call that the engine cannot end, since it waits for the host, is ended with this process.
@@ -17,7 +17,7 @@ from wasmtime import Store, WasmtimeError
 from alita_mcp.sandbox.runner.tool.failures import MAX_KIND, MAX_KINDS
 from alita_mcp.sandbox.wasm.worker import confinement
 from alita_mcp.sandbox.wasm.worker.deadline import Deadline
-from alita_mcp.sandbox.wasm.worker.engine import Instances, World
+from alita_mcp.sandbox.wasm.worker.engine import Instances, OsCallbacks
 from alita_mcp.sandbox.wasm.worker.link import Link
 from alita_mcp.sandbox.wasm.worker.output import FLOOD, Output
 from alita_mcp.sandbox.wasm.worker.packages import Packages
@@ -28,12 +28,12 @@ _STATUSES = ("ok", "error", "load_failed", "bad_result", "memory")
 """What the inside may say of itself; the rest is the worker's to find."""
 _HEAD = {"status": 0, "error_type": 0, "message": 0, "error_kinds": MAX_KINDS, "trace": MAX_HEAD}
 """What it may add; 0: text, else a list of so many texts."""
-_WORLD = ("clock_offset_s", "moment", "random_seed")
+_CALLBACK_OPTIONS = ("clock_offset_s", "moment", "random_seed")
 _CLEAN = {"clean": True}
 
 
 class Ready(NamedTuple):
-    """An instance that has imported the code and waits for its call."""
+    """Instance that has imported the code and waits for its call."""
 
     store: Store
     call: Any
@@ -41,7 +41,7 @@ class Ready(NamedTuple):
 
 
 class Worker:
-    """One order after the other, one instance at a time."""
+    """Worker that carries out one order after the other, with one instance at a time."""
 
     def __init__(self, link: Link, compiled: Path, base_bytes: int) -> None:
         self._link = link
@@ -83,7 +83,9 @@ class Worker:
         self._order, self._code, self._kind = order, code, Kind.LOADED
         self._output = Output(order["output_bytes"], self._instances.engine.increment_epoch)
         self._instances.strings.longest = max(order["result_bytes"], MAX_PAYLOAD) + MAX_HEAD
-        self._instances.world = World(**{name: order["options"][name] for name in _WORLD})
+        self._instances.os_callbacks = OsCallbacks(
+            **{name: order["options"][name] for name in _CALLBACK_OPTIONS}
+        )
         head = self._prepare()
         self._imported = head["seconds"]
         if head["status"] != "ok":
@@ -94,7 +96,7 @@ class Worker:
         """Makes the instance of the next call; how the import went."""
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.world.begin()
+        self._instances.os_callbacks.begin()
         self._deadline.start(self._order["wall_seconds"], limits["cpu_seconds"])
         store = None
         try:
@@ -125,7 +127,7 @@ class Worker:
         self._may_ask, self._asked, self._number = self._order["broker_calls"], 0, 0
         limits, started = self._order["rlimits"], time.monotonic()
         self._output.clear()
-        self._instances.world.begin()
+        self._instances.os_callbacks.begin()
         self._deadline.start(self._order["wall_seconds"] - ready.seconds, limits["cpu_seconds"])
         result = b""
         try:
@@ -253,7 +255,7 @@ def _refusal(name: str, message: str) -> str:
 
 
 def main() -> None:
-    """Entry of the process: the first frame says what to load and by which token the host knows its worker."""
+    """Entry point: the first frame names the compiled file and the token of this worker."""
     link = Link(0, 1)
     words = link.admit()
     compiled = Path(words["compiled"])

@@ -1,4 +1,4 @@
-"""What a call writes: the first bytes of both streams are kept, all are counted."""
+"""Captured output of a call: the first bytes of both streams are kept, all are counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FLOOD = 16
 
 
 class Output:
-    """Takes pieces of stdout (1) and stderr (2)."""
+    """Captured output, from pieces of stdout (1) and stderr (2)."""
 
     def __init__(self, kept_bytes: int, on_flood: Callable[[], None]) -> None:
         self.kept = {1: bytearray(), 2: bytearray()}

@@ -1,4 +1,4 @@
-"""The packages that a worker holds for the tool it serves: the host's archive in, one file or one module's code out."""
+"""Packages of the tool that a worker serves, read from the host's archive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zipfile
 
 
 class Packages:
-    """The files of one archive, each unpacked when an instance asks for it."""
+    """Files of one archive, each unpacked when an instance asks for it."""
 
     def __init__(self, archive: bytes = b"") -> None:
         self._zip = zipfile.ZipFile(io.BytesIO(archive)) if archive else None

@@ -1,4 +1,4 @@
-"""Bounds what the inside says before a byte of it is read: a string may be as long as an instance's memory.
+"""Bound on the length of strings from instances, checked before they are read; one may fill an instance's memory.
 
 The engine itself copies at most 128 MiB in one go; in this process that can become a gigabyte of text.
 """
@@ -13,7 +13,7 @@ from wasmtime.component import _types
 
 
 class Bounded:
-    """Puts the bound on all strings that come out of instances in this process; the package has no place for it."""
+    """Bound on all strings from instances in this process, put into wasmtime, which has no setting for it."""
 
     def __init__(self, longest: int = 0) -> None:
         self.longest = longest

@@ -1,4 +1,4 @@
-"""The seccomp filter of a worker on Linux: the few system calls that running an instance takes; no other succeeds.
+"""Seccomp filter of a worker on Linux: allows the few system calls that running an instance takes.
 
 A list of what may be done, for the process does one thing only. What is not on it gets ENOSYS: C libraries then
 fall back to older calls.
@@ -43,7 +43,7 @@ _NO: _Instruction = (_RETURN, 0, 0, _ERRNO | errno.EPERM)
 
 
 def worker_filter(machine: str) -> bytes:
-    """The BPF program for this process on `x86_64` or `aarch64`.
+    """Makes the filter as a BPF program for this process, on `x86_64` or `aarch64`.
 
     Raises:
         KeyError: it is another machine.

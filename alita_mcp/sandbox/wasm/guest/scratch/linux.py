@@ -1,4 +1,4 @@
-"""Error numbers and flags as Linux has them: tools, their tests and the libraries that they copy from know no others.
+"""Error numbers and flags of Linux, which tools and their tests expect.
 
 Imported before anything else that the component holds, so that nobody keeps the numbers of WASI.
 """

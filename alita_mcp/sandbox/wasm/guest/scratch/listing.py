@@ -1,4 +1,4 @@
-"""What `os.scandir` gives."""
+"""Directory listings of the scratch folder, as `os.scandir` gives them."""
 # ruff: noqa: D102 - named, and documented, as in `os`
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Status = Callable[..., os.stat_result]
 
 
 class DirEntry:
-    """As `os.DirEntry`."""
+    """Directory entry, as `os.DirEntry`."""
 
     __slots__ = ("_node", "_status", "_top", "name", "path")
 
@@ -60,7 +60,7 @@ class DirEntry:
 
 
 class Scan:
-    """As the iterator of `os.scandir`."""
+    """Iterator of entries, as that of `os.scandir`."""
 
     def __init__(self, entries: Iterator[DirEntry]) -> None:
         self._entries = entries

@@ -1,4 +1,4 @@
-"""The scratch folder in memory: files, folders and links, their modes and times, and how much of them there may be.
+"""Tree of the scratch folder in memory: files, folders and links, their modes, times and limits.
 
 What lies outside of it is `/`, `/dev` and `/dev/null`, which nobody can change. Errors are those of Linux.
 """
@@ -19,7 +19,7 @@ _now = time.time_ns
 
 
 def failure(number: int, *names: Any) -> OSError:
-    """The error of a number, with the paths that it is about."""
+    """Makes the OSError of a number, with the paths that it is about."""
     return OSError(number, os.strerror(number), *names)
 
 
@@ -89,7 +89,7 @@ class Node:
 
 
 class Place:
-    """What a path leads to: the folder that holds it, its name there, and itself, if there is such a thing."""
+    """Place of a path: the folder that holds it, its name there, and its node if there is one."""
 
     __slots__ = ("folder", "name", "node")
 
@@ -106,7 +106,7 @@ class Place:
 
 
 class Tree:
-    """All nodes of an instance."""
+    """Tree of all nodes of an instance."""
 
     def __init__(self) -> None:
         self.most_bytes = self.most_files = 1 << 30
@@ -227,7 +227,7 @@ class Tree:
 
 
 def read(node: Node, at: int, length: int) -> bytes:
-    """A piece of a file."""
+    """Reads a piece of a file."""
     end = min(node.size, at + length)
     data = bytes(node.content[at:end])
     return data + bytes(max(0, end - at - len(data)))

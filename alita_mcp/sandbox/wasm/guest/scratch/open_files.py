@@ -1,4 +1,4 @@
-"""Open files of the scratch folder: the functions of `os` that take a descriptor."""
+"""Open files of the scratch folder, and the functions of `os` that take a descriptor."""
 # ruff: noqa: D102 - named, and documented, as in `os`
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Opened:
 
 
 class OpenFiles:
-    """The descriptors that are open, of the files of a tree."""
+    """Table of open descriptors of a tree's files."""
 
     def __init__(self) -> None:
         self._tree = Tree()

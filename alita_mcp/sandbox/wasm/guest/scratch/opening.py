@@ -1,4 +1,4 @@
-"""Puts the scratch folder in memory in the place of the machine's files: in `os`, `io`, `builtins` and their users.
+"""Installation of the scratch folder in memory into `os`, `io`, `builtins` and their users.
 
 pyfakefs was considered: it searches all modules for what to patch at every start, raises no audit events, counts no
 files, and is ten times as long.
@@ -49,7 +49,7 @@ _WORDS: dict[Any, Any] = {
 
 
 class Usage(NamedTuple):
-    """As `shutil.disk_usage` gives it, in bytes."""
+    """Disk usage in bytes, as `shutil.disk_usage` gives it."""
 
     total: int
     used: int
@@ -63,7 +63,7 @@ class FileIO(_pyio.FileIO):
 
 
 def install() -> Files:
-    """From now on nothing of the machine's files is seen; the files that are seen instead."""
+    """Hides the machine's files for good; returns the files in memory that replace them."""
     files = Files()
     swaps: dict[int, tuple[Any, Any]] = {}
     for name in _BY_PATH:
