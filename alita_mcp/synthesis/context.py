@@ -1,4 +1,4 @@
-"""What every synthesis works with: the library, a sandbox, the gates, and what is known from elsewhere."""
+"""Context of a synthesis: the library, a sandbox, the gates, and advice from lessons, the web and recorded runs."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class Advice:
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """What every synthesis works with."""
+class SynthesisContext:
+    """Everything that one synthesis works with: library, sandbox, submission, advice, model records and packages."""
 
     library: Library
     sandbox: Sandbox

@@ -40,16 +40,16 @@ class Pipeline:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
+        self._context = work.context
         self._wish = work.wish
         self._models = work.models
         self._on_stage = work.on_stage
         self._drawing = Drawing(work.models)
         self._rounds = Rounds(work, self._drawing)
-        advice, packages = work.workshop.advice, work.workshop.packages
+        advice, packages = work.context.advice, work.context.packages
         self._looking_up = LookingUp(advice.research, packages, work.on_stage)
         self._adjudication = Adjudication(self._drawing)
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; nothing is published but a version that passed all gates.
@@ -59,7 +59,7 @@ class Pipeline:
             SandboxError: the sandbox failed.
         """
         await self._on_stage("search")
-        wish, library = self._wish, self._workshop.library
+        wish, library = self._wish, self._context.library
         similar = await library.similar(f"{wish.name} {wish.description}".strip())
         serving = None
         if not wish.update:
@@ -67,7 +67,7 @@ class Pipeline:
         if serving is not None:
             await learn_words(library, serving.tool, wish.description, wish.use_when)
             return serving
-        unfit = await self._workshop.packages.failure(wish.packages, pinned_are_meant=True)
+        unfit = await self._context.packages.failure(wish.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         brief = await self._brief()
@@ -75,14 +75,14 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
-        specification = await self._workshop.confirmed(specification, self._on_stage)
+        specification = await self._context.confirmed(specification, self._on_stage)
         return await self.attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:
         return Brief(
             request=self._wish.wish,
-            lessons=await self._workshop.advice.lessons.recall(self._wish.description),
-            sandbox=await told_lacks(self._workshop.sandbox),
+            lessons=await self._context.advice.lessons.recall(self._wish.description),
+            sandbox=await told_lacks(self._context.sandbox),
             grants=grants_of(self._wish),
         )
 
@@ -94,7 +94,7 @@ class Pipeline:
             may_ask = self._looking_up.is_possible
             asked = prompts.specify(brief, self._wish.name, taken, may_ask=may_ask)
             specification = await self._drawing.specification(asked, again)
-            refused = named(specification, self._wish, self._workshop.submission)
+            refused = named(specification, self._wish, self._context.submission)
             if refused is None:
                 return specification
             taken = (*taken, specification.name)
@@ -124,7 +124,7 @@ class Pipeline:
 
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
-        library, wanted = self._workshop.library, specified(brief)
+        library, wanted = self._context.library, specified(brief)
         rivals = () if self._wish.update else await rivals_of(wanted, library)
         if not rivals:
             return None
@@ -227,14 +227,14 @@ class Pipeline:
             by_caller = None
             if self._wish.tests and choice.trust != "verified":
                 alone = draft.model_copy(update={"examples": self._wish.tests})
-                own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
+                own = await verify(alone, self._context.sandbox, self._on_stage, self._context.library.read)
                 by_caller = own.report.trust
             report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
             looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
             told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
             return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})
 
-        return await self._workshop.submission.submit(
+        return await self._context.submission.submit(
             draft,
             self._on_stage,
             update=self._wish.update,

@@ -18,7 +18,7 @@ from alita_mcp.models.roles import ModelRoom, Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Advice, Amend, AskPerson, Workshop
+from alita_mcp.synthesis.context import Advice, Amend, AskPerson, SynthesisContext
 from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
 from alita_mcp.synthesis.jobs.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
@@ -75,7 +75,7 @@ class Toolsmith:
         advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
         packages = PackageCheck(advised.research, sandbox)
-        self._workshop = Workshop(library, sandbox, self, advised, records, packages)
+        self._context = SynthesisContext(library, sandbox, self, advised, records, packages)
 
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
@@ -84,7 +84,7 @@ class Toolsmith:
     def asking(self, ask_person: AskPerson) -> Toolsmith:
         """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
         other = copy(self)
-        other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
+        other._context = replace(self._context, ask_person=ask_person)  # noqa: SLF001 - its own
         return other
 
     def using(self, models: ModelRoom) -> Toolsmith:
@@ -115,7 +115,7 @@ class Toolsmith:
 
     async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
         if request.from_run:
-            return await FromRuns(self._workshop, self._make).make(request, models, on_stage)
+            return await FromRuns(self._context, self._make).make(request, models, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models if self._models else None, on_stage)
@@ -138,10 +138,10 @@ class Toolsmith:
     async def _write(self, wish: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
         """Lets models write the tool."""
         plan = PLANS[wish.mode or self._settings.synthesis_mode]
-        record = await self._workshop.records.record_for(models)
+        record = await self._context.records.record_for(models)
         writer = ScriptToTool if wish.code.strip() else Revision if wish.update else Pipeline
-        outcome = await writer(Work(self._workshop, wish, plan, models, on_stage, record)).make()
-        await practised(self._workshop, models, outcome)
+        outcome = await writer(Work(self._context, wish, plan, models, on_stage, record)).make()
+        await practised(self._context, models, outcome)
         return outcome
 
     def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
@@ -164,7 +164,7 @@ class Toolsmith:
             return await self._resubmitted(draft, known, on_stage)
         if models is not None:
             mode = request.mode or self._settings.synthesis_mode
-            return await CrossCheck(self._workshop, request, models, mode, on_stage).submit(draft)
+            return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
         return await self.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
         )
@@ -186,7 +186,7 @@ class Toolsmith:
         standing = self.standing(draft.name, update=update)
         if isinstance(standing, Exists | Rejected):
             return standing
-        unfit = await self._workshop.packages.failure(draft.packages, pinned_are_meant=True)
+        unfit = await self._context.packages.failure(draft.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         carried: Carried | Rejected = Carried(draft)

@@ -17,7 +17,7 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.requests.drafting import NO_TESTS
 from alita_mcp.synthesis.requests.modes import Mode
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
@@ -57,14 +57,19 @@ class CrossCheck:
     """One draft of a caller's on its way through the gates, with models to ask."""
 
     def __init__(
-        self, workshop: Workshop, request: SynthesisRequest, models: Models, mode: Mode, on_stage: ReportStage
+        self,
+        context: SynthesisContext,
+        request: SynthesisRequest,
+        models: Models,
+        mode: Mode,
+        on_stage: ReportStage,
     ) -> None:
-        self._workshop = workshop
+        self._context = context
         self._request = request
         self._models = models
         self._mode = mode
         self._on_stage = on_stage
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+        self._rehearsal = Rehearsal(context.sandbox, context.library.read)
         self._questions: tuple[str, ...] = ()
         self._written = 0
 
@@ -82,7 +87,7 @@ class CrossCheck:
 
     async def _tested(self, draft: Draft) -> Outcome:
         request = self._request
-        return await self._workshop.submission.submit(
+        return await self._context.submission.submit(
             draft,
             self._on_stage,
             update=request.update,
@@ -106,7 +111,7 @@ class CrossCheck:
         more = _missing_from(draft, answers)
         if weak <= MENDED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more.examples:
             whole = draft.model_copy(update={"examples": (*draft.examples, *more.examples)})
-            better = await verify(whole, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
+            better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
                 self._written = len(more.examples)
                 said = (
@@ -118,7 +123,7 @@ class CrossCheck:
 
     async def _untested(self, draft: Draft) -> Outcome:
         """A draft without tests: those of models stand for them, or the answer says why they do not."""
-        request, submission = self._request, self._workshop.submission
+        request, submission = self._request, self._context.submission
         standing = submission.standing(draft.name, update=request.update)
         if isinstance(standing, Exists | Rejected):
             return standing
@@ -149,7 +154,7 @@ class CrossCheck:
 
     async def _replaced(self, draft: Draft) -> Draft | None:
         try:
-            return (await self._workshop.library.read(draft.name)).draft
+            return (await self._context.library.read(draft.name)).draft
         except AlitaError:
             return None  # quarantined: a new version is the way out
 
@@ -233,7 +238,7 @@ class CrossCheck:
         return rejected.model_copy(update={"reason": said})
 
     async def _journal(self, detail: dict[str, object]) -> None:
-        await self._workshop.library.record(EVENT, self._request.name, detail)
+        await self._context.library.record(EVENT, self._request.name, detail)
 
 
 def _missing_from(draft: Draft, answers: Answers) -> Draft:

@@ -40,7 +40,7 @@ class Proof:
         self._work = work
         self._base = base
         self._tests = tests
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
         self._showed_test = False
 
     async def until_it_holds(self, manuscript: Manuscript, rules: tuple[str, ...]) -> Outcome:
@@ -142,7 +142,7 @@ class Proof:
             report = self._amended(verdict.report, blind, manuscript, rules)
             return proved, verdict.model_copy(update={"report": report})
 
-        return await work.workshop.submission.submit(
+        return await work.context.submission.submit(
             prepared.draft.model_copy(update={"examples": self._examples(blind, breaks)}),
             work.on_stage,
             update=True,
@@ -173,7 +173,7 @@ class Proof:
         version, own = self._base.version, self._work.wish.tests
         old = [each for each in version.examples if not any(is_named(each, named) for named in breaks)]
         room = max(0, MAX_EXAMPLES - len(old) - len(own))
-        current = self._work.workshop.library.entry(version.manifest.name).manifest.version
+        current = self._work.context.library.entry(version.manifest.name).manifest.version
         carried = () if version.manifest.version == current else tuple(old)
         return (*carried, *own, *blind.kept[:room])
 

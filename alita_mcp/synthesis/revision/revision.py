@@ -62,11 +62,11 @@ class Revision:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
+        self._context = work.context
         self._wish = work.wish
         self._models = work.models
         self._on_stage = work.on_stage
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
         """The outcome; the published version stands as it is unless the new one passes all gates.
@@ -79,9 +79,9 @@ class Revision:
             fix = "Send name with it, or leave update out."
             return Rejected(stage="schema", reason="update: the request names no tool.", fix=fix)
         await self._on_stage("update")
-        version = await readable(self._workshop.library, self._wish.name)
+        version = await readable(self._context.library, self._wish.name)
         if version is None:
-            wish = described_anew(self._wish, self._workshop.library)
+            wish = described_anew(self._wish, self._context.library)
             return await Pipeline(replace(self._work, wish=wish)).make()
         base = await self._base(version)
         if isinstance(base, Rejected):
@@ -130,7 +130,7 @@ class Revision:
         return Brief(
             request=said,
             specification=specification,
-            sandbox=await told_lacks(self._workshop.sandbox),
+            sandbox=await told_lacks(self._context.sandbox),
             grants=base.version.manifest.grants,
         )
 

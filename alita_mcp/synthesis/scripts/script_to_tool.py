@@ -38,7 +38,7 @@ class ScriptToTool:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
+        self._context = work.context
         self._wish = work.wish
         self._models = work.models
         self._on_stage = work.on_stage
@@ -54,12 +54,12 @@ class ScriptToTool:
         broken = await self._broken()
         if broken is not None:
             return broken
-        lessons = await self._workshop.advice.lessons.recall(self._wish.description)
+        lessons = await self._context.advice.lessons.recall(self._wish.description)
         brief = Brief(
             request=self._wish.description,
             lessons=lessons,
             script=self._wish.code,
-            sandbox=await told_lacks(self._workshop.sandbox),
+            sandbox=await told_lacks(self._context.sandbox),
             grants=grants_of(self._wish),
         )
         await self._on_stage("spec")
@@ -84,7 +84,7 @@ class ScriptToTool:
     async def _broken(self) -> Rejected | None:
         """The rejection of a script that fails for another reason than missing input."""
         try:
-            result = await run_script(self._wish.code, ScriptRun(), self._workshop.sandbox)
+            result = await run_script(self._wish.code, ScriptRun(), self._context.sandbox)
         except ContractError as wrong:
             return Rejected(stage="static", reason=wrong.check.message, fix=wrong.check.fix)
         if result.ok or wants_input(result):
@@ -99,7 +99,7 @@ class ScriptToTool:
         specification = (
             await ask(planner, asked, ScriptSpecification, temperature=0.2, lacks=Specification.lacks)
         ).value
-        return named(specification, wish, self._workshop.submission) or specification
+        return named(specification, wish, self._context.submission) or specification
 
     async def _observed(self, specification: ScriptSpecification) -> list[tuple[ScriptRun, RunResult]]:
         """The runs that the specification names, as far as they tell something about the function."""
@@ -108,7 +108,7 @@ class ScriptToTool:
         for run in specification.runs[:MAX_RUNS]:
             if not fits(run.arguments, contract):
                 continue
-            result = await run_script(self._wish.code, run, self._workshop.sandbox)
+            result = await run_script(self._wish.code, run, self._context.sandbox)
             if result.ok or (result.status == "error" and not lacks_lines(result)):
                 observed.append((run, result))
         return observed

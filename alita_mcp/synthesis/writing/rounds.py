@@ -35,12 +35,12 @@ class Rounds:
     """The candidates and suites of one synthesis, drawn and run."""
 
     def __init__(self, work: Work, drawing: Drawing) -> None:
-        self._workshop = work.workshop
+        self._context = work.context
         self._wish = work.wish
         self._plan = work.plan
         self._drawing = drawing
         self._on_stage = work.on_stage
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def widened(
         self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None = None
@@ -158,7 +158,7 @@ class Rounds:
 
     async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
         draft = self.draft(brief, manuscript, self._wish.tests)
-        unfit = await self._workshop.packages.failure(() if self._wish.packages else draft.packages)
+        unfit = await self._context.packages.failure(() if self._wish.packages else draft.packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
@@ -183,7 +183,7 @@ class Rounds:
         """Keeps what went wrong for the next synthesis of a like thing."""
         text = lesson_text(rejected)
         lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
-        await self._workshop.advice.lessons.learn(lesson)
+        await self._context.advice.lessons.learn(lesson)
 
 
 def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.requests.modes import Plan
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.verification.agreement.record import Record
@@ -16,7 +16,7 @@ from alita_mcp.verification.agreement.record import Record
 class Work:
     """What one synthesis works with."""
 
-    workshop: Workshop
+    context: SynthesisContext
     wish: SynthesisRequest
     plan: Plan
     models: Models
