@@ -23,7 +23,7 @@ from alita_mcp.synthesis.specification.aliases import learn_words
 from alita_mcp.synthesis.specification.values import Specification, Suite
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.adjudication import Adjudication
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing, Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.evidence import amended
 from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, empty_field, judge, told_to_author
 from alita_mcp.synthesis.writing.looking_up import LookingUp
@@ -44,11 +44,11 @@ class Pipeline:
         self._wish = work.wish
         self._models = work.models
         self._on_stage = work.on_stage
-        self._drawing = Drawing(work.models)
-        self._rounds = Rounds(work, self._drawing)
+        self._sampler = CandidateSampler(work.models)
+        self._rounds = Rounds(work, self._sampler)
         advice, packages = work.context.advice, work.context.packages
         self._looking_up = LookingUp(advice.research, packages, work.on_stage)
-        self._adjudication = Adjudication(self._drawing)
+        self._adjudication = Adjudication(self._sampler)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
@@ -93,7 +93,7 @@ class Pipeline:
         for again in range(2):
             may_ask = self._looking_up.is_possible
             asked = prompts.specify(brief, self._wish.name, taken, may_ask=may_ask)
-            specification = await self._drawing.specification(asked, again)
+            specification = await self._sampler.specification(asked, again)
             refused = named(specification, self._wish, self._context.submission)
             if refused is None:
                 return specification
@@ -129,7 +129,7 @@ class Pipeline:
         if not rivals:
             return None
         await self._on_stage("tests")
-        suites = await self._drawing.suites(brief, 1, range(self._work.plan.rounds[0].suites))
+        suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
         asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
         serving = await find_passing(asked, rivals, library, self._rehearsal)
@@ -199,9 +199,9 @@ class Pipeline:
 
     async def _line(self, brief: Brief, field: Field, choice: Choice, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
-        manuscript, last = field.manuscripts[choice.number], ""
+        candidate, last = field.codes[choice.number], ""
         for left in range(repairs, -1, -1):
-            outcome = await self._proved(brief, manuscript, choice)
+            outcome = await self._proved(brief, candidate, choice)
             if not isinstance(outcome, Rejected):
                 return outcome
             await self._rounds.learn(outcome)
@@ -209,19 +209,19 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = told_to_author(outcome, self._wish.tests, manuscript.written.code)
+                told = told_to_author(outcome, self._wish.tests, candidate.written.code)
                 shows = outcome.stage == "examples"
-                manuscript, last = await self._rounds.revised(
-                    brief, manuscript, told, last, field.attempt, shows_test=shows
+                candidate, last = await self._rounds.revised(
+                    brief, candidate, told, last, field.attempt, shows_test=shows
                 )
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            agreement = choice.agreement.model_copy(update={"repairs": manuscript.repairs})
+            agreement = choice.agreement.model_copy(update={"repairs": candidate.repairs})
             choice = replace(choice, trust="provisional", agreement=agreement)
         return outcome
 
-    async def _proved(self, brief: Brief, manuscript: Manuscript, choice: Choice) -> Outcome:
-        draft = self._rounds.draft(brief, manuscript, (*self._wish.tests, *choice.kept))
+    async def _proved(self, brief: Brief, candidate: CandidateCode, choice: Choice) -> Outcome:
+        draft = self._rounds.draft(brief, candidate, (*self._wish.tests, *choice.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None

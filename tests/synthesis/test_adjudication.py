@@ -15,7 +15,7 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.requests.modes import PLANS, Width
 from alita_mcp.synthesis.specification.values import WrittenCode
 from alita_mcp.synthesis.writing.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.evidence import in_words
 from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, judge
 from alita_mcp.values import Agreement, Check, Draft, Example
@@ -54,12 +54,10 @@ def field_of(
         numbers.append(frozenset(tests.index(test) for test in suite))
     draft = Draft(name="one", description="One.", code="x", examples=(), varies=varies)  # type: ignore[arg-type]
     made = [row_of(tests, [row.get(number, RIGHT) for number in range(len(tests))]) for row in rows]
-    manuscripts = [
-        Manuscript(index, WrittenCode(code=f"x = {index}"), (), "") for index, _ in enumerate(rows)
-    ]
+    codes = [CandidateCode(index, WrittenCode(code=f"x = {index}"), (), "") for index, _ in enumerate(rows)]
     matrix = PassMatrix(tuple(Prepared(draft) for _ in rows), tuple(tests), tuple(numbers), tuple(made))
     width = Width(candidates=len(rows), suites=len(suites))
-    return Field(tuple(manuscripts), matrix, tuple(row_of((), ()) for _ in rows), 1, width)
+    return Field(tuple(codes), matrix, tuple(row_of((), ()) for _ in rows), 1, width)
 
 
 FINE = [case(number, expected=1) for number in range(7)]

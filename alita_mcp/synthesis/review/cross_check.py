@@ -24,7 +24,7 @@ from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Reje
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import told_lacks
 from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, names_in, questions_of, usable
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
 from alita_mcp.synthesis.writing.evidence import RAISE
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Agreement, Check, Draft, Trust
@@ -187,7 +187,7 @@ class CrossCheck:
         )
         suites, numbers = None, range(SUITES[self._mode])
         with anyio.move_on_after(ASKED_S):
-            suites = await Drawing(self._models).suites(brief, 1, numbers, contract)
+            suites = await CandidateSampler(self._models).suites(brief, 1, numbers, contract)
         if suites is None:
             raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
         await self._on_stage("matrix")

@@ -18,7 +18,7 @@ from alita_mcp.synthesis.revision.published import Predecessor, held_by, is_name
 from alita_mcp.synthesis.specification.values import WrittenCode, fits
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.blind_tests import BlindTests
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
 from alita_mcp.verification.agreement.agreement import normal_form
@@ -43,44 +43,44 @@ class Proof:
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
         self._showed_test = False
 
-    async def until_it_holds(self, manuscript: Manuscript, rules: tuple[str, ...]) -> Outcome:
+    async def until_it_holds(self, candidate: CandidateCode, rules: tuple[str, ...]) -> Outcome:
         """The outcome of the first code that passes, or of the last.
 
         Raises:
             SandboxError: the sandbox failed.
         """
-        outcome = await self._tried(manuscript, rules, insists=False)
+        outcome = await self._tried(candidate, rules, insists=False)
         for left in range(self._work.plan.repairs, 0, -1):
             if not isinstance(outcome, Rejected) or classify(outcome) == "evidence":
                 break
             await self._work.on_stage("repair")
             try:
                 told = _for_author(outcome)
-                mended = await self._mended(manuscript, told)
+                mended = await self._mended(candidate, told)
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            same = mended.written == manuscript.written
-            manuscript = mended
+            same = mended.written == candidate.written
+            candidate = mended
             outcome = await self._tried(mended, rules, insists=same or left == 1)
             if same:
                 break
         return outcome
 
-    async def _mended(self, manuscript: Manuscript, rejected: Rejected) -> Manuscript:
-        asked = prompts.repair(manuscript.asked, manuscript.text, rejected)
-        coder, again = self._work.models.role("coder"), seed(0, 0, manuscript.repairs + 1)
+    async def _mended(self, candidate: CandidateCode, rejected: Rejected) -> CandidateCode:
+        asked = prompts.repair(candidate.asked, candidate.text, rejected)
+        coder, again = self._work.models.role("coder"), seed(0, 0, candidate.repairs + 1)
         answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
         return replace(
-            manuscript,
+            candidate,
             written=answered.value,
             text=answered.text,
-            repairs=manuscript.repairs + 1,
+            repairs=candidate.repairs + 1,
             saw_tests=self._showed_test,
         )
 
-    async def _tried(self, manuscript: Manuscript, rules: tuple[str, ...], *, insists: bool) -> Outcome:
+    async def _tried(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
-        base, draft = self._base, revised_draft(self._base.version, manuscript.written, self._work.wish)
+        base, draft = self._base, revised_draft(self._base.version, candidate.written, self._work.wish)
         prepared = await prepare(draft, self._rehearsal, self._work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or _NO_TOOL)
@@ -94,7 +94,7 @@ class Proof:
         _, old = await run_row(base.prepared, tests, self._rehearsal)
         blind = BlindTests(tests, old, new)
         refused = self._refused(draft, blind, insists=insists)
-        return refused or await self._submitted(prepared, blind, manuscript, rules)
+        return refused or await self._submitted(prepared, blind, candidate, rules)
 
     def _other_signature(self, contract: ToolContract, *, insists: bool) -> Rejected | None:
         """That callers of the version before could not call this one; `breaks` of the request, or a case, allow that.
@@ -134,12 +134,12 @@ class Proof:
         return Exists(tool=manifest.name, version=manifest.version, why=why)
 
     async def _submitted(
-        self, prepared: Prepared, blind: BlindTests, manuscript: Manuscript, rules: tuple[str, ...]
+        self, prepared: Prepared, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
     ) -> Outcome:
         work, breaks = self._work, await self._breaks(prepared)
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            report = self._amended(verdict.report, blind, manuscript, rules)
+            report = self._amended(verdict.report, blind, candidate, rules)
             return proved, verdict.model_copy(update={"report": report})
 
         return await work.context.submission.submit(
@@ -178,11 +178,11 @@ class Proof:
         return (*carried, *own, *blind.kept[:room])
 
     def _amended(
-        self, report: VerificationReport, blind: BlindTests, manuscript: Manuscript, rules: tuple[str, ...]
+        self, report: VerificationReport, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
     ) -> VerificationReport:
         """The report with how the version came to be; it is verified only where the change itself is proved."""
         base = self._base
-        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not manuscript.saw_tests
+        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not candidate.saw_tests
         proved = changed_as_asked and base.version.manifest.trust == "verified"
         before = base.version.report.agreement
         marks = frozenset(before.blind if before else ())
@@ -192,21 +192,21 @@ class Proof:
             update={
                 "trust": trust,
                 "checks": (*report.checks, blind.finding(base.called, proved=proved)),
-                "agreement": blind.agreement(manuscript, still),
+                "agreement": blind.agreement(candidate, still),
                 "usage": self._work.models.usage,
-                "written_from": self._written_from(manuscript, rules),
+                "written_from": self._written_from(candidate, rules),
                 "looked_up": base.version.report.looked_up,
             }
         )
 
-    def _written_from(self, manuscript: Manuscript, changed: tuple[str, ...]) -> WrittenFrom:
+    def _written_from(self, candidate: CandidateCode, changed: tuple[str, ...]) -> WrittenFrom:
         """What later revisions are told, and what they may overrule."""
         version, rules = self._base.version, self._base.rules.merged(changed)
         before = version.report.written_from
         request = before.request if before else version.manifest.description
         return WrittenFrom(
             request=f"{request}\n{self._work.wish.wish}".strip()[:MAX_REQUEST],
-            signature=signature_in(manuscript.written.code, version.manifest.name),
+            signature=signature_in(candidate.written.code, version.manifest.name),
             rules=rules.all,
             assumed=rules.assumed,
         )

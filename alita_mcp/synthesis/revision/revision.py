@@ -33,7 +33,7 @@ from alita_mcp.synthesis.revision.published import (
 )
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.synthesis.writing import prompts
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript, side_by_side
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, side_by_side
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Example, StoredVersion
@@ -88,11 +88,11 @@ class Revision:
             return base
         brief = await self._brief(base)
         await self._on_stage("code")
-        suite, (manuscript, rules) = await side_by_side(
+        suite, (candidate, rules) = await side_by_side(
             partial(self._suite, base, brief), partial(self._written, base, brief)
         )
         proof = Proof(self._work, base, self._fitting(base, suite))
-        return await proof.until_it_holds(manuscript, rules)
+        return await proof.until_it_holds(candidate, rules)
 
     async def _base(self, version: StoredVersion) -> Predecessor | Rejected:
         """What is known of the version, unless the request contradicts an example that it does not give up."""
@@ -137,7 +137,7 @@ class Revision:
     def _complaint(self, base: Predecessor) -> str:
         return "\n".join((*base.rules.changed, self._wish.description)).strip()
 
-    async def _written(self, base: Predecessor, brief: Brief) -> tuple[Manuscript, tuple[str, ...]]:
+    async def _written(self, base: Predecessor, brief: Brief) -> tuple[CandidateCode, tuple[str, ...]]:
         """The first draft of the new code, and the rules that it changes."""
         own = [
             test.as_json() | ({"now": check.got} if check is not None and not check.passed else {})
@@ -152,8 +152,8 @@ class Revision:
             self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
         )
         written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
-        manuscript = Manuscript(index=0, written=written, asked=tuple(asked), text=answered.text)
-        return manuscript, answered.value.rules
+        candidate = CandidateCode(index=0, written=written, asked=tuple(asked), text=answered.text)
+        return candidate, answered.value.rules
 
     async def _suite(self, base: Predecessor, brief: Brief) -> Suite:
         """One suite, blind to code and to examples."""

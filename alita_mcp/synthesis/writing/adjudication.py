@@ -20,7 +20,7 @@ from pydantic import JsonValue
 from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.specification.values import Written
 from alita_mcp.synthesis.writing import prompts
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
 from alita_mcp.synthesis.writing.judging import Field
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Example
@@ -79,8 +79,8 @@ class Ruling:
 class Adjudication:
     """Asks the judge of one synthesis."""
 
-    def __init__(self, drawing: Drawing) -> None:
-        self._drawing = drawing
+    def __init__(self, sampler: CandidateSampler) -> None:
+        self._sampler = sampler
 
     async def rule(self, brief: Brief, field: Field, number: int) -> Ruling:
         """What a judge says of a candidate; nothing where there is nothing to ask, or no answer in time."""
@@ -92,7 +92,7 @@ class Adjudication:
         with anyio.move_on_after(PATIENCE_S):
             try:
                 messages = prompts.adjudicate(brief, shown.cases)
-                said = await self._drawing.verdicts(messages, Verdicts, field.attempt)
+                said = await self._sampler.verdicts(messages, Verdicts, field.attempt)
             except ModelError:
                 return Ruling()
         return ruling(field, asked, shown.read(said)) if said is not None else Ruling()

@@ -1,4 +1,4 @@
-"""Which candidate is to be proved, and on what evidence: manuscripts and suites in, a choice or a failure out."""
+"""Selection of the candidate to prove, from the pass matrix of candidates and blind test suites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.failures.failures import hidden_failure, shows
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
 from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, most_typical
 from alita_mcp.verification.agreement.matrix import PassMatrix, Row
@@ -33,7 +33,7 @@ SHOWN_FAILURES = 3
 class Field:
     """One attempt's candidates with all that they were run against."""
 
-    manuscripts: tuple[Manuscript, ...]
+    codes: tuple[CandidateCode, ...]
     matrix: PassMatrix
     held_out: tuple[Row | None, ...]
     """What each candidate did with the caller's own examples, which no writer saw."""
@@ -89,7 +89,7 @@ def judge(field: Field, record: Record | None = None) -> Choice | Failing:
 
     `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
     """
-    texts = [manuscript.written.code for manuscript in field.manuscripts]
+    texts = [candidate.written.code for candidate in field.codes]
     matrix = field.matrix.as_matrix(texts, field.barred)
     agreed = accept(matrix, record)
     decision = _settled(field, matrix, agreed)
@@ -97,7 +97,7 @@ def judge(field: Field, record: Record | None = None) -> Choice | Failing:
         return _failing(field, agreed, matrix.candidates)
     chosen = decision.chosen or 0
     cluster = _alike(matrix.candidates, chosen)
-    blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    blind = field.attempt == 1 and not any(field.codes[number].saw_tests for number in cluster)
     proves = (
         blind and len(set(filter(None, matrix.suites))) >= FEWEST_SUITES and len(matrix.tests) >= FEWEST_TESTS
     )
@@ -174,7 +174,7 @@ def _agreement(field: Field, decision: Decision, *, on_record: bool) -> Agreemen
         for test in decision.dropped[:SHOWN_DROPPED]
     ]
     return Agreement(
-        candidates=len(field.manuscripts),
+        candidates=len(field.codes),
         suites=len(field.matrix.suites),
         share=round(decision.share, 3),
         passed=round(decision.passed, 3),
@@ -182,7 +182,7 @@ def _agreement(field: Field, decision: Decision, *, on_record: bool) -> Agreemen
         kept=decision.kept,
         dropped=decision.dropped,
         contradicting=tuple(dropped),
-        repairs=field.manuscripts[number].repairs,
+        repairs=field.codes[number].repairs,
         attempts=field.attempt,
         blind=tuple(mark_of(field.matrix.tests[test]) for test in decision.kept),
         probability=decision.probability or None,
@@ -260,7 +260,7 @@ def _no_majority(field: Field, decision: Decision) -> Rejected:
 
 def _test_failures(failed: Sequence[Check], row: Row, field: Field, decision: Decision) -> Rejected:
     first = rejection(failed[0])
-    if len(field.manuscripts) == 1:
+    if len(field.codes) == 1:
         return first.model_copy(
             update={"reason": f"{sum(row.passes)} of {len(row.checks)} tests pass; {first.reason}"}
         )
@@ -270,7 +270,7 @@ def _test_failures(failed: Sequence[Check], row: Row, field: Field, decision: De
 
 
 def _counted(field: Field, decision: Decision) -> str:
-    count = len(field.manuscripts)
+    count = len(field.codes)
     alike, passed = round(decision.share * count), round(decision.passed * len(field.matrix.tests))
     return (
         f"no candidate can be trusted: {alike} of {count} behave alike and pass {passed} of "

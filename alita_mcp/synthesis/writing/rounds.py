@@ -1,4 +1,4 @@
-"""Rounds of drawing: a brief and a width in, a field out in which every candidate met every test once.
+"""Rounds of sampling, in which every candidate is run once on every test of every suite.
 
 Candidates and suites are written side by side; a candidate that cannot be run is mended while suites are still written.
 """
@@ -17,7 +17,12 @@ from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
 from alita_mcp.synthesis.specification.values import Specification, Suite
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing, Manuscript, gathered, side_by_side
+from alita_mcp.synthesis.writing.candidate_sampler import (
+    CandidateCode,
+    CandidateSampler,
+    gathered,
+    side_by_side,
+)
 from alita_mcp.synthesis.writing.judging import Failing, Field
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
@@ -28,17 +33,17 @@ from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.wording.linter import MAX_REQUESTS
 
 T = TypeVar("T")
-Settled = tuple[Manuscript, Prepared]
+Settled = tuple[CandidateCode, Prepared]
 
 
 class Rounds:
     """The candidates and suites of one synthesis, drawn and run."""
 
-    def __init__(self, work: Work, drawing: Drawing) -> None:
+    def __init__(self, work: Work, sampler: CandidateSampler) -> None:
         self._context = work.context
         self._wish = work.wish
         self._plan = work.plan
-        self._drawing = drawing
+        self._sampler = sampler
         self._on_stage = work.on_stage
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
@@ -58,11 +63,11 @@ class Rounds:
         fitting = [suite.fitting(contract) for suite in written]
         await self._on_stage("matrix")
         matrix = await extend_matrix(field.matrix, [each for _, each in settled], fitting, self._rehearsal)
-        fresh = matrix.candidates[len(field.manuscripts) :]
+        fresh = matrix.candidates[len(field.codes) :]
         own = [await run_row(each, self._wish.tests, self._rehearsal) for each in fresh]
         return replace(
             field,
-            manuscripts=(*field.manuscripts, *(each for each, _ in settled)),
+            codes=(*field.codes, *(each for each, _ in settled)),
             matrix=matrix,
             held_out=(*field.held_out, *(row for _, row in own)),
             asked=width,
@@ -92,11 +97,11 @@ class Rounds:
         if more:
             await self._on_stage("code")
         drawn = await side_by_side(
-            partial(tried, partial(self._drawing.suites, brief, field.attempt), missing),
+            partial(tried, partial(self._sampler.suites, brief, field.attempt), missing),
             partial(tried, partial(self._candidates, brief, field.attempt), more),
         )
         written = [*(suites or ()), *drawn[0]]
-        is_first = not field.manuscripts
+        is_first = not field.codes
         if failures and (is_first or not (written or drawn[1])):
             raise failures[0]
         return written, drawn[1]
@@ -105,68 +110,68 @@ class Rounds:
         """The candidates of these numbers, each brought as far as it can be run."""
 
         async def settle(place: int) -> Settled:
-            drawn = await self._drawing.candidate(brief, attempt, numbers[place])
+            drawn = await self._sampler.candidate(brief, attempt, numbers[place])
             return await self._settled(brief, drawn, attempt)
 
         return await gathered(settle, len(numbers))
 
-    async def _settled(self, brief: Brief, drawn: Manuscript, attempt: int) -> Settled:
+    async def _settled(self, brief: Brief, drawn: CandidateCode, attempt: int) -> Settled:
         """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
-        manuscript, last = drawn, ""
+        candidate, last = drawn, ""
         await self._on_stage("static")
-        prepared = await self._prepared(brief, manuscript)
+        prepared = await self._prepared(brief, candidate)
         for _ in range(self._plan.repairs):
             if prepared.failure is None:
                 break
             rejected = rejection(prepared.failure)
             await self.learn(rejected)
             try:
-                manuscript, last = await self.revised(brief, manuscript, rejected, last, attempt)
+                candidate, last = await self.revised(brief, candidate, rejected, last, attempt)
             except ModelError:
                 break
-            prepared = await self._prepared(brief, manuscript)
-        return manuscript, prepared
+            prepared = await self._prepared(brief, candidate)
+        return candidate, prepared
 
     async def with_another(self, brief: Brief, field: Field, found: Failing, seen: dict[int, str]) -> Field:
         """The field with the failing candidate mended, or drawn anew where mending leads nowhere."""
         await self._on_stage("repair")
         number, last = found.number, seen.get(found.number, "")
-        manuscript, seen[number] = await self.revised(
-            brief, field.manuscripts[number], found.rejected, last, field.attempt, shows_test=found.shows_test
+        candidate, seen[number] = await self.revised(
+            brief, field.codes[number], found.rejected, last, field.attempt, shows_test=found.shows_test
         )
-        prepared = await self._prepared(brief, manuscript)
+        prepared = await self._prepared(brief, candidate)
         prepared, row = await run_row(prepared, field.matrix.tests, self._rehearsal)
         _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
         candidates = _put(field.matrix.candidates, number, prepared)
         rows = _put(field.matrix.rows, number, row)
         return replace(
             field,
-            manuscripts=_put(field.manuscripts, number, manuscript),
+            codes=_put(field.codes, number, candidate),
             matrix=replace(field.matrix, candidates=candidates, rows=rows),
             held_out=_put(field.held_out, number, own),
         )
 
     async def revised(
-        self, brief: Brief, manuscript: Manuscript, rejected: Rejected, last: str, attempt: int,
+        self, brief: Brief, candidate: CandidateCode, rejected: Rejected, last: str, attempt: int,
         *, shows_test: bool = False,
-    ) -> tuple[Manuscript, str]:  # fmt: skip
-        """The manuscript mended, or another in its place when it fails as it did before; and how it failed."""
+    ) -> tuple[CandidateCode, str]:  # fmt: skip
+        """The candidate mended, or another in its place when it fails as it did before; and how it failed."""
         now = signature(rejected)
         if now == last:
-            return await self._drawing.another(brief, manuscript.index, attempt), ""
-        return await self._drawing.mended(manuscript, rejected, shows_test=shows_test), now
+            return await self._sampler.another(brief, candidate.index, attempt), ""
+        return await self._sampler.mended(candidate, rejected, shows_test=shows_test), now
 
-    async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
-        draft = self.draft(brief, manuscript, self._wish.tests)
+    async def _prepared(self, brief: Brief, candidate: CandidateCode) -> Prepared:
+        draft = self.draft(brief, candidate, self._wish.tests)
         unfit = await self._context.packages.failure(() if self._wish.packages else draft.packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
 
-    def draft(self, brief: Brief, manuscript: Manuscript, examples: tuple[Example, ...]) -> Draft:
-        """What a manuscript amounts to, with these examples."""
-        wish, specification, written = self._wish, specified(brief), manuscript.written
+    def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
+        """What a candidate amounts to, with these examples."""
+        wish, specification, written = self._wish, specified(brief), candidate.written
         return Draft(
             name=specification.name,
             description=specification.description,
