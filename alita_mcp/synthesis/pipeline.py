@@ -1,8 +1,8 @@
-"""One tool written by models: a wish in, an outcome out; suites blind to code, candidates blind to tests.
+"""Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
-spec, what it asks looked up, then up to `attempts` times: a candidate and two suites side by side, the pass matrix, a
-choice by agreement, the gates. Where they disagree a judge is asked about the inputs on which they differ, then more is
-drawn. What still fails is mended at most twice against one set of suites; then everything is drawn afresh.
+The specification, a look-up of what it asks, then up to `attempts` times: a candidate and two suites side by side, the
+pass matrix, a selection by agreement, the gates. Where they disagree, a judge is asked about the inputs on which they
+differ, then more is drawn. What still fails is mended at most twice against one set of suites; then all is drawn anew.
 """
 
 from __future__ import annotations
@@ -25,7 +25,14 @@ from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.adjudication import Adjudication
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.evidence import amended
-from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, empty_field, judge, told_to_author
+from alita_mcp.synthesis.writing.judging import (
+    NoSelection,
+    Round,
+    Selection,
+    empty_round,
+    judge,
+    told_to_author,
+)
 from alita_mcp.synthesis.writing.looking_up import LookingUp
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.rounds import Rounds, specified
@@ -140,13 +147,13 @@ class Pipeline:
 
     async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
         first = self._work.plan.rounds[0]
-        field = await self._rounds.widened(brief, empty_field(attempt), first, drawn)
-        field, found, ended = await self._decided(brief, field)
+        current = await self._rounds.widened(brief, empty_round(attempt), first, drawn)
+        current, found, ended = await self._decided(brief, current)
         repairs = 0
         seen: dict[int, str] = {}
         while True:
-            if isinstance(found, Choice):
-                return await self._line(brief, field, found, self._work.plan.repairs - repairs)
+            if isinstance(found, Selection):
+                return await self._line(brief, current, found, self._work.plan.repairs - repairs)
             await self._rounds.learn(found.rejected)
             if ended is not None:
                 return ended_by(found.rejected, ended)
@@ -154,54 +161,56 @@ class Pipeline:
                 return found.rejected
             repairs += 1
             try:
-                field = await self._rounds.with_another(brief, field, found, seen)
+                current = await self._rounds.with_another(brief, current, found, seen)
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
-            found = judge(field, self._work.record)
+            found = judge(current, self._work.record)
 
-    async def _decided(self, brief: Brief, field: Field) -> tuple[Field, Choice | Failing, ModelError | None]:
-        """A field as wide as it has to be, what it says, and why no more could be drawn."""
-        found = judge(field, self._work.record)
+    async def _decided(
+        self, brief: Brief, current: Round
+    ) -> tuple[Round, Selection | NoSelection, ModelError | None]:
+        """A round that is large enough to decide, its verdict, and the error that kept it from growing."""
+        found = judge(current, self._work.record)
         for width in (None, *self._work.plan.rounds[1:]):
-            if self._is_enough(field, found):
+            if self._is_enough(current, found):
                 break
             try:
                 if width is None:
-                    field = await self._adjudicated(brief, field, found)
+                    current = await self._adjudicated(brief, current, found)
                 else:
-                    field = await self._rounds.widened(brief, field, width)
+                    current = await self._rounds.widened(brief, current, width)
             except ModelError as failure:
-                return field, found, failure
-            found = judge(field, self._work.record)
-        return field, found, None
+                return current, found, failure
+            found = judge(current, self._work.record)
+        return current, found, None
 
-    def _is_enough(self, field: Field, found: Choice | Failing) -> bool:
+    def _is_enough(self, current: Round, found: Selection | NoSelection) -> bool:
         """Whether no more is to be drawn: only verified tools are given grants, and only blind draws verify."""
-        if not isinstance(found, Choice) or found.disputed:
+        if not isinstance(found, Selection) or found.disputed:
             return False
-        if len(field.matrix.suites) < self._work.plan.rounds[0].suites:
+        if len(current.matrix.suites) < self._work.plan.rounds[0].suites:
             return False
         wanted = self._work.plan.until_verified or not grants_of(self._wish).is_pure
-        return found.trust == "verified" or not wanted or field.attempt > 1
+        return found.trust == "verified" or not wanted or current.attempt > 1
 
-    async def _adjudicated(self, brief: Brief, field: Field, found: Choice | Failing) -> Field:
-        """The field without tests that a judge strikes, and with another candidate where it finds the first wrong."""
-        if len(self._work.plan.rounds) == 1 or not (isinstance(found, Failing) or found.disputed):
-            return field
+    async def _adjudicated(self, brief: Brief, current: Round, found: Selection | NoSelection) -> Round:
+        """The round without tests that a judge strikes, and with another candidate where it finds the first wrong."""
+        if len(self._work.plan.rounds) == 1 or not (isinstance(found, NoSelection) or found.disputed):
+            return current
         await self._on_stage("judge")
-        ruling = await self._adjudication.rule(brief, field, found.number)
-        field = replace(field, struck=ruling.struck)
+        ruling = await self._adjudication.rule(brief, current, found.number)
+        current = replace(current, struck=ruling.struck)
         if not ruling.is_wrong:
-            return field
-        asked = field.asked
+            return current
+        asked = current.asked
         wider = Width(candidates=asked.candidates + 1, suites=asked.suites)
-        return await self._rounds.widened(brief, field, wider)
+        return await self._rounds.widened(brief, current, wider)
 
-    async def _line(self, brief: Brief, field: Field, choice: Choice, repairs: int) -> Outcome:
+    async def _line(self, brief: Brief, current: Round, selection: Selection, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
-        candidate, last = field.codes[choice.number], ""
+        candidate, last = current.codes[selection.number], ""
         for left in range(repairs, -1, -1):
-            outcome = await self._proved(brief, candidate, choice)
+            outcome = await self._proved(brief, candidate, selection)
             if not isinstance(outcome, Rejected):
                 return outcome
             await self._rounds.learn(outcome)
@@ -212,24 +221,26 @@ class Pipeline:
                 told = told_to_author(outcome, self._wish.tests, candidate.written.code)
                 shows = outcome.stage == "examples"
                 candidate, last = await self._rounds.revised(
-                    brief, candidate, told, last, field.attempt, shows_test=shows
+                    brief, candidate, told, last, current.attempt, shows_test=shows
                 )
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            agreement = choice.agreement.model_copy(update={"repairs": candidate.repairs})
-            choice = replace(choice, trust="provisional", agreement=agreement)
+            agreement = selection.agreement.model_copy(update={"repairs": candidate.repairs})
+            selection = replace(selection, trust="provisional", agreement=agreement)
         return outcome
 
-    async def _proved(self, brief: Brief, candidate: CandidateCode, choice: Choice) -> Outcome:
-        draft = self._rounds.draft(brief, candidate, (*self._wish.tests, *choice.kept))
+    async def _proved(self, brief: Brief, candidate: CandidateCode, selection: Selection) -> Outcome:
+        draft = self._rounds.draft(brief, candidate, (*self._wish.tests, *selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None
-            if self._wish.tests and choice.trust != "verified":
+            if self._wish.tests and selection.trust != "verified":
                 alone = draft.model_copy(update={"examples": self._wish.tests})
                 own = await verify(alone, self._context.sandbox, self._on_stage, self._context.library.read)
                 by_caller = own.report.trust
-            report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            report = amended(
+                verdict.report, selection.agreement, selection.trust, by_caller, self._models.usage
+            )
             looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
             told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
             return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})

@@ -23,7 +23,7 @@ from alita_mcp.synthesis.writing.candidate_sampler import (
     gathered,
     side_by_side,
 )
-from alita_mcp.synthesis.writing.judging import Failing, Field
+from alita_mcp.synthesis.writing.judging import NoSelection, Round
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract
@@ -48,9 +48,9 @@ class Rounds:
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def widened(
-        self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None = None
-    ) -> Field:
-        """The field with as many candidates and suites as `width` says; only pairs that are new are run.
+        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None = None
+    ) -> Round:
+        """The round with as many candidates and suites as `width` says; only pairs that are new are run.
 
         `suites` are those of this round where they were drawn before.
 
@@ -58,23 +58,23 @@ class Rounds:
             ModelError: the first round has no candidate or no suite, a later one nothing at all.
             SandboxError: the sandbox failed.
         """
-        written, settled = await self._drawn(brief, field, width, suites)
+        written, settled = await self._drawn(brief, current, width, suites)
         contract = specified(brief).contract()
         fitting = [suite.fitting(contract) for suite in written]
         await self._on_stage("matrix")
-        matrix = await extend_matrix(field.matrix, [each for _, each in settled], fitting, self._rehearsal)
-        fresh = matrix.candidates[len(field.codes) :]
+        matrix = await extend_matrix(current.matrix, [each for _, each in settled], fitting, self._rehearsal)
+        fresh = matrix.candidates[len(current.codes) :]
         own = [await run_row(each, self._wish.tests, self._rehearsal) for each in fresh]
         return replace(
-            field,
-            codes=(*field.codes, *(each for each, _ in settled)),
+            current,
+            codes=(*current.codes, *(each for each, _ in settled)),
             matrix=matrix,
-            held_out=(*field.held_out, *(row for _, row in own)),
+            held_out=(*current.held_out, *(row for _, row in own)),
             asked=width,
         )
 
     async def _drawn(
-        self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None
+        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None
     ) -> tuple[list[Suite], list[Settled]]:
         """What one round adds; a part that cannot be had is done without where there is some of it already."""
         failures: list[ModelError] = []
@@ -90,18 +90,18 @@ class Rounds:
                 failures.append(failure)
                 return []
 
-        missing = range(field.asked.suites, width.suites) if suites is None else range(0)
+        missing = range(current.asked.suites, width.suites) if suites is None else range(0)
         if missing:
             await self._on_stage("tests")
-        more = range(field.asked.candidates, width.candidates)
+        more = range(current.asked.candidates, width.candidates)
         if more:
             await self._on_stage("code")
         drawn = await side_by_side(
-            partial(tried, partial(self._sampler.suites, brief, field.attempt), missing),
-            partial(tried, partial(self._candidates, brief, field.attempt), more),
+            partial(tried, partial(self._sampler.suites, brief, current.attempt), missing),
+            partial(tried, partial(self._candidates, brief, current.attempt), more),
         )
         written = [*(suites or ()), *drawn[0]]
-        is_first = not field.codes
+        is_first = not current.codes
         if failures and (is_first or not (written or drawn[1])):
             raise failures[0]
         return written, drawn[1]
@@ -132,23 +132,25 @@ class Rounds:
             prepared = await self._prepared(brief, candidate)
         return candidate, prepared
 
-    async def with_another(self, brief: Brief, field: Field, found: Failing, seen: dict[int, str]) -> Field:
-        """The field with the failing candidate mended, or drawn anew where mending leads nowhere."""
+    async def with_another(
+        self, brief: Brief, current: Round, found: NoSelection, seen: dict[int, str]
+    ) -> Round:
+        """The round with the failing candidate mended, or drawn anew where mending leads nowhere."""
         await self._on_stage("repair")
         number, last = found.number, seen.get(found.number, "")
         candidate, seen[number] = await self.revised(
-            brief, field.codes[number], found.rejected, last, field.attempt, shows_test=found.shows_test
+            brief, current.codes[number], found.rejected, last, current.attempt, shows_test=found.shows_test
         )
         prepared = await self._prepared(brief, candidate)
-        prepared, row = await run_row(prepared, field.matrix.tests, self._rehearsal)
+        prepared, row = await run_row(prepared, current.matrix.tests, self._rehearsal)
         _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
-        candidates = _put(field.matrix.candidates, number, prepared)
-        rows = _put(field.matrix.rows, number, row)
+        candidates = _put(current.matrix.candidates, number, prepared)
+        rows = _put(current.matrix.rows, number, row)
         return replace(
-            field,
-            codes=_put(field.codes, number, candidate),
-            matrix=replace(field.matrix, candidates=candidates, rows=rows),
-            held_out=_put(field.held_out, number, own),
+            current,
+            codes=_put(current.codes, number, candidate),
+            matrix=replace(current.matrix, candidates=candidates, rows=rows),
+            held_out=_put(current.held_out, number, own),
         )
 
     async def revised(
