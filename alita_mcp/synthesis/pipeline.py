@@ -48,7 +48,7 @@ class Pipeline:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._context = work.context
-        self._wish = work.wish
+        self._request = work.request
         self._models = work.models
         self._on_stage = work.on_stage
         self._sampler = CandidateSampler(work.models)
@@ -66,15 +66,15 @@ class Pipeline:
             SandboxError: the sandbox failed.
         """
         await self._on_stage("search")
-        wish, library = self._wish, self._context.library
-        similar = await library.similar(f"{wish.name} {wish.description}".strip())
+        request, library = self._request, self._context.library
+        similar = await library.similar(f"{request.name} {request.description}".strip())
         serving = None
-        if not wish.update:
-            serving = await find_serving(wish.tests, similar, library, self._rehearsal)
+        if not request.update:
+            serving = await find_serving(request.tests, similar, library, self._rehearsal)
         if serving is not None:
-            await learn_words(library, serving.tool, wish.description, wish.use_when)
+            await learn_words(library, serving.tool, request.description, request.use_when)
             return serving
-        unfit = await self._context.packages.failure(wish.packages, pinned_are_meant=True)
+        unfit = await self._context.packages.failure(request.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         brief = await self._brief()
@@ -87,10 +87,10 @@ class Pipeline:
 
     async def _brief(self) -> Brief:
         return Brief(
-            request=self._wish.wish,
-            lessons=await self._context.advice.lessons.recall(self._wish.description),
+            request=self._request.full_description,
+            lessons=await self._context.advice.lessons.recall(self._request.description),
             sandbox=await told_lacks(self._context.sandbox),
-            grants=grants_of(self._wish),
+            grants=grants_of(self._request),
         )
 
     async def _specified(self, brief: Brief, similar: tuple[str, ...]) -> Specification | Exists | Rejected:
@@ -99,9 +99,9 @@ class Pipeline:
         refused: Exists | Rejected | None = None
         for again in range(2):
             may_ask = self._looking_up.is_possible
-            asked = prompts.specify(brief, self._wish.name, taken, may_ask=may_ask)
+            asked = prompts.specify(brief, self._request.name, taken, may_ask=may_ask)
             specification = await self._sampler.specification(asked, again)
-            refused = named(specification, self._wish, self._context.submission)
+            refused = named(specification, self._request, self._context.submission)
             if refused is None:
                 return specification
             taken = (*taken, specification.name)
@@ -132,17 +132,17 @@ class Pipeline:
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
         library, wanted = self._context.library, specified(brief)
-        rivals = () if self._wish.update else await rivals_of(wanted, library)
+        rivals = () if self._request.update else await rivals_of(wanted, library)
         if not rivals:
             return None
         await self._on_stage("tests")
         suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
-        asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
+        asked = Asked(wanted, self._request.tests, [suite.fitting(wanted.contract()) for suite in suites])
         serving = await find_passing(asked, rivals, library, self._rehearsal)
         if serving is None:
             return suites
-        await learn_words(library, serving.tool, self._wish.description, self._wish.use_when)
+        await learn_words(library, serving.tool, self._request.description, self._request.use_when)
         return serving
 
     async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
@@ -190,7 +190,7 @@ class Pipeline:
             return False
         if len(current.matrix.suites) < self._work.plan.rounds[0].suites:
             return False
-        wanted = self._work.plan.until_verified or not grants_of(self._wish).is_pure
+        wanted = self._work.plan.until_verified or not grants_of(self._request).is_pure
         return found.trust == "verified" or not wanted or current.attempt > 1
 
     async def _adjudicated(self, brief: Brief, current: Round, found: Selection | NoSelection) -> Round:
@@ -218,7 +218,7 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = told_to_author(outcome, self._wish.tests, candidate.written.code)
+                told = told_to_author(outcome, self._request.tests, candidate.written.code)
                 shows = outcome.stage == "examples"
                 candidate, last = await self._rounds.revised(
                     brief, candidate, told, last, current.attempt, shows_test=shows
@@ -230,12 +230,12 @@ class Pipeline:
         return outcome
 
     async def _proved(self, brief: Brief, candidate: CandidateCode, selection: Selection) -> Outcome:
-        draft = self._rounds.draft(brief, candidate, (*self._wish.tests, *selection.kept))
+        draft = self._rounds.draft(brief, candidate, (*self._request.tests, *selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None
-            if self._wish.tests and selection.trust != "verified":
-                alone = draft.model_copy(update={"examples": self._wish.tests})
+            if self._request.tests and selection.trust != "verified":
+                alone = draft.model_copy(update={"examples": self._request.tests})
                 own = await verify(alone, self._context.sandbox, self._on_stage, self._context.library.read)
                 by_caller = own.report.trust
             report = amended(
@@ -248,21 +248,21 @@ class Pipeline:
         return await self._context.submission.submit(
             draft,
             self._on_stage,
-            update=self._wish.update,
-            breaks=self._wish.breaks,
+            update=self._request.update,
+            breaks=self._request.breaks,
             amend=amend,
-            made_by=self._wish.made_by,
+            made_by=self._request.made_by,
         )
 
 
 def named(
-    specification: Specification, wish: SynthesisRequest, submission: Submission
+    specification: Specification, request: SynthesisRequest, submission: Submission
 ) -> Exists | Rejected | None:
     """Why a tool may not be published under the name that its planner chose; None when it may."""
-    if wish.name and specification.name != wish.name:
-        reason = f"name: the planner wrote {specification.name!r}, asked for was {wish.name!r}."
+    if request.name and specification.name != request.name:
+        reason = f"name: the planner wrote {specification.name!r}, asked for was {request.name!r}."
         return Rejected(stage="schema", reason=reason, fix="Try again, or leave the name out.")
-    standing = submission.standing(specification.name, update=wish.update)
+    standing = submission.standing(specification.name, update=request.update)
     return standing if isinstance(standing, Exists | Rejected) else None
 
 

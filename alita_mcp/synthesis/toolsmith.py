@@ -79,7 +79,7 @@ class Toolsmith:
 
     def would_borrow(self, request: SynthesisRequest) -> bool:
         """Whether only a model that somebody lends could write what is asked for."""
-        return self._models is None and _is_wish(request)
+        return self._models is None and _needs_model(request)
 
     def asking(self, ask_person: AskPerson) -> Toolsmith:
         """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
@@ -119,7 +119,7 @@ class Toolsmith:
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models if self._models else None, on_stage)
-        if models is not None and (plain or _is_wish(request)):
+        if models is not None and (plain or _needs_model(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
@@ -135,22 +135,22 @@ class Toolsmith:
             return None
         return result.stdout if result.ok else None
 
-    async def _write(self, wish: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
+    async def _write(self, request: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
         """Lets models write the tool."""
-        plan = PLANS[wish.mode or self._settings.synthesis_mode]
+        plan = PLANS[request.mode or self._settings.synthesis_mode]
         record = await self._context.records.record_for(models)
-        writer = ScriptToTool if wish.code.strip() else Revision if wish.update else Pipeline
-        outcome = await writer(Work(self._context, wish, plan, models, on_stage, record)).make()
+        writer = ScriptToTool if request.code.strip() else Revision if request.update else Pipeline
+        outcome = await writer(Work(self._context, request, plan, models, on_stage, record)).make()
         await practised(self._context, models, outcome)
         return outcome
 
-    def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
-        """Why a wish could never be published, known before any model is asked."""
-        unfit = unfit_grants(wish)
-        if unfit is not None or not wish.name:
+    def _refused(self, request: SynthesisRequest) -> Exists | Rejected | None:
+        """Why a request could never be published, known before any model is asked."""
+        unfit = unfit_grants(request)
+        if unfit is not None or not request.name:
             return unfit
-        unnamed = unfit_name(wish.name)
-        standing = self.standing(wish.name, update=wish.update)
+        unnamed = unfit_name(request.name)
+        standing = self.standing(request.name, update=request.update)
         return unnamed or (standing if isinstance(standing, Exists | Rejected) else None)
 
     async def _make_from_code(
@@ -294,7 +294,7 @@ class Toolsmith:
         return None
 
 
-def _is_wish(request: SynthesisRequest) -> bool:
+def _needs_model(request: SynthesisRequest) -> bool:
     """Whether a model is to write the tool, from words, from a plain script or, where it must, from runs."""
     if request.code.strip():
         return is_script(request)

@@ -129,12 +129,12 @@ class CodeRights:
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:
     """What a person is asked about code; None where it is too long to be read there."""
-    wishes = "\n".join(f"  {wish}" for wish in in_words(asked.grants))
+    asked_lines = "\n".join(f"  {line}" for line in in_words(asked.grants))
     shown = "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in asked.code
     )
     text = (
-        f"May this code run once with what it asks for? An agent wrote it, and nobody proved it.\n{wishes}\n"
+        f"May this code run once with what it asks for? An agent wrote it, and nobody proved it.\n{asked_lines}\n"
         f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Approved, it may run again word for word "
         f"(`alita revoke --code {number}` ends that).\n\n{shown}"
     )

@@ -1,4 +1,4 @@
-"""Does a tool already do what the examples of a wish say? Asked before any model writes anything."""
+"""Detects an existing tool that fulfils the examples of a request, before any model writes anything."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def find_serving(
 
 @dataclass(frozen=True)
 class Callee:
-    """A published tool under the parameter names of a wish."""
+    """A published tool called by the parameter names of a request."""
 
     tool: ComparedTool
     rehearsal: Rehearsal

@@ -1,4 +1,4 @@
-"""Does a tool already do what tests written for a wish say? Asked once tests are there, before any code is written.
+"""Detects an existing tool that passes the tests written for a request, before any code is written.
 
 A tool that could be called in place of the specified one is run on suites that were written blind to it. It serves when
 it fulfils all of the caller's own examples, every test of most suites, and nearly all of the rest: a suite may be wrong

@@ -83,7 +83,7 @@ class SynthesisRequest(Value):
     """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
     @property
-    def wish(self) -> str:
+    def full_description(self) -> str:
         """The description, and what its author says of rules and of results that vary."""
         said = "\n".join((self.description, *self.rules)).strip() if self.overrule else self.description
         return f"{said}\n{variation(self.varies)}" if self.varies else said

@@ -181,7 +181,7 @@ class CrossCheck:
         await self._on_stage("tests")
         promise = await anyio.to_thread.run_sync(promised, draft.code, draft.name)
         brief = Brief(
-            request=f"{self._request.wish or draft.description}\n\n{promise}",
+            request=f"{self._request.full_description or draft.description}\n\n{promise}",
             sandbox=await told_lacks(self._rehearsal.sandbox),
             grants=draft.grants,
         )

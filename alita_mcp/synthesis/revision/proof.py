@@ -80,7 +80,7 @@ class Proof:
 
     async def _tried(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
-        base, draft = self._base, revised_draft(self._base.version, candidate.written, self._work.wish)
+        base, draft = self._base, revised_draft(self._base.version, candidate.written, self._work.request)
         prepared = await prepare(draft, self._rehearsal, self._work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or _NO_TOOL)
@@ -101,17 +101,17 @@ class Proof:
 
         A writer that insists is heard where an example no longer fits: the answer then names what would break.
         """
-        before, wish = self._base.contract, self._work.wish
+        before, request = self._base.contract, self._work.request
         alike = takes(contract.input_schema, before.input_schema) and takes(
             before.output_schema, contract.output_schema
         )
         misfit = any(_misfits(old, contract) for old in self._base.version.examples)
-        if alike or wish.breaks or (insists and misfit):
+        if alike or request.breaks or (insists and misfit):
             return None
         return Rejected(
             stage="schema",
             reason=f"the new code is called otherwise than {self._base.called}, or returns another type.",
-            fix=f"Keep `{signature_in(self._base.version.code, wish.name)}`; a new parameter has a default.",
+            fix=f"Keep `{signature_in(self._base.version.code, request.name)}`; a new parameter has a default.",
         )
 
     def _refused(self, draft: Draft, blind: BlindTests, *, insists: bool) -> Exists | Rejected | None:
@@ -127,7 +127,7 @@ class Proof:
         return self._stands() if same else None
 
     def _stands(self) -> Exists:
-        manifest, own = self._base.version.manifest, self._work.wish.tests
+        manifest, own = self._base.version.manifest, self._work.request.tests
         held = "your examples hold with it, and " if own else ""
         more = "" if own else "; send an example that fails, to show what is wrong"
         why = f"{held}the model found nothing to mend{more}"
@@ -148,29 +148,29 @@ class Proof:
             update=True,
             breaks=breaks,
             amend=amend,
-            made_by=work.wish.made_by,
+            made_by=work.request.made_by,
         )
 
     async def _breaks(self, prepared: Prepared) -> tuple[dict[str, Any], ...]:
         """What the request gives up, and where it overrules a rule, what only models had written by the old one."""
-        wish, version = self._work.wish, self._base.version
+        request, version = self._work.request, self._base.version
         if not self._base.rules.changed:
-            return wish.breaks
+            return request.breaks
         by_models = written_by_models(version)
         own = [old for old in version.examples if old not in by_models]
-        free = [old for old in held_by(version, wish) if old in by_models]
+        free = [old for old in held_by(version, request) if old in by_models]
         free = [old for old in free if not any(is_named(each, old.arguments) for each in own)]
         _, row = await run_row(prepared, free, self._rehearsal)
         broken = [old for old, held in zip(free, row.passes, strict=True) if not held] if row else []
         given = await given_up(self._base.rules, broken, self._work.models) if broken else ()
-        return (*wish.breaks, *(old.arguments for old in given))
+        return (*request.breaks, *(old.arguments for old in given))
 
     def _examples(self, blind: BlindTests, breaks: tuple[dict[str, Any], ...]) -> tuple[Example, ...]:
         """The request's own examples and the blind tests that hold, as many as there is room for.
 
         Those of the version before are added by whoever publishes the update, unless its current one is damaged.
         """
-        version, own = self._base.version, self._work.wish.tests
+        version, own = self._base.version, self._work.request.tests
         old = [each for each in version.examples if not any(is_named(each, named) for named in breaks)]
         room = max(0, MAX_EXAMPLES - len(old) - len(own))
         current = self._work.context.library.entry(version.manifest.name).manifest.version
@@ -205,7 +205,7 @@ class Proof:
         before = version.report.written_from
         request = before.request if before else version.manifest.description
         return WrittenFrom(
-            request=f"{request}\n{self._work.wish.wish}".strip()[:MAX_REQUEST],
+            request=f"{request}\n{self._work.request.full_description}".strip()[:MAX_REQUEST],
             signature=signature_in(candidate.written.code, version.manifest.name),
             rules=rules.all,
             assumed=rules.assumed,

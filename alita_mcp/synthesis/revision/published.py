@@ -87,28 +87,28 @@ def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specific
         return None
 
 
-def revised_draft(version: StoredVersion, written: WrittenCode, wish: SynthesisRequest) -> Draft:
+def revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
     """The next version with all that the request does not change, and with the request's own examples."""
-    before, asked = version.draft, grants_of(wish)
+    before, asked = version.draft, grants_of(request)
     return before.model_copy(
         update={
             "code": written.code,
-            "examples": wish.tests,
-            "use_when": tuple(dict.fromkeys((*before.use_when, *wish.use_when)))[:MAX_REQUESTS],
-            "packages": wish.packages or written.packages or before.packages,
+            "examples": request.tests,
+            "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
+            "packages": request.packages or written.packages or before.packages,
             "grants": before.grants if asked.is_pure else asked,
-            "varies": tuple(sorted(set(wish.varies))) or before.varies,
+            "varies": tuple(sorted(set(request.varies))) or before.varies,
         }
     )
 
 
-def described_anew(wish: SynthesisRequest, library: Library) -> SynthesisRequest:
+def described_anew(request: SynthesisRequest, library: Library) -> SynthesisRequest:
     """The request for a tool of which only the catalogue is left: written again from its description."""
-    manifest = library.entry(wish.name).manifest
-    asked = {} if not grants_of(wish).is_pure else manifest.grants.model_dump()
-    description = f"{manifest.description}\n{wish.description}".strip()
-    varies = wish.varies or manifest.varies
-    return wish.model_copy(update={"description": description[:8_000], "varies": varies, **asked})
+    manifest = library.entry(request.name).manifest
+    asked = {} if not grants_of(request).is_pure else manifest.grants.model_dump()
+    description = f"{manifest.description}\n{request.description}".strip()
+    varies = request.varies or manifest.varies
+    return request.model_copy(update={"description": description[:8_000], "varies": varies, **asked})
 
 
 def called(version: StoredVersion) -> str:
@@ -116,9 +116,9 @@ def called(version: StoredVersion) -> str:
     return f"{version.manifest.name} v{version.manifest.version}"
 
 
-def held_by(version: StoredVersion, wish: SynthesisRequest) -> list[Example]:
+def held_by(version: StoredVersion, request: SynthesisRequest) -> list[Example]:
     """The version's examples that the request does not give up."""
-    return [old for old in version.examples if not any(is_named(old, each) for each in wish.breaks)]
+    return [old for old in version.examples if not any(is_named(old, each) for each in request.breaks)]
 
 
 def is_named(example: Example, arguments: object) -> bool:

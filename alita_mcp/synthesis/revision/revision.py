@@ -63,7 +63,7 @@ class Revision:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._context = work.context
-        self._wish = work.wish
+        self._request = work.request
         self._models = work.models
         self._on_stage = work.on_stage
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
@@ -75,14 +75,14 @@ class Revision:
             ModelError: the models did not write what is needed for a first attempt.
             SandboxError: the sandbox failed.
         """
-        if not self._wish.name:
+        if not self._request.name:
             fix = "Send name with it, or leave update out."
             return Rejected(stage="schema", reason="update: the request names no tool.", fix=fix)
         await self._on_stage("update")
-        version = await readable(self._context.library, self._wish.name)
+        version = await readable(self._context.library, self._request.name)
         if version is None:
-            wish = described_anew(self._wish, self._context.library)
-            return await Pipeline(replace(self._work, wish=wish)).make()
+            request = described_anew(self._request, self._context.library)
+            return await Pipeline(replace(self._work, request=request)).make()
         base = await self._base(version)
         if isinstance(base, Rejected):
             return base
@@ -97,10 +97,10 @@ class Revision:
     async def _base(self, version: StoredVersion) -> Predecessor | Rejected:
         """What is known of the version, unless the request contradicts an example that it does not give up."""
         named = called(version)
-        rules = overruled(version.report.written_from, self._wish.overrule, named)
+        rules = overruled(version.report.written_from, self._request.overrule, named)
         if isinstance(rules, Rejected):
             return rules
-        against = [old for old in held_by(version, self._wish) if self._contradicts(old)]
+        against = [old for old in held_by(version, self._request) if self._contradicts(old)]
         if against:
             return Rejected(
                 stage="examples",
@@ -110,17 +110,17 @@ class Revision:
                 breaks=tuple(old.arguments for old in against),
             )
         prepared = await prepare(version.draft, self._rehearsal, self._on_stage)
-        prepared, row = await run_row(prepared, self._wish.tests, self._rehearsal)
+        prepared, row = await run_row(prepared, self._request.tests, self._rehearsal)
         return Predecessor(version, contract_of(version), prepared, rules, row.checks if row else ())
 
     def _contradicts(self, old: Example) -> bool:
-        return any(is_named(old, test.arguments) and contradict(old, test) for test in self._wish.tests)
+        return any(is_named(old, test.arguments) and contradict(old, test) for test in self._request.tests)
 
     async def _brief(self, base: Predecessor) -> Brief:
         """What the writer of tests is told: what the tool is for and what is wrong, no code, no example."""
         before = base.version.report.written_from
         request = before.request if before else base.version.manifest.description
-        varying = variation(self._wish.varies or base.version.manifest.varies)
+        varying = variation(self._request.varies or base.version.manifest.varies)
         said = f"{self._complaint(base)}\n{varying}\n(said of a tool that is published for this request:)\n{request}"
         specification = specification_of(base.version, base.rules.all)
         if specification is None:
@@ -135,17 +135,19 @@ class Revision:
         )
 
     def _complaint(self, base: Predecessor) -> str:
-        return "\n".join((*base.rules.changed, self._wish.description)).strip()
+        return "\n".join((*base.rules.changed, self._request.description)).strip()
 
     async def _written(self, base: Predecessor, brief: Brief) -> tuple[CandidateCode, tuple[str, ...]]:
         """The first draft of the new code, and the rules that it changes."""
         own = [
             test.as_json() | ({"now": check.got} if check is not None and not check.passed else {})
-            for test, check in zip(self._wish.tests, base.own or (None,) * len(self._wish.tests), strict=True)
+            for test, check in zip(
+                self._request.tests, base.own or (None,) * len(self._request.tests), strict=True
+            )
         ]
         held: list[dict[str, JsonValue]] = [
             *own,
-            *(old.as_json() for old in held_by(base.version, self._wish)),
+            *(old.as_json() for old in held_by(base.version, self._request)),
         ]
         asked = prompts.revise(brief, base.version.code, self._complaint(base), held)
         answered = await ask(
@@ -163,10 +165,10 @@ class Revision:
 
     def _fitting(self, base: Predecessor, suite: Suite) -> tuple[Example, ...]:
         """The blind tests about which neither the request nor an example that must hold decides."""
-        by_models = written_by_models(base.version) if self._wish.overrule else ()
+        by_models = written_by_models(base.version) if self._request.overrule else ()
         settled = [
-            *self._wish.tests,
-            *(old for old in held_by(base.version, self._wish) if old not in by_models),
+            *self._request.tests,
+            *(old for old in held_by(base.version, self._request) if old not in by_models),
         ]
         tests, _ = pooled([suite.fitting(base.contract)])
         return tuple(test for test in tests if not any(is_named(test, each.arguments) for each in settled))

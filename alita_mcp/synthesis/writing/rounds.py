@@ -41,7 +41,7 @@ class Rounds:
 
     def __init__(self, work: Work, sampler: CandidateSampler) -> None:
         self._context = work.context
-        self._wish = work.wish
+        self._request = work.request
         self._plan = work.plan
         self._sampler = sampler
         self._on_stage = work.on_stage
@@ -64,7 +64,7 @@ class Rounds:
         await self._on_stage("matrix")
         matrix = await extend_matrix(current.matrix, [each for _, each in settled], fitting, self._rehearsal)
         fresh = matrix.candidates[len(current.codes) :]
-        own = [await run_row(each, self._wish.tests, self._rehearsal) for each in fresh]
+        own = [await run_row(each, self._request.tests, self._rehearsal) for each in fresh]
         return replace(
             current,
             codes=(*current.codes, *(each for each, _ in settled)),
@@ -143,7 +143,7 @@ class Rounds:
         )
         prepared = await self._prepared(brief, candidate)
         prepared, row = await run_row(prepared, current.matrix.tests, self._rehearsal)
-        _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
+        _, own = await run_row(prepared, self._request.tests, self._rehearsal)
         candidates = _put(current.matrix.candidates, number, prepared)
         rows = _put(current.matrix.rows, number, row)
         return replace(
@@ -164,8 +164,8 @@ class Rounds:
         return await self._sampler.mended(candidate, rejected, shows_test=shows_test), now
 
     async def _prepared(self, brief: Brief, candidate: CandidateCode) -> Prepared:
-        draft = self.draft(brief, candidate, self._wish.tests)
-        unfit = await self._context.packages.failure(() if self._wish.packages else draft.packages)
+        draft = self.draft(brief, candidate, self._request.tests)
+        unfit = await self._context.packages.failure(() if self._request.packages else draft.packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
@@ -173,23 +173,23 @@ class Rounds:
 
     def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
         """What a candidate amounts to, with these examples."""
-        wish, specification, written = self._wish, specified(brief), candidate.written
+        request, specification, written = self._request, specified(brief), candidate.written
         return Draft(
             name=specification.name,
             description=specification.description,
             code=written.code,
             examples=examples,
-            use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
-            packages=wish.packages or written.packages,
-            grants=grants_of(wish),
-            varies=tuple(sorted(set(wish.varies))),
-            recorded=wish.recorded,
+            use_when=tuple(dict.fromkeys((*request.use_when, *specification.use_when)))[:MAX_REQUESTS],
+            packages=request.packages or written.packages,
+            grants=grants_of(request),
+            varies=tuple(sorted(set(request.varies))),
+            recorded=request.recorded,
         )
 
     async def learn(self, rejected: Rejected) -> None:
         """Keeps what went wrong for the next synthesis of a like thing."""
         text = lesson_text(rejected)
-        lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
+        lesson = Lesson(description=self._request.description[:500], kind=classify(rejected), text=text)
         await self._context.advice.lessons.learn(lesson)
 
 

@@ -17,7 +17,7 @@ class Work:
     """What one synthesis works with."""
 
     context: SynthesisContext
-    wish: SynthesisRequest
+    request: SynthesisRequest
     plan: Plan
     models: Models
     on_stage: ReportStage
