@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from alita_mcp.app.proving import Proving
+from alita_mcp.app.version_verifier import VersionVerifier
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.values import Grants, Manifest
@@ -16,9 +16,9 @@ Lacks = Callable[[Grants], list[str]]
 class Runnable:
     """Knows what the settings, the gates and the tools that a version calls leave possible. Starts no sandbox."""
 
-    def __init__(self, library: Library, proving: Proving, lacks: Lacks | None = None) -> None:
+    def __init__(self, library: Library, verifier: VersionVerifier, lacks: Lacks | None = None) -> None:
         self._library = library
-        self._proving = proving
+        self._verifier = verifier
         self._lacks = lacks or (lambda _grants: [])
 
     def why_not(self, manifest: Manifest) -> str:
@@ -27,7 +27,7 @@ class Runnable:
         What a person did not approve is no reason: ask for that apart.
         """
         reasons = [*self._lacks(manifest.grants), *self._uncallable(manifest, (manifest.name,))]
-        return "; ".join(reasons) or self._proving.failed_here(manifest)
+        return "; ".join(reasons) or self._verifier.failed_here(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.
