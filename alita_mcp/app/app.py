@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, RunAnswer
-from alita_mcp.app.granting import Granting
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
@@ -304,13 +304,13 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
-        granting = Granting(settings, library, author, call_tool)
-        calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
+        brokers = BrokerFactory(settings, library, author, call_tool)
+        calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         noticing = Noticing(runs, settings.suggest_after, asks_models=room.is_configured)
-        running = open_code_runner(settings, library, calls, granting, noticing)
+        running = open_code_runner(settings, library, calls, brokers, noticing)
         code = await stack.enter_async_context(running)
-        flows = Flows(library, calls, code, granting, toolsmith, web)
+        flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, room))
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

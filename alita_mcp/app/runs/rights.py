@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import anyio
 
-from alita_mcp.app.granting import Granting
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.learning import Asker
 from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
@@ -55,10 +55,10 @@ class Rights(Protocol):
 class CodeRights:
     """Decides by policy, by what a person approved before, and by asking the person at the client."""
 
-    def __init__(self, settings: Settings, library: Library, granting: Granting) -> None:
+    def __init__(self, settings: Settings, library: Library, brokers: BrokerFactory) -> None:
         self._settings = settings
         self._library = library
-        self._granting = granting
+        self._brokers = brokers
         self._approvals = CodeApprovals(settings.home)
 
     async def waits(
@@ -92,7 +92,7 @@ class CodeRights:
 
     def broker(self, request: CodeRequest) -> GrantedBroker | None:
         """Who answers for the rights of code that may run; None for code that asks for none."""
-        return None if request.grants.is_pure else self._granting.broker_of(request.grants, LIMITS, CHAIN)
+        return None if request.grants.is_pure else self._brokers.broker_of(request.grants, LIMITS, CHAIN)
 
     def _refuse_impossible(self, request: CodeRequest) -> None:
         if ANY in request.grants.network:
@@ -104,7 +104,7 @@ class CodeRights:
                 "Code is granted nothing beyond computing here: ALITA_POLICY is locked.",
                 hint="Run it without needs.",
             )
-        lacks = self._granting.lacks(request.grants)
+        lacks = self._brokers.lacks(request.grants)
         if lacks:
             raise ToolUnavailable(f"The code cannot run here: {'; '.join(lacks)}.")
 

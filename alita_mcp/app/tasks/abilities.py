@@ -11,8 +11,8 @@ import anyio.to_thread
 
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
 from alita_mcp.agent.actions.workspace import Workspace
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.granting import Granting
 from alita_mcp.app.learning import Asker
 from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.app.runs.runner import CodeRunner
@@ -43,7 +43,7 @@ class Flows:
     library: Library
     calls: Calls
     code: CodeRunner
-    granting: Granting
+    brokers: BrokerFactory
     toolsmith: Toolsmith
     """On the account of the run."""
     web: WebAgent
@@ -62,7 +62,7 @@ class RunAbilities:
         self._asker = asker
         self._on_stage = on_stage
         self._shown = shown
-        self._code = flows.code.under(TaskRights(flows.granting, workspace.folder))
+        self._code = flows.code.under(TaskRights(flows.brokers, workspace.folder))
 
     async def search(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""

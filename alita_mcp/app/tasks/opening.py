@@ -33,7 +33,7 @@ async def open_task_runner(
         if settings.memory and room is not None:
             from alita_mcp.agent.memory.store import open_memory
 
-            opening = open_memory(settings, _embedder(settings), flows.granting.secret_values)
+            opening = open_memory(settings, _embedder(settings), flows.brokers.secret_values)
             memory = await stack.enter_async_context(opening)
         yield TaskRunner(TaskParts(settings, flows, jobs, runs, room, memory))
 
