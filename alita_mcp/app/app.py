@@ -9,7 +9,7 @@ from typing import Any, Literal
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asker
 from alita_mcp.app.broker_factory import BrokerFactory
-from alita_mcp.app.calls import Calls, RunAnswer
+from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import NOBODY, Asker, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
@@ -200,7 +200,7 @@ class App:
 
     async def run(
         self, name: str, arguments: dict[str, Any], version: int | None = None, *, asker: Asker = NOBODY
-    ) -> RunAnswer:
+    ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `asker`."""
         before = self._learning.call_begins(asker) if self._learning is not None else ()
         answer = await self._calls.run(name, arguments, version, client=asker.client)

@@ -44,7 +44,7 @@ BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
 """Who answers for a version's grants during one call; told the tools that led to the call, the outermost first."""
 
 
-class RunAnswer(Value):
+class ToolRunResult(Value):
     """What one call of one version gave."""
 
     manifest: Manifest
@@ -110,7 +110,7 @@ class Calls:
         chain: tuple[str, ...] = (),
         *,
         client: str = "",
-    ) -> RunAnswer:
+    ) -> ToolRunResult:
         """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
 
         `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
@@ -137,7 +137,7 @@ class Calls:
             kept = await self._kept(call)
             result = kept or await self._execute(call, chain)
         self._journal(call, result, **({"cached": True} if kept else {}))
-        return RunAnswer(
+        return ToolRunResult(
             manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
         )
 

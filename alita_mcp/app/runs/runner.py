@@ -43,7 +43,7 @@ _MIRROR = "workspace/"
 """Where code that may read the workspace has its copies, below its scratch folder."""
 
 
-class CodeAnswer(Value):
+class CodeRunResult(Value):
     """One run as its caller hears of it."""
 
     id: str
@@ -106,7 +106,7 @@ class CodeRunner:
         on_stage: ReportStage,
         person: Desk | None = None,
         shown: Shown = lambda manifest: manifest,
-    ) -> CodeAnswer | CodeWaits:
+    ) -> CodeRunResult | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
 
         `shown` tells what the client may read of a tool that the code looks at.
@@ -140,7 +140,7 @@ class CodeRunner:
         finally:
             self._under_way -= 1
 
-    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script that was not asked for before, or what it gave then."""
         cache, request = self._parts.cache, asked.request
         key = await off_loop(partial(request_key, request, sandbox.kind), large=is_large(request.arguments))
@@ -163,7 +163,7 @@ class CodeRunner:
             self._seen.popitem(last=False)
         return is_new
 
-    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script with how a second run of it differs."""
         run, events = await self._run_in(asked, sandbox)
         answer = await self._recorded(asked, run, events)
@@ -179,7 +179,7 @@ class CodeRunner:
             return answer.model_copy(update={"run": run.model_copy(update={"notes": notes})})
         return answer.model_copy(update={"compared": told})
 
-    async def _step(self, asked: _Asked) -> CodeAnswer:
+    async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
         request = asked.request
         opened = partial(self._places.of, request.packages, asked.on_stage)
@@ -210,7 +210,7 @@ class CodeRunner:
 
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
-    ) -> CodeAnswer:
+    ) -> CodeRunResult:
         """The answer of a run that is journalled and whose files can be read."""
         run = _without_workspace(asked.request, run)
         record, library = recorded(asked.request, run, asked.asker), self._parts.library
@@ -223,7 +223,7 @@ class CodeRunner:
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await self._parts.noticing.noticed(record, asked.asker)
-        return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+        return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
 
 
 def _read(code: str) -> None:
