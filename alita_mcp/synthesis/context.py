@@ -26,7 +26,7 @@ Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
 
 
 class Submission(Protocol):
-    """Where drafts go to be proved and published."""
+    """Protocol for proving and publishing drafts; `Publisher` fills it."""
 
     def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
         """The version that a draft of this name would follow (0: a new name), or why it may not be published."""

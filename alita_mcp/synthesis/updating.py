@@ -1,4 +1,4 @@
-"""An update and the version it replaces: a draft and that version's examples in, the draft that keeps them out.
+"""Carries the examples of a replaced version over to its update, and rejects an update that breaks them.
 
 All examples of the replaced version run against the new code first. Those that hold become examples of the new
 version, so that the next update is held to them too; those that do not have to be named by the request.
