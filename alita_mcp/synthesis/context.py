@@ -47,7 +47,7 @@ class Submission(Protocol):
 
 
 class Runs(Protocol):
-    """Where runs of code are kept."""
+    """Protocol for the store of recorded code runs."""
 
     async def read(self, run_id: str) -> RecordedRun:
         """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
@@ -60,7 +60,7 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Advice:
-    """What is known from elsewhere: earlier failures, the web and a package index, runs of code."""
+    """Knowledge from elsewhere: lessons of earlier failures, the web and a package index, recorded runs."""
 
     lessons: Lessons
     research: WebAgent | None = None

@@ -43,7 +43,7 @@ from alita_mcp.verification.verify import Verdict, verify
 
 
 class Pipeline:
-    """One synthesis under way."""
+    """One synthesis by models, from the request to its outcome."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -258,7 +258,7 @@ class Pipeline:
 def named(
     specification: Specification, request: SynthesisRequest, submission: Submission
 ) -> Exists | Rejected | None:
-    """Why a tool may not be published under the name that its planner chose; None when it may."""
+    """Returns why a tool may not be published under the name that its planner chose; None when it may."""
     if request.name and specification.name != request.name:
         reason = f"name: the planner wrote {specification.name!r}, asked for was {request.name!r}."
         return Rejected(stage="schema", reason=reason, fix="Try again, or leave the name out.")
@@ -267,5 +267,5 @@ def named(
 
 
 def ended_by(rejected: Rejected, failure: ModelError) -> Rejected:
-    """The last rejection, with the word that no more could be tried."""
+    """Adds to the last rejection that no more could be tried, and why."""
     return rejected.model_copy(update={"reason": f"{rejected.reason}; no more was tried: {failure.message}"})

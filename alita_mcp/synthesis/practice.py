@@ -1,4 +1,4 @@
-"""What a synthesis shows of the models that wrote it: an outcome in, their records brought up to date."""
+"""Update of the model records with the evidence of a finished synthesis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 async def practised(context: SynthesisContext, models: Models, outcome: Outcome) -> None:
-    """Counts a published version for its writers; what cannot be counted is said in the log and harms nothing."""
+    """Counts a published version for the models that wrote it; a failure to count is logged only."""
     if not models.own or not isinstance(outcome, Created | NeedsApproval):
         return
     with anyio.move_on_after(PATIENCE_S, shield=True):  # the version is published: its asker is to hear of it

@@ -45,7 +45,7 @@ from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
 
 
 class Toolsmith:
-    """Routes a request to whatever makes its tool: models, submitted code, runs of code, or a revision."""
+    """Routes a request to what makes its tool: models, the caller's code, recorded runs, or a revision."""
 
     def __init__(
         self,

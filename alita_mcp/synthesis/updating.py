@@ -33,7 +33,7 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True)
 class Carried:
-    """A draft with the examples of the version that it replaces, but for those that no longer hold."""
+    """Draft with the examples of the version that it replaces, except those that no longer hold."""
 
     draft: Draft
     broken: tuple[Broken, ...] = ()
@@ -46,7 +46,7 @@ async def carried_over(
     rehearsal: Rehearsal,
     on_stage: ReportStage,
 ) -> Carried | Rejected:
-    """The draft held to the replaced version's examples, or the first of them that no longer holds and is not named.
+    """Holds a draft to the replaced version's examples; rejects it for the first broken one that is not named.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.

@@ -29,7 +29,7 @@ MAX_SECONDS = 20.0
 async def find_serving(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
-    """The first of the tools called `names` that does what the examples say; too few of them say nothing."""
+    """Returns the first of the tools called `names` that does what the examples say; too few examples find none."""
     if len(_with_results(examples)) < MIN_EXAMPLES or any(example.check for example in examples):
         return None
     with anyio.move_on_after(MAX_SECONDS):
@@ -62,7 +62,7 @@ class Callee:
 
 
 async def callee_for(known: StoredVersion, way: Names, library: Library, rehearsal: Rehearsal) -> Callee:
-    """The tool, ready to be called.
+    """Prepares a published tool to be called.
 
     Raises:
         SandboxError: its environment cannot be had here.

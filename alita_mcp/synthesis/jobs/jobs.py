@@ -1,4 +1,4 @@
-"""Long calls as jobs: each outlives the call that started it, not the process; cancelled, it leaves nothing.
+"""Background jobs for long calls: each outlives the call that started it, but not the process.
 
 So many syntheses run at once, more wait their turn; the same request again finds the job that is under way or was
 missed. Runs of code take no turn, since the sandbox has a queue of its own.
@@ -54,7 +54,7 @@ _CANCELLED = {
 
 @dataclass
 class Job(Generic[T]):
-    """One long call under way or done."""
+    """One long call, under way or done."""
 
     tool: Tool = "synthesize_tool"
     """What is called with the job's id for its outcome."""
@@ -103,7 +103,7 @@ SynthesisJob = Job[Outcome]
 
 
 class Jobs:
-    """The running and the lately finished jobs of one process."""
+    """Registry of the running and the lately finished jobs of one process."""
 
     def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
@@ -344,7 +344,7 @@ async def first_of(*waits: Wait) -> None:
 
 @asynccontextmanager
 async def open_jobs(at_once: int = 4) -> AsyncIterator[Jobs]:
-    """A place for jobs; leaving it cancels what still runs."""
+    """Opens a job registry; leaving it cancels the jobs that still run."""
     async with anyio.create_task_group() as tasks:
         yield Jobs(tasks, at_once)
         tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""A caller's code against tests that models write without seeing it: a draft in, its outcome and open questions out.
+"""Cross-check of a caller's code against tests that models write without seeing it.
 
 The writers are told what the caller promises: description, signature and docstring, never the code, never the caller's
 tests. Where the caller gave tests these stay the judge, and models are asked only when they prove too little; where
@@ -54,7 +54,7 @@ FIX = (
 
 
 class CrossCheck:
-    """One draft of a caller's on its way through the gates, with models to ask."""
+    """Takes one caller's draft through the gates, with blind tests as added evidence."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ def _missing_from(draft: Draft, answers: Answers) -> Draft:
 
 
 def promised(code: str, name: str) -> str:
-    """What a module says to its callers, and nothing of how it works: types, the `def` line and its docstring."""
+    """Returns a module's interface alone: types, the `def` line and its docstring."""
     tree = parse_code(code)
     names, function = names_of(tree), find_function(tree, name)
     said = ast.get_docstring(function, clean=False)

@@ -1,4 +1,4 @@
-"""A revision on trial: a writer's new code in, the published version or what it fails out, mended at most twice."""
+"""Proof of a revision: a writer's new code, run against what it must hold and mended at most twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_TOOL = failed("static", "the code declares no tool", "Write one function.")
 
 
 class Proof:
-    """Code after code of one writer, until one holds."""
+    """Tries the code of one writer, mended at most as often as the plan says, until it holds."""
 
     def __init__(self, work: Work, base: Predecessor, tests: tuple[Example, ...]) -> None:
         self._work = work

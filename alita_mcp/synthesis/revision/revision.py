@@ -1,4 +1,4 @@
-"""A published tool and what is wrong with it: a complaint in, the next version or the reason why not out.
+"""Revision of a published tool by models, from a complaint or overruled rules.
 
 The new code is written from the old code, its examples and the complaint; one suite is written blind to both codes. It
 is published as every update is: the examples of the version before must hold, but for those that the request gives up.
@@ -46,7 +46,7 @@ MAX_RULES = 30
 
 
 class RevisedCode(WrittenCode):
-    """The next version's module, and the rules that it changed."""
+    """Module of the next version, with the rules that it changed."""
 
     rules: tuple[str, ...] = Field(default=(), max_length=MAX_RULES)
 
@@ -58,7 +58,7 @@ class RevisedCode(WrittenCode):
 
 
 class Revision:
-    """One revision under way."""
+    """One revision of a published tool."""
 
     def __init__(self, work: Work) -> None:
         self._work = work

@@ -1,4 +1,4 @@
-"""Runs of code become a tool: a request that names runs in, the outcome and what its caller could confirm out.
+"""Tools from recorded runs of code, with the examples that the caller could confirm.
 
 What a run gave is an example, and no evidence that it is right: what nobody has confirmed is marked as recorded.
 """
@@ -52,7 +52,7 @@ Make = Callable[[SynthesisRequest, Models | None, ReportStage], Awaitable[Outcom
 
 
 class FromRuns:
-    """Makes tools of runs; `make` brings what they amount to through the gates."""
+    """Makes tools of recorded runs; `make` takes them through the gates."""
 
     def __init__(self, context: SynthesisContext, make: Make) -> None:
         self._context = context

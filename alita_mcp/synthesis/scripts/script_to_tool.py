@@ -1,4 +1,4 @@
-"""A script that runs becomes a tool: plain code in, a typed function that gives what the script prints out."""
+"""Tool from a plain script: models write a typed function that gives what the script prints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MEND = "Send a script that runs to its end, or a function with tests."
 
 
 class ScriptToTool:
-    """One script on its way; what it did when it ran are examples that no writer of the function sees."""
+    """Makes one script a tool; its runs are examples that no writer of the function sees."""
 
     def __init__(self, work: Work) -> None:
         self._work = work

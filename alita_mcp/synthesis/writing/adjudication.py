@@ -1,4 +1,4 @@
-"""A judge between a candidate and the tests that it fails: the inputs on which they differ in, a ruling out.
+"""Judge model between a candidate and the tests that it fails, asked about the inputs on which they differ.
 
 The judge sees arguments and outcomes, never who claims which. Each case is shown twice, with other letters for the same
 outcomes; where the two verdicts differ it knows nothing. What it says can relieve a candidate of few tests, and is
@@ -37,14 +37,14 @@ LETTERS = "ABCD"
 
 
 class Verdict(Written):
-    """What a judge says of one case."""
+    """Judge's verdict on one case."""
 
     case: int
     right: str = Field(max_length=40)
 
 
 class Verdicts(Written):
-    """All that a judge says."""
+    """Judge's verdicts on all cases."""
 
     reasoning: str = Field(default="", max_length=20_000)
     verdicts: tuple[Verdict, ...] = Field(default=(), max_length=100)
@@ -52,7 +52,7 @@ class Verdicts(Written):
 
 @dataclass(frozen=True)
 class Question:
-    """One call of which the right outcome is in doubt; the first outcome is the candidate's."""
+    """Call of which the right outcome is in doubt; the first outcome is the candidate's."""
 
     arguments: dict[str, JsonValue]
     outcomes: tuple[dict[str, JsonValue], ...]
@@ -67,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What follows from a judge's verdicts."""
+    """Consequences of a judge's verdicts."""
 
     struck: frozenset[int] = frozenset()
     """Tests that it found wrong."""
@@ -99,7 +99,7 @@ class Adjudication:
 
 @dataclass(frozen=True)
 class Shown:
-    """The cases as a judge sees them: each question twice, its outcomes under other letters each time."""
+    """Cases as a judge sees them: each question twice, its outcomes under other letters each time."""
 
     questions: int
     order: tuple[int, ...]
@@ -226,7 +226,7 @@ def _wanted(test: Example) -> dict[str, JsonValue]:
 
 
 def ruling(current: Round, asked: Sequence[Question], right: Sequence[int | None]) -> Ruling:
-    """What follows, as far as a judge is believed: what two suites ask for it cannot strike, nor many tests."""
+    """Derives the ruling from verdicts; a judge strikes neither what two suites ask for, nor many tests."""
     struck: set[int] = set()
     is_wrong = False
     for question, outcome in zip(asked, right, strict=True):

@@ -1,4 +1,4 @@
-"""What a suite that saw no code says of a revision: how it fares with the old and the new code in, findings out."""
+"""Findings of a suite written without sight of the code, run on a revision's old and new code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RAISE = "Give examples of your own, three at least, one an edge or an error."
 
 @dataclass(frozen=True)
 class BlindTests:
-    """The tests, and what both codes did with them; no row for code that cannot run."""
+    """Blind tests with the rows of the old and the new code; no row for code that cannot run."""
 
     tests: tuple[Example, ...]
     old: Row | None

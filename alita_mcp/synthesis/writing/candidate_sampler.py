@@ -1,4 +1,4 @@
-"""What models write for one synthesis: a brief in, a specification, suites and candidates out, each drawn apart."""
+"""Sampler of what models write for one synthesis: specification, suites and candidates, each drawn apart."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class CandidateSampler:
 
 
 async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
-    """What both give; where one fails the other is still heard out, for its questions are asked by then.
+    """Runs two draws at once and returns both results; where one fails the other still ends first.
 
     Raises:
         AlitaError: one of them failed.
@@ -170,7 +170,7 @@ async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], A
 
 
 async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
-    """The draws that succeeded, in order.
+    """Returns the draws that succeeded, in order.
 
     Raises:
         BudgetSpent: the budget ended meanwhile.

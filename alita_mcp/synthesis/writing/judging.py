@@ -85,7 +85,7 @@ class NoSelection:
 
 
 def judge(current: Round, record: Record | None = None) -> Selection | NoSelection:
-    """The majority's candidate, else one that passes nearly all, or why there is none.
+    """Selects the majority's candidate, else one that passes nearly all, or says why there is none.
 
     `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
     """
@@ -227,7 +227,7 @@ def _unloadable(current: Round) -> NoSelection:
 
 
 def told_to_author(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
-    """A rejection as the code's author may read it: the caller's own examples stay hidden, and inputs near them."""
+    """Rewords a rejection for the code's author: the caller's own examples stay hidden, and inputs near them."""
     example = next((each for each in hidden if shows(rejected.case, each)), None)
     if example is None:
         return rejected

@@ -37,7 +37,7 @@ Settled = tuple[CandidateCode, Prepared]
 
 
 class Rounds:
-    """The candidates and suites of one synthesis, drawn and run."""
+    """Draws and runs the candidates and suites of one synthesis, round by round."""
 
     def __init__(self, work: Work, sampler: CandidateSampler) -> None:
         self._context = work.context
@@ -194,7 +194,7 @@ class Rounds:
 
 
 def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
-    """The candidate, or the failure of one that takes other arguments than specified: tests could not call it."""
+    """Returns the candidate, failed where it takes other arguments than specified: tests could not call it."""
     if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
         return prepared
     fix = f"Write `{specification.signature}` word for word."
@@ -206,7 +206,7 @@ def _parameters(contract: ToolContract) -> dict[str, object]:
 
 
 def specified(brief: Brief) -> Specification:
-    """The specification that a brief carries once there is one."""
+    """Returns the specification of a brief that has one."""
     if brief.specification is None:
         raise AssertionError("writers are asked after the planner")
     return brief.specification

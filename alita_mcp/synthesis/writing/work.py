@@ -1,4 +1,4 @@
-"""One synthesis by models: what its writers work with, handed from room to room as one value."""
+"""Inputs of one synthesis by models, passed between its parts as one value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alita_mcp.verification.agreement.record import Record
 
 @dataclass(frozen=True)
 class Work:
-    """What one synthesis works with."""
+    """Inputs of one synthesis: context, request, plan, models, progress callback and model record."""
 
     context: SynthesisContext
     request: SynthesisRequest
