@@ -1,4 +1,4 @@
-"""The composition root: settings in, opened parts and the flows that clients and people use out."""
+"""Composition root: opens the parts of the application and the flows over them."""
 
 from alita_mcp.app.app import App, ManageAction, open_app
 from alita_mcp.app.calls import ToolRunResult

@@ -1,4 +1,4 @@
-"""All opened parts of one process: settings in, the flows that clients and people use out."""
+"""Application of one process: opened parts, and the flows that clients and people use."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete"
 
 
 class App:
-    """All opened parts of one process, and the flows over them."""
+    """Opened parts of one process, and the flows over them."""
 
     def __init__(  # noqa: PLR0913 - all parts of a process
         self,
@@ -130,7 +130,7 @@ class App:
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
-        """Starts a synthesis; its outcome, or `working` when it takes longer than `answer_within_s`.
+        """Starts a synthesis; returns its outcome, or `working` when it takes longer than `answer_within_s`.
 
         Cancelling this call cancels the job.
         """

@@ -1,4 +1,4 @@
-"""The flow of a call: name and arguments in, a result that fits the tool's schema out, journalled."""
+"""Flow of a tool call: arguments are checked, the version runs in a sandbox, its result is checked and journalled."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_EVENTS = 50
 
 
 class WatchedBroker(Broker, Protocol):
-    """A broker that says afterwards what it was asked for."""
+    """Broker that reports afterwards what it was asked for."""
 
     @property
     def events(self) -> Sequence[Value]:
@@ -45,7 +45,7 @@ BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
 
 
 class ToolRunResult(Value):
-    """What one call of one version gave."""
+    """Result of one call of one version."""
 
     manifest: Manifest
     result: RunResult

@@ -1,4 +1,4 @@
-"""Whether a version can run in this process: its manifest in, the reason why not out, the same for every reader."""
+"""Decision whether a version can run in this process, with the reason why not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Lacks = Callable[[Grants], list[str]]
 
 
 class Runnable:
-    """Knows what the settings, the gates and the tools that a version calls leave possible. Starts no sandbox."""
+    """Decides by settings, gates and called tools whether a version can run; starts no sandbox."""
 
     def __init__(self, library: Library, verifier: VersionVerifier, lacks: Lacks | None = None) -> None:
         self._library = library

@@ -1,4 +1,4 @@
-"""Opens all that runs of code are made with, and closes it with the app."""
+"""Opens the parts that runs of code need, and closes them with the app."""
 
 from __future__ import annotations
 

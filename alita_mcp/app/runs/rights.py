@@ -1,4 +1,4 @@
-"""What code may do beyond computing: a request in, the broker of its run out, or that it waits for a person."""
+"""Rights of code beyond computing: grants them for one run, or asks a person first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_QUESTION = 4_000
 
 
 class CodeWaits(Value):
-    """Nothing ran: a person decides first."""
+    """Outcome: nothing ran, a person decides first."""
 
     status: Literal["needs_approval"] = "needs_approval"
     grants: tuple[str, ...]
@@ -39,7 +39,7 @@ class CodeWaits(Value):
 
 
 class Rights(Protocol):
-    """Decides what code may do."""
+    """Protocol that decides what code may do."""
 
     async def waits(
         self, request: CodeRequest, asker: Asker, person: Desk | None, on_stage: ReportStage

@@ -1,4 +1,4 @@
-"""The flow of `run_code`: a request in, one run in the sandbox, recorded, out."""
+"""Flow of `run_code`: one run in the sandbox, recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MIRROR = "workspace/"
 
 
 class CodeRunResult(Value):
-    """One run as its caller hears of it."""
+    """Result of one run of code, as its caller reads it."""
 
     id: str
     """Names the run in `from_run` and in `alita://runs/{id}`."""
@@ -60,7 +60,7 @@ class CodeRunResult(Value):
 
 @dataclass(frozen=True)
 class CodeParts:
-    """What runs of code are made with."""
+    """Parts that runs of code need."""
 
     settings: Settings
     library: Library
@@ -257,7 +257,7 @@ def _without_secrets(run: CodeRun, broker: GrantedBroker | None) -> CodeRun:
 
 
 def recorded(request: CodeRequest, run: CodeRun, asker: Asker) -> RecordedRun:
-    """A run as it is kept."""
+    """Makes the record of a run."""
     return RecordedRun(
         id=secrets.token_hex(16),
         at=now(),

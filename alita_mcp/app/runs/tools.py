@@ -1,4 +1,4 @@
-"""What code may see and call of the library while it runs: names, needs and arguments in, manifests and results out."""
+"""Access of running code to the library: manifests, search and calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_PLAIN_TEXT = 200
 
 
 class ToolsInCode:
-    """The library as one client's run sees it."""
+    """Library as one client's code run sees it."""
 
     def __init__(self, library: Library, calls: Calls, client: str, shown: Shown) -> None:
         self._library = library

@@ -1,4 +1,4 @@
-"""What one run can do: the flows of the app, under the rights of the person who asked."""
+"""Abilities of one agent run: the flows of the app, under the rights of the person who asked."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_OUTPUT = 20_000
 
 @dataclass(frozen=True)
 class Flows:
-    """The flows of the app that a run goes through."""
+    """Flows of the app that an agent run uses."""
 
     library: Library
     calls: Calls

@@ -1,4 +1,4 @@
-"""Opens all that tasks are worked on with, and closes it with the app."""
+"""Opens the parts that tasks need, and closes them with the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What code of a task may do: read the files of the task, and nothing else beyond computing."""
+"""Rights of a task's code: it may read the files of the task, and nothing else beyond computing."""
 
 from __future__ import annotations
 
