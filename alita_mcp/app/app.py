@@ -104,7 +104,7 @@ class App:
             left_out = len(promotable) - len(able)
 
     def _waits(self, entry: CatalogueEntry) -> bool:
-        """Whether a tool is a heavy starter that nobody has used yet."""
+        """Whether a tool is a heavy starter tool without any use so far."""
         if entry.name not in FOUND_BY_SEARCH or entry.calls or entry.pinned:
             return False
         origin = self.library.tools.origin(entry.name, entry.manifest.version)

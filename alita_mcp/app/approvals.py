@@ -40,7 +40,7 @@ class Approvals:
         self._asked: dict[tuple[str, str], SynthesisJob] = {}
 
     async def begin(self, waiting: NeedsApproval, desk: Desk, asker: Asker) -> SynthesisJob | None:
-        """The job that asks and then approves or not; None where there is nobody to ask, or nothing any more.
+        """Starts the job that asks and then approves or not; None without a person, or with nothing to approve.
 
         A question that is open already, or was answered at this client, is that job: none is asked twice.
         """

@@ -31,7 +31,7 @@ MAX_ASKERS = 256
 MAX_SEARCHES = 4
 """So many a client: the same need in several words, then one call."""
 MAX_WAITING = 64
-"""So many lessons may wait to be written; more of them are lost, and nobody misses them."""
+"""Number of lessons that may wait to be written; further ones are lost, which costs little."""
 CLOSES_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)

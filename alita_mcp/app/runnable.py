@@ -43,7 +43,7 @@ class Runnable:
             )
 
     def _uncallable(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
-        """What it is to call and cannot: tools that are gone, that nobody approved, or that cannot run themselves."""
+        """Names the tools it needs and cannot call: those that are gone, not approved, or unable to run themselves."""
         reasons = []
         for name in manifest.grants.tools:
             entry = None if name in chain else self._library.tools.entry(name)

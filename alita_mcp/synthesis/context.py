@@ -20,9 +20,9 @@ from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
 AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
-"""A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
+"""Asks about a tool's assumed lines; returns for each what is to hold instead, if anything. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
-"""An accepted draft and its verdict in; what is to be stored out: the report amended, perhaps examples added."""
+"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
 
 class Submission(Protocol):
@@ -64,7 +64,7 @@ class Advice:
 
     lessons: Lessons
     research: WebAgent | None = None
-    """None: nothing is looked up, and nobody is asked what they would look up."""
+    """None: nothing is looked up, and the planner is not asked for open questions."""
     runs: Runs | None = None
 
 
@@ -79,7 +79,7 @@ class SynthesisContext:
     records: ModelRecords
     packages: PackageCheck
     ask_person: AskPerson | None = None
-    """Asks the person for whom a tool is made; None where nobody is to be asked."""
+    """Asks the person for whom a tool is made; None where no person is to be asked."""
 
     async def confirmed(self, specification: Specification, on_stage: ReportStage) -> Specification:
         """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""

@@ -42,7 +42,7 @@ from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.verify import verify
 
 Admit = Callable[[Manifest], tuple[str, ...]]
-"""A manifest in, the reasons why some clients could not list its tool out."""
+"""Returns the reasons why some clients could not list the tool of a manifest."""
 
 
 class Publisher:

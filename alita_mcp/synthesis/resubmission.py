@@ -131,7 +131,7 @@ def _refused(known: StoredVersion, failure: Check) -> Outcome:
 
 
 def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants, frozenset[str]]:
-    """What makes two drafts the same tool; blanks at the ends of lines and of the whole are nobody's change."""
+    """Returns what makes two drafts the same tool; blanks at the ends of lines and of the code are no change."""
     code = "\n".join(line.rstrip() for line in draft.code.strip().splitlines())
     grants = draft.grants
     ordered = {field: tuple(sorted(getattr(grants, field))) for field in ("network", "tools", "secrets")}

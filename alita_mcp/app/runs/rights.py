@@ -35,7 +35,7 @@ class CodeWaits(Value):
     """What it asks for, each right in a few words."""
     how: str
     asked: str = ""
-    """What came of asking the person at this client; empty where nobody was asked there."""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class Rights(Protocol):
@@ -111,7 +111,7 @@ class CodeRights:
     async def _said_at_client(
         self, asked: AskedCode, number: str, person: Desk | None, on_stage: ReportStage
     ) -> str | None:
-        """What the person at the client said instead of yes; None for a yes, empty where nobody was asked."""
+        """What the person at the client said instead of yes; None for a yes, empty where no question was put."""
         question = question_about(asked, number, self._settings.home.as_posix())
         if person is None or question is None:
             return ""

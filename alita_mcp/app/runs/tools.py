@@ -21,7 +21,7 @@ from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments
 
 Shown = Callable[[Manifest], Manifest]
-"""A tool in, the same as the client may read of it out: the same object where it may read all."""
+"""Reduces a manifest to what the client may read of it; returns the same object where it may read all."""
 MAX_PLAIN_TEXT = 200
 
 

@@ -120,4 +120,4 @@ async def _read(
 
 
 async def _silent(_stage: str) -> None:
-    """Tells nobody."""
+    """Ignores the progress."""

@@ -33,7 +33,7 @@ MAX_TASKS = 8
 MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
-"""Ended runs whose outcome nobody has heard yet; they may hold pictures."""
+"""Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
 """How many jobs may depend on models that clients lend; they mostly wait, so they take no turn from the others."""
@@ -59,7 +59,7 @@ class Job(Generic[T]):
     tool: Tool = "synthesize_tool"
     """What is called with the job's id for its outcome."""
     key: str = ""
-    """What was asked for; the same again while nobody heard the outcome is this job."""
+    """Key of what was asked for; the same request joins this job until the outcome is fetched."""
     desk: Desk | None = None
     """Where its questions wait for the model of its client; None: it asks no client."""
     person: Desk | None = None
@@ -80,7 +80,7 @@ class Job(Generic[T]):
     told_late: bool = False
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
-    """Whether its caller gave up, and nobody has asked again."""
+    """Whether its caller gave up, and no other caller has joined."""
 
     @property
     def desks(self) -> tuple[Desk, ...]:
@@ -88,7 +88,7 @@ class Job(Generic[T]):
         return tuple(desk for desk in (self.desk, self.person) if desk is not None)
 
     async def enter(self, stage: str) -> None:
-        """Notes the stage and tells whoever waits."""
+        """Notes the stage and tells all listeners."""
         self.stage = stage
         for listener in list(self.listeners):
             await listener(stage)

@@ -45,7 +45,7 @@ EVENTS_READ = 10_000
 _log = logging.getLogger(__name__)
 
 Journal = Callable[[str], Sequence["JournalRow"]]
-"""The name of an event in, its rows in the library's journal out."""
+"""Reads the rows of an event, by its name, in the library's journal."""
 
 
 def _bounded(tally: Tally) -> Tally:

@@ -123,7 +123,7 @@ class NeedsApproval(Value):
     questions: tuple[str, ...] = ()
     """All as in `Created`."""
     asked: str = ""
-    """What came of asking the person at this client; empty where nobody was asked there."""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class NeedsCode(Value):

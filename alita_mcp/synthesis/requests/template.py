@@ -22,7 +22,7 @@ CODE_RULES = (
     "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
     "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
 )
-"""What holds of every tool's code, whoever writes it."""
+"""Rules for every tool's code, by any author."""
 STAND_IN = (
     "Hosts are a stand-in in tests, over http://: /status/404, /text, /csv and /json are fixed, any other path "
     "answers the request as JSON (method, path, query, headers, body)."

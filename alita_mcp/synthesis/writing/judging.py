@@ -112,7 +112,7 @@ def judge(current: Round, record: Record | None = None) -> Selection | NoSelecti
 
 
 def _settled(current: Round, matrix: Matrix, agreed: Decision) -> Decision | None:
-    """What agreement says where that may overrule the tests against it; else for whoever passes nearly all."""
+    """The decision of agreement where it may overrule the tests against it, else for one that passes nearly all."""
     passing = _passing(current, matrix, agreed)
     if agreed.chosen is None or agreed.passed < KEPT_SHARE:
         return passing
