@@ -41,7 +41,7 @@ class WatchedBroker(Broker, Protocol):
 
 
 BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
-"""Who answers for a version's grants during one call; told the tools that led to the call, the outermost first."""
+"""Returns the broker of one call, or None; its second argument names the calling tools, the outermost first."""
 
 
 class ToolRunResult(Value):
@@ -111,7 +111,7 @@ class Calls:
         *,
         client: str = "",
     ) -> ToolRunResult:
-        """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
+        """Calls a tool in the sandbox, or returns the kept result of the same call.
 
         `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
 

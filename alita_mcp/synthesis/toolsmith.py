@@ -85,7 +85,7 @@ class Toolsmith:
     async def make(
         self, request: SynthesisRequest, on_stage: ReportStage, lent: ModelRoom | None = None
     ) -> Outcome:
-        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer.
+        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an outcome.
 
         `lent` are models for this one, asked only where none of the server's own is configured.
         """

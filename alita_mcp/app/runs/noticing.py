@@ -1,6 +1,6 @@
 """Recognition of recurring programs among runs of code, with a hint how to keep one as a tool.
 
-No model is asked, and no answer waits for the disk. What comes back is counted over all processes of a home; a line
+No model is asked, and no result waits for the disk. What comes back is counted over all processes of a home; a line
 names only runs that the call can read: the client's own in this process, and those whose values are kept.
 """
 
@@ -49,7 +49,7 @@ class Noticing:
         self._told: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
     async def noticed(self, run: RecordedRun, asker: Asker) -> str:
-        """Remembers a run; the line for its answer, empty where there is nothing to say."""
+        """Remembers a run; returns a hint for its caller, empty where there is none."""
         line = await anyio.to_thread.run_sync(self._look, run, asker.key, limiter=self._threads)
         self._runs.write_soon()
         return line

@@ -48,7 +48,7 @@ class Rights(Protocol):
         ...
 
     def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """Who answers for the rights of code that may run."""
+        """The broker that serves the rights of code that may run."""
         ...
 
 
@@ -91,7 +91,7 @@ class CodeRights:
         return CodeWaits(grants=words, how=f"{how} Then call run_code again.", asked=said)
 
     def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """Who answers for the rights of code that may run; None for code that asks for none."""
+        """The broker that serves the rights of code that may run; None for code that asks for none."""
         return None if request.grants.is_pure else self._brokers.broker_of(request.grants, LIMITS, CHAIN)
 
     def _refuse_impossible(self, request: CodeRequest) -> None:

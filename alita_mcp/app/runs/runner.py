@@ -166,7 +166,7 @@ class CodeRunner:
     async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script with how a second run of it differs."""
         run, events = await self._run_in(asked, sandbox)
-        answer = await self._recorded(asked, run, events)
+        result = await self._recorded(asked, run, events)
 
         async def run_in(where: Sandbox, elsewhere: Mapping[str, Any] | None = None) -> CodeRun:
             return (await self._run_in(asked, where, elsewhere))[0]
@@ -176,8 +176,8 @@ class CodeRunner:
             told = await compare(run, sandbox, second, run_in)
         except SandboxError as failed:
             notes = (*run.notes, f"Not compared: {failed.message}")
-            return answer.model_copy(update={"run": run.model_copy(update={"notes": notes})})
-        return answer.model_copy(update={"compared": told})
+            return result.model_copy(update={"run": run.model_copy(update={"notes": notes})})
+        return result.model_copy(update={"compared": told})
 
     async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
@@ -211,7 +211,7 @@ class CodeRunner:
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeRunResult:
-        """The answer of a run that is journalled and whose files can be read."""
+        """The result of a run that is journalled and whose files can be read."""
         run = _without_workspace(asked.request, run)
         record, library = recorded(asked.request, run, asked.asker), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
