@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.app.granting import Granting
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.secrets_file import SecretsFile
 from alita_mcp.errors import InvalidArguments, LibraryError, SandboxError, ToolUnavailable, UsageError
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_force, in_words, missing
@@ -540,15 +540,15 @@ class Calling:
 
 
 @asynccontextmanager
-async def granting(
+async def broker_factory(
     settings: Settings, grants: Grants, model: LanguageModel | None = None, call: Calling | None = None
-) -> AsyncIterator[tuple[Granting, StoredVersion]]:
+) -> AsyncIterator[tuple[BrokerFactory, StoredVersion]]:
     """A library with one approved tool, and what stands behind its doors."""
     calling = call or Calling(RunResult(status="ok", value=1))
     async with open_library(settings, starters=no_starters) as library:
         manifest = await library.publish(simple("asking_tool", grants=grants), expected_version=0)
         await library.approve("asking_tool")
-        opened = Granting(settings, library, model, calling)
+        opened = BrokerFactory(settings, library, model, calling)
         yield opened, await library.read(manifest.name)
 
 
@@ -557,7 +557,7 @@ def elsewhere(settings: Settings) -> Settings:
     return settings.model_copy(update={"home": settings.home.with_name(f"home-{secrets.token_hex(4)}")})
 
 
-async def asked(opened: Granting, stored: StoredVersion, door: str, **words: Any) -> Any:
+async def asked(opened: BrokerFactory, stored: StoredVersion, door: str, **words: Any) -> Any:
     broker = opened.broker_for(stored)
     assert broker is not None
     with anyio.fail_after(WAIT_S):
@@ -565,20 +565,20 @@ async def asked(opened: Granting, stored: StoredVersion, door: str, **words: Any
 
 
 async def test_a_pure_tool_has_no_broker_and_an_unapproved_one_gets_none(settings: Settings) -> None:
-    async with granting(settings, WIDE) as (opened, stored):
+    async with broker_factory(settings, WIDE) as (opened, stored):
         assert opened.broker_for(stored_tool("pure_tool", Grants())) is None
         with pytest.raises(ToolUnavailable, match="nobody approved: model"):
             opened.broker_for(stored_tool("other_tool", Grants(model=True)))
         assert opened.broker_for(stored) is not None
     # another body of the same name is another digest
-    async with granting(elsewhere(settings), Grants(model=True)) as pair:
+    async with broker_factory(elsewhere(settings), Grants(model=True)) as pair:
         with pytest.raises(ToolUnavailable):
             pair[0].broker_for(stored_tool("asking_tool", WIDE))
 
 
 async def test_the_model_answers_and_its_failures_tell_the_tool_nothing(settings: Settings) -> None:
     model = ScriptedModel(["Short."])
-    async with granting(settings, Grants(model=True), model) as (opened, stored):
+    async with broker_factory(settings, Grants(model=True), model) as (opened, stored):
         words = {"prompt": "Sum up.", "system": "Be brief.", "max_tokens": 5, "temperature": 0.0}
         assert await asked(opened, stored, "complete", **words) == "Short."
         assert [(turn.role, turn.content) for turn in model.asked[0]] == [
@@ -588,7 +588,7 @@ async def test_the_model_answers_and_its_failures_tell_the_tool_nothing(settings
         with pytest.raises(RuntimeError, match="the model did not answer") as caught:
             await asked(opened, stored, "complete", prompt="again")
         assert "script" not in str(caught.value)
-    async with granting(elsewhere(settings), Grants(model=True)) as (opened, stored):
+    async with broker_factory(elsewhere(settings), Grants(model=True)) as (opened, stored):
         with pytest.raises(RuntimeError, match="ALITA_MODEL"):
             await asked(opened, stored, "complete", prompt="x")
 
@@ -599,7 +599,7 @@ async def test_only_the_granted_secret_is_in_reach_and_results_do_not_show_it(
     path = write_json(tmp_path / "secrets.json", {"token": "hunter2-hunter2", "other": "s3cret-s3cret"})
     path.chmod(0o600)
     set_up = settings.model_copy(update={"secrets_file": path})
-    async with granting(set_up, Grants(secrets=("token", "missing"))) as (opened, stored):
+    async with broker_factory(set_up, Grants(secrets=("token", "missing"))) as (opened, stored):
         assert await asked(opened, stored, "secret", name="token") == "hunter2-hunter2"
         with pytest.raises(PermissionError, match="other"):
             await asked(opened, stored, "secret", name="other")
@@ -617,9 +617,9 @@ async def test_the_workspace_is_the_folder_of_the_setting(settings: Settings, tm
     folder.mkdir()
     (folder / "a.txt").write_text("hello", encoding="utf-8")
     set_up = settings.model_copy(update={"workspace": folder})
-    async with granting(set_up, Grants(workspace="read")) as (opened, stored):
+    async with broker_factory(set_up, Grants(workspace="read")) as (opened, stored):
         assert [entry[0] for entry in await asked(opened, stored, "workspace.list", path="")] == ["a.txt"]
-    async with granting(elsewhere(settings), Grants(workspace="read")) as pair:
+    async with broker_factory(elsewhere(settings), Grants(workspace="read")) as pair:
         with pytest.raises(RuntimeError, match="ALITA_WORKSPACE"):
             await asked(*pair, "workspace.list", path="")
 
@@ -629,7 +629,7 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
 ) -> None:
     grants = Grants(tools=("slugify", "asking_tool"))
     call = Calling(RunResult(status="ok", value=[1]))
-    async with granting(settings, grants, call=call) as (opened, stored):
+    async with broker_factory(settings, grants, call=call) as (opened, stored):
         broker = opened.broker_for(stored, ("outer_tool",))
         assert broker is not None
         words = {"name": "slugify", "arguments": {"text": "x"}}
@@ -646,7 +646,7 @@ async def test_a_called_tool_goes_through_the_flow_of_calls_with_the_chain_that_
         (ToolUnavailable("slugify is disabled."), ToolUnavailable),
         (SandboxError("the engine is gone."), RuntimeError),
     ]:
-        async with granting(elsewhere(settings), grants, call=Calling(failure)) as (opened, stored):
+        async with broker_factory(elsewhere(settings), grants, call=Calling(failure)) as (opened, stored):
             with pytest.raises(error):
                 await asked(opened, stored, "call_tool", name="slugify", arguments={})
 
@@ -670,7 +670,7 @@ async def test_a_workspace_through_which_a_tool_could_grant_itself_rights_is_ref
         settings = Settings(workspace=workspace, **apart)
         with pytest.raises(UsageError, match=f"ALITA_{inside.upper()}.*ALITA_WORKSPACE"):
             async with open_library(settings, starters=no_starters) as library:
-                Granting(settings, library, None, Calling(RunResult(status="ok")))
+                BrokerFactory(settings, library, None, Calling(RunResult(status="ok")))
 
 
 async def test_a_workspace_that_is_no_folder_or_lies_in_the_library_is_refused(
@@ -680,7 +680,7 @@ async def test_a_workspace_that_is_no_folder_or_lies_in_the_library_is_refused(
         settings = Settings(home=home, workspace=workspace)
         with pytest.raises(UsageError, match=said):
             async with open_library(settings, starters=no_starters) as library:
-                Granting(settings, library, None, Calling(RunResult(status="ok")))
+                BrokerFactory(settings, library, None, Calling(RunResult(status="ok")))
 
 
 # --- what the documents say

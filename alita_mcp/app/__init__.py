@@ -1,6 +1,6 @@
-"""The composition root: settings in, opened parts and the flows that clients and people use out."""
+"""Composition root: opens the parts of the application and the flows over them."""
 
 from alita_mcp.app.app import App, ManageAction, open_app
-from alita_mcp.app.calls import RunAnswer
+from alita_mcp.app.calls import ToolRunResult
 
-__all__ = ["App", "ManageAction", "RunAnswer", "open_app"]
+__all__ = ["App", "ManageAction", "ToolRunResult", "open_app"]

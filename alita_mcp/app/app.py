@@ -1,4 +1,4 @@
-"""All opened parts of one process: settings in, the flows that clients and people use out."""
+"""Application of one process: opened parts, and the flows that clients and people use."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from alita_mcp.app.approvals import Approvals
 from alita_mcp.app.asking import asking_about_assumptions
-from alita_mcp.app.calls import Calls, RunAnswer
-from alita_mcp.app.granting import Granting
+from alita_mcp.app.broker_factory import BrokerFactory
+from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
@@ -51,7 +51,7 @@ ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete"
 
 
 class App:
-    """All opened parts of one process, and the flows over them."""
+    """Opened parts of one process, and the flows over them."""
 
     def __init__(  # noqa: PLR0913 - all parts of a process
         self,
@@ -102,7 +102,7 @@ class App:
             left_out = len(promotable) - len(able)
 
     def _waits(self, entry: CatalogueEntry) -> bool:
-        """Whether a tool is a heavy starter that nobody has used yet."""
+        """Whether a tool is a heavy starter tool without any use so far."""
         if entry.name not in FOUND_BY_SEARCH or entry.calls or entry.pinned:
             return False
         origin = self.library.tools.origin(entry.name, entry.manifest.version)
@@ -130,7 +130,7 @@ class App:
         return found
 
     async def synthesize(self, request: SynthesisRequest | Rejected, on_stage: ReportStage) -> Outcome:
-        """Starts a synthesis; its outcome, or `working` when it takes longer than `answer_within_s`.
+        """Starts a synthesis; returns its outcome, or `working` when it takes longer than `answer_within_s`.
 
         Cancelling this call cancels the job.
         """
@@ -198,7 +198,7 @@ class App:
         version: int | None = None,
         *,
         identity: ClientIdentity = UNIDENTIFIED,
-    ) -> RunAnswer:
+    ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
         before = self._learning.call_begins(identity) if self._learning is not None else ()
         answer = await self._calls.run(name, arguments, version, client=identity.client)
@@ -307,13 +307,13 @@ async def open_app(
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
-        granting = Granting(settings, library, model or _plain_model(roles), call_tool)
-        calls = Calls(library, chosen, results, granting.broker_for, granting.lacks)
+        brokers = BrokerFactory(settings, library, model or _plain_model(roles), call_tool)
+        calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
-        running = open_code_runner(settings, library, calls, granting, noticing)
+        running = open_code_runner(settings, library, calls, brokers, noticing)
         code = await stack.enter_async_context(running)
-        flows = Flows(library, calls, code, granting, toolsmith, web)
+        flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
         if serves and isinstance(chosen, LazySandbox):
             tasks.start_soon(prepare_early, settings, chosen)

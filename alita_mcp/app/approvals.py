@@ -1,4 +1,4 @@
-"""Approvals at a client: a version that waits for a person in, the question asked there, what stands afterwards out."""
+"""Approvals at a client: asks the person there about a version that waits for grants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAID = {
 
 
 class Approvals:
-    """Puts each version that waits for a person to the person at a client, once for each client."""
+    """Asks the person at a client about each version that waits, once for each client."""
 
     def __init__(
         self, settings: Settings, library: Library, jobs: Jobs, toolsmith: Toolsmith, alita: str

@@ -1,4 +1,4 @@
-"""Assumed rules asked at a client: their lines in, what the person there says to each out, or nothing in time."""
+"""Questions about assumed rules to the person at a client, with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flow of a call: name and arguments in, a result that fits the tool's schema out, journalled."""
+"""Flow of a tool call: arguments are checked, the version runs in a sandbox, its result is checked and journalled."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import anyio
 
-from alita_mcp.app.proving import Proving
 from alita_mcp.app.runnable import Lacks, Runnable
+from alita_mcp.app.version_verifier import VersionVerifier
 from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.library import Library
@@ -28,7 +28,7 @@ MAX_EVENTS = 50
 
 
 class WatchedBroker(Broker, Protocol):
-    """A broker that says afterwards what it was asked for."""
+    """Broker that reports afterwards what it was asked for."""
 
     @property
     def events(self) -> Sequence[Value]:
@@ -41,11 +41,11 @@ class WatchedBroker(Broker, Protocol):
 
 
 BrokerFor = Callable[[StoredVersion, tuple[str, ...]], WatchedBroker | None]
-"""Who answers for a version's grants during one call; told the tools that led to the call, the outermost first."""
+"""Returns the broker of one call, or None; its second argument names the calling tools, the outermost first."""
 
 
-class RunAnswer(Value):
-    """What one call of one version gave."""
+class ToolRunResult(Value):
+    """Result of one call of one version."""
 
     manifest: Manifest
     result: RunResult
@@ -97,8 +97,8 @@ class Calls:
     ) -> None:
         self.sandbox = sandbox
         self._library = library
-        self._proving = Proving(library, sandbox)
-        self.runnable = Runnable(library, self._proving, lacks)
+        self._verifier = VersionVerifier(library, sandbox)
+        self.runnable = Runnable(library, self._verifier, lacks)
         self._results = results
         self._broker_for = broker_for
 
@@ -110,8 +110,8 @@ class Calls:
         chain: tuple[str, ...] = (),
         *,
         client: str = "",
-    ) -> RunAnswer:
-        """Calls a tool in the sandbox, or answers what the same call gave before where that is kept.
+    ) -> ToolRunResult:
+        """Calls a tool in the sandbox, or returns the kept result of the same call.
 
         `chain` names the tools that led to this call, the outermost first; `client` goes into the journal.
 
@@ -124,7 +124,7 @@ class Calls:
             SandboxError: the sandbox failed, not the tool.
         """
         self._check_possible(name)
-        await self._proving.prove_unproven(name, version, len(chain))
+        await self._verifier.prove_unproven(name, version, len(chain))
         entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
@@ -137,7 +137,7 @@ class Calls:
             kept = await self._kept(call)
             result = kept or await self._execute(call, chain)
         self._journal(call, result, **({"cached": True} if kept else {}))
-        return RunAnswer(
+        return ToolRunResult(
             manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
         )
 
@@ -149,7 +149,7 @@ class Calls:
 
     async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:
         stored, manifest = call.stored, call.stored.manifest
-        sandbox = await self._proving.proved(stored, len(chain))
+        sandbox = await self._verifier.proved(stored, len(chain))
         call.sandbox = sandbox.kind
         await self.prepare(manifest.grants.tools, (*chain, manifest.name))
         if self._broker_for is not None and not manifest.grants.is_pure:
@@ -158,7 +158,7 @@ class Calls:
             code=stored.code,
             function=manifest.name,
             arguments=call.arguments,
-            environment=await self._proving.environment(stored, sandbox),
+            environment=await self._verifier.environment(stored, sandbox),
             limits=manifest.limits,
             grants=manifest.grants,
             depth=len(chain),
@@ -183,11 +183,11 @@ class Calls:
             if name in chain or len(chain) >= MAX_CHAIN:
                 continue
             with suppress(ToolNotFound, ToolUnavailable):
-                await self._proving.prove_unproven(name, None, len(chain) - 1)
+                await self._verifier.prove_unproven(name, None, len(chain) - 1)
                 await self._library.callable_entry(name)
                 stored = await self._library.read(name)
-                sandbox = await self._proving.proved(stored, len(chain) - 1)
-                await self._proving.environment(stored, sandbox)
+                sandbox = await self._verifier.proved(stored, len(chain) - 1)
+                await self._verifier.environment(stored, sandbox)
                 await self.prepare(stored.manifest.grants.tools, (*chain, name))
 
     async def _kept(self, call: _Call) -> RunResult | None:
@@ -195,7 +195,7 @@ class Calls:
         manifest = call.stored.manifest
         if self._results is None or not self._may_be_kept(manifest):
             return None
-        kind = await self._proving.kind()
+        kind = await self._verifier.kind()
         if kind not in self._library.tools.proved_in(manifest.name, manifest.version):
             return None
         call.sandbox = kind
@@ -216,7 +216,7 @@ class Calls:
         try:
             yield
         except SandboxError as failure:
-            self._proving.forget_environment(call.stored)
+            self._verifier.forget_environment(call.stored)
             self._library.calls.record_sandbox_failure(
                 manifest.name,
                 manifest.version,

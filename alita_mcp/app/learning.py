@@ -1,4 +1,4 @@
-"""Learns from use: a search that led to a call becomes one of the requests by which that tool is found.
+"""Learning from use: a search that led to a call becomes an alias of the called tool.
 
 It teaches only where it answered `match` or `possible` for the tool, and the same client's next call was a successful
 one of it. Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in
@@ -31,7 +31,7 @@ MAX_CLIENTS = 256
 MAX_SEARCHES = 4
 """So many a client: the same need in several words, then one call."""
 MAX_WAITING = 64
-"""So many lessons may wait to be written; more of them are lost, and nobody misses them."""
+"""Number of lessons that may wait to be written; further ones are lost, which costs little."""
 CLOSES_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ UNIDENTIFIED = ClientIdentity()
 
 @dataclass(frozen=True)
 class Searched:
-    """One search that found something, by one client."""
+    """Search of one client that found something."""
 
     at: float
     query: str
@@ -60,7 +60,7 @@ class Searched:
 
 
 class Lessons:
-    """Pairs of tool and words on their way into the library, at most `MAX_WAITING`; one more is lost."""
+    """Queue of pairs of tool and words for the library, at most `MAX_WAITING`; one more is lost."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -96,7 +96,7 @@ class Lessons:
 
 
 class Learning:
-    """Remembers what clients searched for, until a call shows which tool it meant."""
+    """Remembers clients' searches until a call shows which tool was meant."""
 
     def __init__(
         self, library: Library, lessons: Lessons, *, clock: Callable[[], float] = time.monotonic

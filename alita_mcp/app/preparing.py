@@ -1,4 +1,4 @@
-"""What a machine does once before tools can run: begun early by a server, and told to whoever waits for it."""
+"""One-time preparation of a machine's sandbox, begun early by a server, with its progress."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
-    """Keeps a sandbox in order while the block runs, and closes it; the group takes what goes on beside."""
+    """Maintains a sandbox while the block runs, and closes it; the group takes its background work."""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(sandbox.tend)
@@ -41,7 +41,7 @@ async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
 
 @asynccontextmanager
 async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIterator[None]:
-    """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
+    """Reports the progress of the sandbox's preparation while the block runs."""
     if not isinstance(sandbox, LazySandbox) or sandbox.kind != UNCHOSEN:
         yield
         return
@@ -52,7 +52,7 @@ async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIter
 
 
 async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:
-    """Has the embedded sandbox prepared where it is the one that tools will run in, and was never prepared here.
+    """Prepares the embedded sandbox where tools will run in it and it was never prepared on this machine.
 
     Never fails: who calls a tool hears why it cannot run.
     """

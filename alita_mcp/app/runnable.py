@@ -1,10 +1,10 @@
-"""Whether a version can run in this process: its manifest in, the reason why not out, the same for every reader."""
+"""Decision whether a version can run in this process, with the reason why not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from alita_mcp.app.proving import Proving
+from alita_mcp.app.version_verifier import VersionVerifier
 from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.values import Grants, Manifest
@@ -14,11 +14,11 @@ Lacks = Callable[[Grants], list[str]]
 
 
 class Runnable:
-    """Knows what the settings, the gates and the tools that a version calls leave possible. Starts no sandbox."""
+    """Decides by settings, gates and called tools whether a version can run; starts no sandbox."""
 
-    def __init__(self, library: Library, proving: Proving, lacks: Lacks | None = None) -> None:
+    def __init__(self, library: Library, verifier: VersionVerifier, lacks: Lacks | None = None) -> None:
         self._library = library
-        self._proving = proving
+        self._verifier = verifier
         self._lacks = lacks or (lambda _grants: [])
 
     def why_not(self, manifest: Manifest) -> str:
@@ -27,7 +27,7 @@ class Runnable:
         What a person did not approve is no reason: ask for that apart.
         """
         reasons = [*self._lacks(manifest.grants), *self._uncallable(manifest, (manifest.name,))]
-        return "; ".join(reasons) or self._proving.failed_here(manifest)
+        return "; ".join(reasons) or self._verifier.failed_here(manifest)
 
     def check(self, manifest: Manifest) -> None:
         """Refuses a call that could only fail.
@@ -43,7 +43,7 @@ class Runnable:
             )
 
     def _uncallable(self, manifest: Manifest, chain: tuple[str, ...]) -> list[str]:
-        """What it is to call and cannot: tools that are gone, that nobody approved, or that cannot run themselves."""
+        """Names the tools it needs and cannot call: those that are gone, not approved, or unable to run themselves."""
         reasons = []
         for name in manifest.grants.tools:
             entry = None if name in chain else self._library.tools.entry(name)

@@ -1,4 +1,4 @@
-"""The file of secrets: JSON on the disk, readable by its owner only, in; single values by name out, never logged."""
+"""Secrets file of a person: JSON, readable by its owner only; values are read by name and never logged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HINT = 'Write {"name": "value"}; `chmod 600` keeps others from reading it.'
 
 
 class SecretsFile:
-    """The secrets of one file, read again when it changes."""
+    """Secrets of one file, read again when it changes."""
 
     def __init__(self, path: Path | None) -> None:
         """Reads the file.
@@ -66,7 +66,7 @@ class SecretsFile:
 
 
 def read_secrets_file(path: Path) -> dict[str, SecretStr]:
-    """Secrets by name.
+    """Reads secrets by name.
 
     Raises:
         UsageError: the file is missing, another's, or readable by others, or does not fit; no message holds a value.

@@ -1,1 +1,1 @@
-"""The toolsmith: from a request to a published version."""
+"""Synthesis of tools: from a request to a published version."""

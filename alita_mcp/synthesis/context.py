@@ -1,4 +1,4 @@
-"""What every synthesis works with: the library, a sandbox, the gates, and what is known from elsewhere."""
+"""Context of a synthesis: the library, a sandbox, the gates, and advice from lessons, the web and recorded runs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from alita_mcp.values import Draft
 from alita_mcp.verification.verify import Verdict
 
 AskPerson = Callable[[str, Sequence[str]], Awaitable[Sequence[str] | None]]
-"""A tool's name and its assumed lines in; for each what is to hold instead, if it is not right. None: no answer."""
+"""Asks about a tool's assumed lines; returns for each what is to hold instead, if anything. None: no answer."""
 Amend = Callable[[Draft, Verdict], Awaitable[tuple[Draft, Verdict]]]
-"""An accepted draft and its verdict in; what is to be stored out: the report amended, perhaps examples added."""
+"""Amends an accepted draft and its verdict before they are stored: more in the report, perhaps more examples."""
 
 
 class Submission(Protocol):
-    """Where drafts go to be proved and published."""
+    """Protocol for proving and publishing drafts; `Publisher` fills it."""
 
     def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
         """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
@@ -47,7 +47,7 @@ class Submission(Protocol):
 
 
 class Runs(Protocol):
-    """Where runs of code are kept."""
+    """Protocol for the store of recorded code runs."""
 
     async def read(self, run_id: str) -> RecordedRun:
         """A run with its values; raises `ToolNotFound` or `UsageError` where there are none."""
@@ -60,17 +60,17 @@ class Runs(Protocol):
 
 @dataclass(frozen=True)
 class Advice:
-    """What is known from elsewhere: earlier failures, the web and a package index, runs of code."""
+    """Knowledge from elsewhere: lessons of earlier failures, the web and a package index, recorded runs."""
 
     lessons: Lessons
     research: WebAgent | None = None
-    """None: nothing is looked up, and nobody is asked what they would look up."""
+    """None: nothing is looked up, and the planner is not asked for open questions."""
     runs: Runs | None = None
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """What every synthesis works with."""
+class SynthesisContext:
+    """Everything that one synthesis works with: library, sandbox, submission, advice, model records and packages."""
 
     library: Library
     sandbox: Sandbox
@@ -79,7 +79,7 @@ class Workshop:
     records: ModelRecords
     packages: PackageCheck
     ask_person: AskPerson | None = None
-    """Asks the person for whom a tool is made; None where nobody is to be asked."""
+    """Asks the person for whom a tool is made; None where no person is to be asked."""
 
     async def confirmed(self, specification: Specification, on_stage: ReportStage) -> Specification:
         """A specification after the person for whom it is made was asked, if they can be, about what it assumes."""

@@ -51,7 +51,7 @@ _SMALL = frozenset(
 
 
 class Lesson(Value):
-    """What a failed attempt taught; a stranger's words, like everything that a model is shown."""
+    """Lesson of one failed attempt; untrusted text, like everything that a model is shown."""
 
     description: str = Field(max_length=500)
     kind: str = Field(max_length=40)
@@ -59,7 +59,7 @@ class Lesson(Value):
 
 
 class Lessons(Protocol):
-    """Remembers what went wrong and tells later attempts at like things."""
+    """Protocol for a store of lessons that later attempts at similar requests recall."""
 
     async def learn(self, lesson: Lesson) -> None:
         """Keeps a lesson; one that is known already counts once."""

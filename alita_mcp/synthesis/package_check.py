@@ -1,4 +1,4 @@
-"""Packages that somebody chose: their names in; what the index says of them, and why one may not be used, out."""
+"""Check of requested packages against the package index, with the reason why one may not be used."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class PackageCheck:
 
 
 def problem_of(facts: PackageFacts) -> Check | None:
-    """The check that a package fails which may not be used at all; what merely speaks against it is none."""
+    """Returns the failed check of a package that may not be used at all; mere concerns are not one."""
     instead = (
         f"Use {facts.looks_like!r} if that is meant" if facts.looks_like else "Use a package that exists"
     )

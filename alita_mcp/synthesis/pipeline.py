@@ -1,8 +1,8 @@
-"""One tool written by models: a wish in, an outcome out; suites blind to code, candidates blind to tests.
+"""Pipeline in which models write a tool: test suites blind to the code, candidates blind to the tests.
 
-spec, what it asks looked up, then up to `attempts` times: a candidate and two suites side by side, the pass matrix, a
-choice by agreement, the gates. Where they disagree a judge is asked about the inputs on which they differ, then more is
-drawn. What still fails is mended at most twice against one set of suites; then everything is drawn afresh.
+The specification, a look-up of what it asks, then up to `attempts` times: a candidate and two suites side by side, the
+pass matrix, a selection by agreement, the gates. Where they disagree, a judge is asked about the inputs on which they
+differ, then more is drawn. What still fails is mended at most twice against one set of suites; then all is drawn anew.
 """
 
 from __future__ import annotations
@@ -23,9 +23,16 @@ from alita_mcp.synthesis.specification.aliases import learn_words
 from alita_mcp.synthesis.specification.values import Specification, Suite
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.adjudication import Adjudication
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing, Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.evidence import amended
-from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, empty_field, judge, told_to_author
+from alita_mcp.synthesis.writing.judging import (
+    NoSelection,
+    Round,
+    Selection,
+    empty_round,
+    judge,
+    told_to_author,
+)
 from alita_mcp.synthesis.writing.looking_up import LookingUp
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.rounds import Rounds, specified
@@ -36,20 +43,20 @@ from alita_mcp.verification.verify import Verdict, verify
 
 
 class Pipeline:
-    """One synthesis under way."""
+    """One synthesis by models, from the request to its outcome."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
-        self._wish = work.wish
+        self._context = work.context
+        self._request = work.request
         self._models = work.models
         self._on_stage = work.on_stage
-        self._drawing = Drawing(work.models)
-        self._rounds = Rounds(work, self._drawing)
-        advice, packages = work.workshop.advice, work.workshop.packages
+        self._sampler = CandidateSampler(work.models)
+        self._rounds = Rounds(work, self._sampler)
+        advice, packages = work.context.advice, work.context.packages
         self._looking_up = LookingUp(advice.research, packages, work.on_stage)
-        self._adjudication = Adjudication(self._drawing)
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._adjudication = Adjudication(self._sampler)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
         """The outcome, whatever it is; nothing is published but a version that passed all gates.
@@ -59,15 +66,15 @@ class Pipeline:
             SandboxError: the sandbox failed.
         """
         await self._on_stage("search")
-        wish, library = self._wish, self._workshop.library
-        similar = await library.similar(f"{wish.name} {wish.description}".strip())
+        request, library = self._request, self._context.library
+        similar = await library.similar(f"{request.name} {request.description}".strip())
         serving = None
-        if not wish.update:
-            serving = await find_serving(wish.tests, similar, library, self._rehearsal)
+        if not request.update:
+            serving = await find_serving(request.tests, similar, library, self._rehearsal)
         if serving is not None:
-            await learn_words(library, serving.tool, wish.description, wish.use_when)
+            await learn_words(library, serving.tool, request.description, request.use_when)
             return serving
-        unfit = await self._workshop.packages.failure(wish.packages, pinned_are_meant=True)
+        unfit = await self._context.packages.failure(request.packages, pinned_are_meant=True)
         if unfit is not None:
             return rejection(unfit)
         brief = await self._brief()
@@ -75,15 +82,15 @@ class Pipeline:
         specification = await self._specified(brief, similar)
         if isinstance(specification, Exists | Rejected):
             return specification
-        specification = await self._workshop.confirmed(specification, self._on_stage)
+        specification = await self._context.confirmed(specification, self._on_stage)
         return await self.attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:
         return Brief(
-            request=self._wish.wish,
-            lessons=await self._workshop.advice.lessons.recall(self._wish.description),
-            sandbox=await told_lacks(self._workshop.sandbox),
-            grants=grants_of(self._wish),
+            request=self._request.full_description,
+            lessons=await self._context.advice.lessons.recall(self._request.description),
+            sandbox=await told_lacks(self._context.sandbox),
+            grants=grants_of(self._request),
         )
 
     async def _specified(self, brief: Brief, similar: tuple[str, ...]) -> Specification | Exists | Rejected:
@@ -92,9 +99,9 @@ class Pipeline:
         refused: Exists | Rejected | None = None
         for again in range(2):
             may_ask = self._looking_up.is_possible
-            asked = prompts.specify(brief, self._wish.name, taken, may_ask=may_ask)
-            specification = await self._drawing.specification(asked, again)
-            refused = named(specification, self._wish, self._workshop.submission)
+            asked = prompts.specify(brief, self._request.name, taken, may_ask=may_ask)
+            specification = await self._sampler.specification(asked, again)
+            refused = named(specification, self._request, self._context.submission)
             if refused is None:
                 return specification
             taken = (*taken, specification.name)
@@ -124,29 +131,29 @@ class Pipeline:
 
     async def _before_code(self, brief: Brief) -> Exists | list[Suite] | None:
         """A tool that serves already; else the suites, where they had to be drawn to find that out."""
-        library, wanted = self._workshop.library, specified(brief)
-        rivals = () if self._wish.update else await rivals_of(wanted, library)
+        library, wanted = self._context.library, specified(brief)
+        rivals = () if self._request.update else await rivals_of(wanted, library)
         if not rivals:
             return None
         await self._on_stage("tests")
-        suites = await self._drawing.suites(brief, 1, range(self._work.plan.rounds[0].suites))
+        suites = await self._sampler.suites(brief, 1, range(self._work.plan.rounds[0].suites))
         await self._on_stage("duplicates")
-        asked = Asked(wanted, self._wish.tests, [suite.fitting(wanted.contract()) for suite in suites])
+        asked = Asked(wanted, self._request.tests, [suite.fitting(wanted.contract()) for suite in suites])
         serving = await find_passing(asked, rivals, library, self._rehearsal)
         if serving is None:
             return suites
-        await learn_words(library, serving.tool, self._wish.description, self._wish.use_when)
+        await learn_words(library, serving.tool, self._request.description, self._request.use_when)
         return serving
 
     async def _attempt(self, brief: Brief, attempt: int, drawn: list[Suite] | None) -> Outcome:
         first = self._work.plan.rounds[0]
-        field = await self._rounds.widened(brief, empty_field(attempt), first, drawn)
-        field, found, ended = await self._decided(brief, field)
+        current = await self._rounds.widened(brief, empty_round(attempt), first, drawn)
+        current, found, ended = await self._decided(brief, current)
         repairs = 0
         seen: dict[int, str] = {}
         while True:
-            if isinstance(found, Choice):
-                return await self._line(brief, field, found, self._work.plan.repairs - repairs)
+            if isinstance(found, Selection):
+                return await self._line(brief, current, found, self._work.plan.repairs - repairs)
             await self._rounds.learn(found.rejected)
             if ended is not None:
                 return ended_by(found.rejected, ended)
@@ -154,54 +161,56 @@ class Pipeline:
                 return found.rejected
             repairs += 1
             try:
-                field = await self._rounds.with_another(brief, field, found, seen)
+                current = await self._rounds.with_another(brief, current, found, seen)
             except ModelError as failure:
                 return ended_by(found.rejected, failure)
-            found = judge(field, self._work.record)
+            found = judge(current, self._work.record)
 
-    async def _decided(self, brief: Brief, field: Field) -> tuple[Field, Choice | Failing, ModelError | None]:
-        """A field as wide as it has to be, what it says, and why no more could be drawn."""
-        found = judge(field, self._work.record)
+    async def _decided(
+        self, brief: Brief, current: Round
+    ) -> tuple[Round, Selection | NoSelection, ModelError | None]:
+        """A round that is large enough to decide, its verdict, and the error that kept it from growing."""
+        found = judge(current, self._work.record)
         for width in (None, *self._work.plan.rounds[1:]):
-            if self._is_enough(field, found):
+            if self._is_enough(current, found):
                 break
             try:
                 if width is None:
-                    field = await self._adjudicated(brief, field, found)
+                    current = await self._adjudicated(brief, current, found)
                 else:
-                    field = await self._rounds.widened(brief, field, width)
+                    current = await self._rounds.widened(brief, current, width)
             except ModelError as failure:
-                return field, found, failure
-            found = judge(field, self._work.record)
-        return field, found, None
+                return current, found, failure
+            found = judge(current, self._work.record)
+        return current, found, None
 
-    def _is_enough(self, field: Field, found: Choice | Failing) -> bool:
+    def _is_enough(self, current: Round, found: Selection | NoSelection) -> bool:
         """Whether no more is to be drawn: only verified tools are given grants, and only blind draws verify."""
-        if not isinstance(found, Choice) or found.disputed:
+        if not isinstance(found, Selection) or found.disputed:
             return False
-        if len(field.matrix.suites) < self._work.plan.rounds[0].suites:
+        if len(current.matrix.suites) < self._work.plan.rounds[0].suites:
             return False
-        wanted = self._work.plan.until_verified or not grants_of(self._wish).is_pure
-        return found.trust == "verified" or not wanted or field.attempt > 1
+        wanted = self._work.plan.until_verified or not grants_of(self._request).is_pure
+        return found.trust == "verified" or not wanted or current.attempt > 1
 
-    async def _adjudicated(self, brief: Brief, field: Field, found: Choice | Failing) -> Field:
-        """The field without tests that a judge strikes, and with another candidate where it finds the first wrong."""
-        if len(self._work.plan.rounds) == 1 or not (isinstance(found, Failing) or found.disputed):
-            return field
+    async def _adjudicated(self, brief: Brief, current: Round, found: Selection | NoSelection) -> Round:
+        """The round without tests that a judge strikes, and with another candidate where it finds the first wrong."""
+        if len(self._work.plan.rounds) == 1 or not (isinstance(found, NoSelection) or found.disputed):
+            return current
         await self._on_stage("judge")
-        ruling = await self._adjudication.rule(brief, field, found.number)
-        field = replace(field, struck=ruling.struck)
+        ruling = await self._adjudication.rule(brief, current, found.number)
+        current = replace(current, struck=ruling.struck)
         if not ruling.is_wrong:
-            return field
-        asked = field.asked
+            return current
+        asked = current.asked
         wider = Width(candidates=asked.candidates + 1, suites=asked.suites)
-        return await self._rounds.widened(brief, field, wider)
+        return await self._rounds.widened(brief, current, wider)
 
-    async def _line(self, brief: Brief, field: Field, choice: Choice, repairs: int) -> Outcome:
+    async def _line(self, brief: Brief, current: Round, selection: Selection, repairs: int) -> Outcome:
         """The chosen candidate through all gates with the tests that stand, mended where a gate refuses it."""
-        manuscript, last = field.manuscripts[choice.number], ""
+        candidate, last = current.codes[selection.number], ""
         for left in range(repairs, -1, -1):
-            outcome = await self._proved(brief, manuscript, choice)
+            outcome = await self._proved(brief, candidate, selection)
             if not isinstance(outcome, Rejected):
                 return outcome
             await self._rounds.learn(outcome)
@@ -209,52 +218,54 @@ class Pipeline:
                 break
             await self._on_stage("repair")
             try:
-                told = told_to_author(outcome, self._wish.tests, manuscript.written.code)
+                told = told_to_author(outcome, self._request.tests, candidate.written.code)
                 shows = outcome.stage == "examples"
-                manuscript, last = await self._rounds.revised(
-                    brief, manuscript, told, last, field.attempt, shows_test=shows
+                candidate, last = await self._rounds.revised(
+                    brief, candidate, told, last, current.attempt, shows_test=shows
                 )
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            agreement = choice.agreement.model_copy(update={"repairs": manuscript.repairs})
-            choice = replace(choice, trust="provisional", agreement=agreement)
+            agreement = selection.agreement.model_copy(update={"repairs": candidate.repairs})
+            selection = replace(selection, trust="provisional", agreement=agreement)
         return outcome
 
-    async def _proved(self, brief: Brief, manuscript: Manuscript, choice: Choice) -> Outcome:
-        draft = self._rounds.draft(brief, manuscript, (*self._wish.tests, *choice.kept))
+    async def _proved(self, brief: Brief, candidate: CandidateCode, selection: Selection) -> Outcome:
+        draft = self._rounds.draft(brief, candidate, (*self._request.tests, *selection.kept))
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
             by_caller = None
-            if self._wish.tests and choice.trust != "verified":
-                alone = draft.model_copy(update={"examples": self._wish.tests})
-                own = await verify(alone, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
+            if self._request.tests and selection.trust != "verified":
+                alone = draft.model_copy(update={"examples": self._request.tests})
+                own = await verify(alone, self._context.sandbox, self._on_stage, self._context.library.read)
                 by_caller = own.report.trust
-            report = amended(verdict.report, choice.agreement, choice.trust, by_caller, self._models.usage)
+            report = amended(
+                verdict.report, selection.agreement, selection.trust, by_caller, self._models.usage
+            )
             looked_up = await self._looking_up.with_packages(brief.looked_up, proved.packages)
             told = {"written_from": specified(brief).told(brief.request), "looked_up": looked_up}
             return proved, verdict.model_copy(update={"report": report.model_copy(update=told)})
 
-        return await self._workshop.submission.submit(
+        return await self._context.submission.submit(
             draft,
             self._on_stage,
-            update=self._wish.update,
-            breaks=self._wish.breaks,
+            update=self._request.update,
+            breaks=self._request.breaks,
             amend=amend,
-            made_by=self._wish.made_by,
+            made_by=self._request.made_by,
         )
 
 
 def named(
-    specification: Specification, wish: SynthesisRequest, submission: Submission
+    specification: Specification, request: SynthesisRequest, submission: Submission
 ) -> Exists | Rejected | None:
-    """Why a tool may not be published under the name that its planner chose; None when it may."""
-    if wish.name and specification.name != wish.name:
-        reason = f"name: the planner wrote {specification.name!r}, asked for was {wish.name!r}."
+    """Returns why a tool may not be published under the name that its planner chose; None when it may."""
+    if request.name and specification.name != request.name:
+        reason = f"name: the planner wrote {specification.name!r}, asked for was {request.name!r}."
         return Rejected(stage="schema", reason=reason, fix="Try again, or leave the name out.")
-    standing = submission.standing(specification.name, update=wish.update)
+    standing = submission.standing(specification.name, update=request.update)
     return standing if isinstance(standing, Exists | Rejected) else None
 
 
 def ended_by(rejected: Rejected, failure: ModelError) -> Rejected:
-    """The last rejection, with the word that no more could be tried."""
+    """Adds to the last rejection that no more could be tried, and why."""
     return rejected.model_copy(update={"reason": f"{rejected.reason}; no more was tried: {failure.message}"})

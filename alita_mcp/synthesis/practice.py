@@ -1,4 +1,4 @@
-"""What a synthesis shows of the models that wrote it: an outcome in, their records brought up to date."""
+"""Update of the model records with the evidence of a finished synthesis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.models.roles import Models
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.model_records.records import Practice
 from alita_mcp.synthesis.requests.outcomes import Created, NeedsApproval, Outcome
 from alita_mcp.values import Agreement
@@ -19,17 +19,17 @@ PATIENCE_S = 10.0
 _log = logging.getLogger(__name__)
 
 
-async def practised(workshop: Workshop, models: Models, outcome: Outcome) -> None:
-    """Counts a published version for its writers; what cannot be counted is said in the log and harms nothing."""
+async def practised(context: SynthesisContext, models: Models, outcome: Outcome) -> None:
+    """Counts a published version for the models that wrote it; a failure to count is logged only."""
     if not models.own or not isinstance(outcome, Created | NeedsApproval):
         return
     with anyio.move_on_after(PATIENCE_S, shield=True):  # the version is published: its asker is to hear of it
         try:
-            stored = await workshop.library.read(outcome.tool, outcome.version)
+            stored = await context.library.read(outcome.tool, outcome.version)
             if stored.report.agreement is None:
                 return
             coder, tester = models.role("coder").name, models.role("tester").name
-            await workshop.records.practise(coder, tester, practice_of(stored.report.agreement))
+            await context.records.practise(coder, tester, practice_of(stored.report.agreement))
         except AlitaError as failure:
             _log.warning("What a synthesis showed of its models is not kept: %s", failure)
 

@@ -1,35 +1,173 @@
-"""An accepted version into the library: what a client could not list is refused, what asks for grants waits."""
+"""Publisher of drafts: proves them in the gates, compares them with known tools and puts them into the library.
+
+A tool that some client could not list is refused, and one that asks for grants waits for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 
-from alita_mcp.errors import NameTaken
+from alita_mcp.errors import NameTaken, ToolNotFound, ToolUnavailable
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.library.library import Library
+from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.library.trust.trust import is_lower, may_hold_grants, what_would_raise
 from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.progress import ReportStage
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Outcome, Rejected
+from alita_mcp.synthesis.context import Amend
+from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.package_check import PackageCheck
+from alita_mcp.synthesis.requests.outcomes import (
+    Created,
+    Exists,
+    NeedsApproval,
+    Outcome,
+    Rejected,
+    broken_told,
+    rejection,
+    told_apart,
+)
+from alita_mcp.synthesis.specification.aliases import learn_words
 from alita_mcp.synthesis.specification.assumptions import assumed_of
-from alita_mcp.values import AcceptedVersion, Manifest, VerificationReport
+from alita_mcp.synthesis.updating import Carried, carried_over
+from alita_mcp.values import AcceptedVersion, Draft, Manifest, VerificationReport
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.verify import verify
 
 Admit = Callable[[Manifest], tuple[str, ...]]
-"""A manifest in, the reasons why some clients could not list its tool out."""
+"""Returns the reasons why some clients could not list the tool of a manifest."""
 
 
 class Publisher:
-    """Publishes what all gates accepted, and says what it can do then."""
+    """Takes drafts through all gates into the library, and says what the published version can do then."""
 
-    def __init__(self, library: Library, settings: Settings, admit: Admit) -> None:
+    def __init__(
+        self, library: Library, sandbox: Sandbox, settings: Settings, packages: PackageCheck, admit: Admit
+    ) -> None:
         self._library = library
+        self._sandbox = sandbox
         self._settings = settings
+        self._packages = packages
         self._admit = admit
+
+    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
+        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
+        try:
+            entry: CatalogueEntry | None = self._library.entry(name)
+        except ToolNotFound:
+            entry = None
+        except ToolUnavailable as gone:
+            return Rejected(stage="policy", reason=gone.message, fix=gone.hint or "Choose another name.")
+        if entry is None:
+            if not update:
+                return 0
+            return Rejected(
+                stage="policy",
+                reason=f"There is no tool {name!r} to update.",
+                fix="Leave out update, or name the tool that is to get a new version.",
+            )
+        if update and entry.state == "disabled":
+            reason = f"{name} is disabled; an update would not be callable."
+            return Rejected(
+                stage="policy", reason=reason, fix="Ask a person to enable it, or choose another name."
+            )
+        if update:
+            return max(entry.versions)
+        return Exists(
+            tool=entry.name,
+            version=entry.manifest.version,
+            why="a tool of this name exists; send update=true for a new version, or choose another name",
+        )
+
+    async def submit(
+        self,
+        draft: Draft,
+        on_stage: ReportStage,
+        *,
+        update: bool,
+        breaks: Sequence[dict[str, Any]] = (),
+        amend: Amend | None = None,
+        made_by: str = "",
+    ) -> Outcome:
+        """A draft through all gates and into the library; `amend` has the last word on what passed.
+
+        An update is held to the examples of the version that it replaces, but for those that `breaks` names.
+        """
+        standing = self.standing(draft.name, update=update)
+        if isinstance(standing, Exists | Rejected):
+            return standing
+        unfit = await self._packages.failure(draft.packages, pinned_are_meant=True)
+        if unfit is not None:
+            return rejection(unfit)
+        carried: Carried | Rejected = Carried(draft)
+        if standing:
+            await on_stage("update")
+            carried = await self._carried(draft, breaks, on_stage)
+        if isinstance(carried, Rejected):
+            return carried
+        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
+        return broken_told(outcome, carried.broken)
+
+    async def _carried(
+        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: ReportStage
+    ) -> Carried | Rejected:
+        try:
+            replaced = await self._library.read(draft.name)
+        except ToolUnavailable:
+            return Carried(draft)  # quarantined: a new version is the way out
+        rehearsal = Rehearsal(self._sandbox, self._library.read)
+        return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
+
+    async def _prove_and_publish(
+        self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
+    ) -> Outcome:
+        if follows and (same := await self._same_draft(draft, follows)):
+            return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")
+        verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
+        failure = verdict.report.failure
+        if failure is not None:
+            return rejection(failure)
+        if amend is not None:
+            draft, verdict = await amend(draft, verdict)
+        if verdict.contract is None or verdict.lock is None:
+            raise AssertionError("an accepted verdict carries contract and lock")
+        report, beside = verdict.report, Compared()
+        if not follows:
+            await on_stage("duplicates")
+            beside = await self._beside(Proved(draft, verdict, report.trust))
+            if beside.serving is not None:
+                return beside.serving
+        accepted = AcceptedVersion(
+            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
+        )
+        return told_apart(await self.publish(accepted, follows, on_stage), beside.similar)
+
+    async def _beside(self, proved: Proved) -> Compared:
+        """The draft compared with what its words find; the tool that does the same learns these words."""
+        draft, library = proved.draft, self._library
+        names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
+        rehearsal = Rehearsal(self._sandbox, library.read)
+        found = await compared(proved, names, library, rehearsal)
+        if found.serving is not None:
+            await learn_words(library, found.serving.tool, draft.description, draft.use_when)
+        return found
+
+    async def _same_draft(self, draft: Draft, newest: int) -> int | None:
+        """The number of the current or the newest version, if that is this draft."""
+        for version in (self._library.entry(draft.name).manifest.version, newest):
+            try:
+                if (await self._library.read(draft.name, version)).draft == draft:
+                    return version
+            except ToolUnavailable:
+                continue  # quarantined: a new version is the way out
+        return None
 
     async def publish(self, accepted: AcceptedVersion, follows: int, on_stage: ReportStage) -> Outcome:
         """The next version of the tool of this name, which has `follows` so far; or why it is none."""

@@ -1,4 +1,4 @@
-"""A tool handed in again with other examples: the draft and the version that is there in, its trust raised or not out.
+"""Resubmission of an unchanged tool with more examples, which may raise its trust.
 
 The gates run over all examples, the version's own and the new ones. What passes becomes the evidence of the same
 version; nothing that is handed in ever takes trust away from one that is published.
@@ -22,7 +22,7 @@ UPDATE = "send update=true for a new version, or choose another name"
 
 
 async def same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVersion | None:
-    """The current version of the draft's name, if it has the draft's code, packages and grants.
+    """Returns the current version of the draft's name if it has the same code, packages and grants.
 
     With `update` only a provisional one counts, and only if nothing but the examples differs: else a new version is
     meant.
@@ -42,7 +42,7 @@ async def same_tool(draft: Draft, library: Library, *, update: bool) -> StoredVe
 async def raise_trust(
     draft: Draft, known: StoredVersion, library: Library, sandbox: Sandbox, on_stage: ReportStage
 ) -> Outcome:
-    """Proves a version again with the draft's examples too, and keeps what that proved if it is no less than before.
+    """Proves a version again with the draft's examples too, and keeps the new evidence if it is no weaker.
 
     Where models wrote the version's examples or runs showed them, a caller who sends the same ones makes them its own.
 
@@ -131,7 +131,7 @@ def _refused(known: StoredVersion, failure: Check) -> Outcome:
 
 
 def _decisive(draft: Draft) -> tuple[str, frozenset[str], Grants, frozenset[str]]:
-    """What makes two drafts the same tool; blanks at the ends of lines and of the whole are nobody's change."""
+    """Returns what makes two drafts the same tool; blanks at the ends of lines and of the code are no change."""
     code = "\n".join(line.rstrip() for line in draft.code.strip().splitlines())
     grants = draft.grants
     ordered = {field: tuple(sorted(getattr(grants, field))) for field in ("network", "tools", "secrets")}

@@ -1,25 +1,21 @@
-"""The toolsmith: a request in, a published version or the reason why not out."""
+"""Toolsmith: routes each synthesis request to the writer that serves it, and journals the outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import anyio
 import anyio.lowlevel
 
-from alita_mcp.errors import SandboxError, ToolNotFound, ToolUnavailable
+from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
-from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Advice, Amend, AskPerson, Workshop
-from alita_mcp.synthesis.duplicates.duplicates import Compared, Proved, compared
+from alita_mcp.synthesis.context import Advice, AskPerson, SynthesisContext
 from alita_mcp.synthesis.jobs.journal import journalled
 from alita_mcp.synthesis.lessons import LessonsFile
 from alita_mcp.synthesis.model_records.records import EVENTS_READ, ModelRecords
@@ -34,29 +30,22 @@ from alita_mcp.synthesis.requests.outcomes import (
     Exists,
     Outcome,
     Rejected,
-    broken_told,
-    rejection,
-    told_apart,
 )
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.review.cross_check import CrossCheck
 from alita_mcp.synthesis.revision.revision import Revision
-from alita_mcp.synthesis.revision.updating import Carried, carried_over
 from alita_mcp.synthesis.scripts.from_runs import FromRuns
 from alita_mcp.synthesis.scripts.script_runs import ScriptRun, run_script
 from alita_mcp.synthesis.scripts.script_to_tool import ScriptToTool
 from alita_mcp.synthesis.scripts.scripts import is_script
-from alita_mcp.synthesis.specification.aliases import learn_words
 from alita_mcp.synthesis.writing.work import Work
-from alita_mcp.values import AcceptedVersion, Draft, Manifest, StoredVersion, VerificationReport
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
-from alita_mcp.verification.verify import verify
+from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
 
 
 class Toolsmith:
-    """Brings drafts through the gates and into the library."""
+    """Routes a request to what makes its tool: models, the caller's code, recorded runs, or a revision."""
 
     def __init__(
         self,
@@ -70,17 +59,17 @@ class Toolsmith:
         self._library = library
         self._sandbox = sandbox
         self._settings = settings
-        self._publisher = Publisher(library, settings, admit)
         self._models = models
         advised = advice or Advice(LessonsFile(settings.home / "lessons.jsonl"))
         records = ModelRecords(settings.home, partial(library.journal, EVENTS_READ))
         packages = PackageCheck(advised.research, sandbox)
-        self._workshop = Workshop(library, sandbox, self, advised, records, packages)
+        self._publisher = Publisher(library, sandbox, settings, packages, admit)
+        self._context = SynthesisContext(library, sandbox, self._publisher, advised, records, packages)
 
     def asking(self, ask_person: AskPerson) -> Toolsmith:
         """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
         other = copy(self)
-        other._workshop = replace(self._workshop, ask_person=ask_person)  # noqa: SLF001 - its own
+        other._context = replace(self._context, ask_person=ask_person)  # noqa: SLF001 - its own
         return other
 
     def using(self, models: RoleModels) -> Toolsmith:
@@ -105,11 +94,11 @@ class Toolsmith:
 
     async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
         if request.from_run:
-            return await FromRuns(self._workshop, self._make).make(request, models, on_stage)
+            return await FromRuns(self._context, self._make).make(request, models, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models, on_stage)
-        if models is not None and (plain or _is_wish(request)):
+        if models is not None and (plain or _needs_model(request)):
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
@@ -125,22 +114,22 @@ class Toolsmith:
             return None
         return result.stdout if result.ok else None
 
-    async def _write(self, wish: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
+    async def _write(self, request: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
         """Lets models write the tool."""
-        plan = PLANS[wish.mode or self._settings.synthesis_mode]
-        record = await self._workshop.records.record_for(models)
-        writer = ScriptToTool if wish.code.strip() else Revision if wish.update else Pipeline
-        outcome = await writer(Work(self._workshop, wish, plan, models, on_stage, record)).make()
-        await practised(self._workshop, models, outcome)
+        plan = PLANS[request.mode or self._settings.synthesis_mode]
+        record = await self._context.records.record_for(models)
+        writer = ScriptToTool if request.code.strip() else Revision if request.update else Pipeline
+        outcome = await writer(Work(self._context, request, plan, models, on_stage, record)).make()
+        await practised(self._context, models, outcome)
         return outcome
 
-    def _refused(self, wish: SynthesisRequest) -> Exists | Rejected | None:
-        """Why a wish could never be published, known before any model is asked."""
-        unfit = unfit_grants(wish)
-        if unfit is not None or not wish.name:
+    def _refused(self, request: SynthesisRequest) -> Exists | Rejected | None:
+        """Why a request could never be published, known before any model is asked."""
+        unfit = unfit_grants(request)
+        if unfit is not None or not request.name:
             return unfit
-        unnamed = unfit_name(wish.name)
-        standing = self.standing(wish.name, update=wish.update)
+        unnamed = unfit_name(request.name)
+        standing = self._publisher.standing(request.name, update=request.update)
         return unnamed or (standing if isinstance(standing, Exists | Rejected) else None)
 
     async def _make_from_code(
@@ -154,49 +143,10 @@ class Toolsmith:
             return await self._resubmitted(draft, known, on_stage)
         if models is not None:
             mode = request.mode or self._settings.synthesis_mode
-            return await CrossCheck(self._workshop, request, models, mode, on_stage).submit(draft)
-        return await self.submit(
+            return await CrossCheck(self._context, request, models, mode, on_stage).submit(draft)
+        return await self._publisher.submit(
             draft, on_stage, update=request.update, breaks=request.breaks, made_by=request.made_by
         )
-
-    async def submit(
-        self,
-        draft: Draft,
-        on_stage: ReportStage,
-        *,
-        update: bool,
-        breaks: Sequence[dict[str, Any]] = (),
-        amend: Amend | None = None,
-        made_by: str = "",
-    ) -> Outcome:
-        """A draft through all gates and into the library; `amend` has the last word on what passed.
-
-        An update is held to the examples of the version that it replaces, but for those that `breaks` names.
-        """
-        standing = self.standing(draft.name, update=update)
-        if isinstance(standing, Exists | Rejected):
-            return standing
-        unfit = await self._workshop.packages.failure(draft.packages, pinned_are_meant=True)
-        if unfit is not None:
-            return rejection(unfit)
-        carried: Carried | Rejected = Carried(draft)
-        if standing:
-            await on_stage("update")
-            carried = await self._carried(draft, breaks, on_stage)
-        if isinstance(carried, Rejected):
-            return carried
-        outcome = await self._prove_and_publish(carried.draft, standing, on_stage, amend, made_by)
-        return broken_told(outcome, carried.broken)
-
-    async def _carried(
-        self, draft: Draft, breaks: Sequence[dict[str, Any]], on_stage: ReportStage
-    ) -> Carried | Rejected:
-        try:
-            replaced = await self._library.read(draft.name)
-        except ToolUnavailable:
-            return Carried(draft)  # quarantined: a new version is the way out
-        rehearsal = Rehearsal(self._sandbox, self._library.read)
-        return await carried_over(draft, replaced, breaks, rehearsal, on_stage)
 
     async def _resubmitted(self, draft: Draft, known: StoredVersion, on_stage: ReportStage) -> Outcome:
         """More examples for the tool that is there; once it is verified, what it asks for can be granted."""
@@ -210,81 +160,8 @@ class Toolsmith:
         """What a published version can do now: all that it asks for was granted, or a person is needed."""
         return await self._publisher.outcome_of(manifest, report)
 
-    def standing(self, name: str, *, update: bool) -> int | Exists | Rejected:
-        """The version that a draft of this name would follow (0: a new name), or why it may not be published."""
-        try:
-            entry: CatalogueEntry | None = self._library.entry(name)
-        except ToolNotFound:
-            entry = None
-        except ToolUnavailable as gone:
-            return Rejected(stage="policy", reason=gone.message, fix=gone.hint or "Choose another name.")
-        if entry is None:
-            if not update:
-                return 0
-            return Rejected(
-                stage="policy",
-                reason=f"There is no tool {name!r} to update.",
-                fix="Leave out update, or name the tool that is to get a new version.",
-            )
-        if update and entry.state == "disabled":
-            reason = f"{name} is disabled; an update would not be callable."
-            return Rejected(
-                stage="policy", reason=reason, fix="Ask a person to enable it, or choose another name."
-            )
-        if update:
-            return max(entry.versions)
-        return Exists(
-            tool=entry.name,
-            version=entry.manifest.version,
-            why="a tool of this name exists; send update=true for a new version, or choose another name",
-        )
 
-    async def _prove_and_publish(
-        self, draft: Draft, follows: int, on_stage: ReportStage, amend: Amend | None, made_by: str
-    ) -> Outcome:
-        if follows and (same := await self._same_draft(draft, follows)):
-            return Exists(tool=draft.name, version=same, why=f"v{same} is this, word for word")
-        verdict = await verify(draft, self._sandbox, on_stage, self._library.read)
-        failure = verdict.report.failure
-        if failure is not None:
-            return rejection(failure)
-        if amend is not None:
-            draft, verdict = await amend(draft, verdict)
-        if verdict.contract is None or verdict.lock is None:
-            raise AssertionError("an accepted verdict carries contract and lock")
-        report, beside = verdict.report, Compared()
-        if not follows:
-            await on_stage("duplicates")
-            beside = await self._beside(Proved(draft, verdict, report.trust))
-            if beside.serving is not None:
-                return beside.serving
-        accepted = AcceptedVersion(
-            draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
-        )
-        return told_apart(await self._publisher.publish(accepted, follows, on_stage), beside.similar)
-
-    async def _beside(self, proved: Proved) -> Compared:
-        """The draft compared with what its words find; the tool that does the same learns these words."""
-        draft, library = proved.draft, self._library
-        names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
-        rehearsal = Rehearsal(self._sandbox, library.read)
-        found = await compared(proved, names, library, rehearsal)
-        if found.serving is not None:
-            await learn_words(library, found.serving.tool, draft.description, draft.use_when)
-        return found
-
-    async def _same_draft(self, draft: Draft, newest: int) -> int | None:
-        """The number of the current or the newest version, if that is this draft."""
-        for version in (self._library.entry(draft.name).manifest.version, newest):
-            try:
-                if (await self._library.read(draft.name, version)).draft == draft:
-                    return version
-            except ToolUnavailable:
-                continue  # quarantined: a new version is the way out
-        return None
-
-
-def _is_wish(request: SynthesisRequest) -> bool:
+def _needs_model(request: SynthesisRequest) -> bool:
     """Whether a model is to write the tool, from words, from a plain script or, where it must, from runs."""
     if request.code.strip():
         return is_script(request)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.runner import CodeAnswer
+from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.synthesis.requests.outcomes import Created, Exists
@@ -48,9 +48,9 @@ async def tried(app: App, group: Group, number: int) -> dict[str, Any]:
     return told
 
 
-async def _ran(app: App, script: Script, identity: ClientIdentity) -> CodeAnswer:
+async def _ran(app: App, script: Script, identity: ClientIdentity) -> CodeRunResult:
     answer = await app.code.run(CodeRequest(code=script.code, arguments=script.arguments), identity, _silent)
-    if isinstance(answer, CodeAnswer):
+    if isinstance(answer, CodeRunResult):
         return answer
     raise AssertionError("code that only computes waits for nobody")
 

@@ -15,9 +15,9 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.requests.modes import PLANS, Width
 from alita_mcp.synthesis.specification.values import WrittenCode
 from alita_mcp.synthesis.writing.adjudication import Question, Ruling, Shown, Verdicts, questions, ruling
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.evidence import in_words
-from alita_mcp.synthesis.writing.judging import Choice, Failing, Field, judge
+from alita_mcp.synthesis.writing.judging import NoSelection, Round, Selection, judge
 from alita_mcp.values import Agreement, Check, Draft, Example
 from alita_mcp.verification.agreement.matrix import PassMatrix, Prepared, Row, result_word
 from alita_mcp.verification.agreement.record import Record
@@ -41,10 +41,10 @@ def row_of(tests: Sequence[Example], results: Sequence[RunResult | None]) -> Row
     return Row(tuple(checks), tuple(result_word(result) for result in results), tuple(results))
 
 
-def field_of(
+def round_of(
     suites: Sequence[Sequence[Example]], *rows: dict[int, RunResult], varies: tuple[str, ...] = ()
-) -> Field:
-    """A field whose candidates give 1 for every test but for those of their row."""
+) -> Round:
+    """A round whose candidates give 1 for every test but for those of their row."""
     tests: list[Example] = []
     numbers = []
     for suite in suites:
@@ -54,20 +54,18 @@ def field_of(
         numbers.append(frozenset(tests.index(test) for test in suite))
     draft = Draft(name="one", description="One.", code="x", examples=(), varies=varies)  # type: ignore[arg-type]
     made = [row_of(tests, [row.get(number, RIGHT) for number in range(len(tests))]) for row in rows]
-    manuscripts = [
-        Manuscript(index, WrittenCode(code=f"x = {index}"), (), "") for index, _ in enumerate(rows)
-    ]
+    codes = [CandidateCode(index, WrittenCode(code=f"x = {index}"), (), "") for index, _ in enumerate(rows)]
     matrix = PassMatrix(tuple(Prepared(draft) for _ in rows), tuple(tests), tuple(numbers), tuple(made))
     width = Width(candidates=len(rows), suites=len(suites))
-    return Field(tuple(manuscripts), matrix, tuple(row_of((), ()) for _ in rows), 1, width)
+    return Round(tuple(codes), matrix, tuple(row_of((), ()) for _ in rows), 1, width)
 
 
 FINE = [case(number, expected=1) for number in range(7)]
 MORE = [case(number, expected=1) for number in range(10, 17)]
 
 
-def against(*wrong: Example) -> Field:
-    return field_of([FINE, [*MORE, *wrong]], {})
+def against(*wrong: Example) -> Round:
+    return round_of([FINE, [*MORE, *wrong]], {})
 
 
 def test_a_case_holds_arguments_and_outcomes_as_tests_say_them() -> None:
@@ -96,19 +94,19 @@ def test_tests_that_contradict_one_another_are_outcomes_of_one_case() -> None:
 
 def test_an_error_of_the_candidates_is_an_outcome_too() -> None:
     error = RunResult(status="error", error_type="builtins.KeyError")
-    field = field_of([FINE, [*MORE, case(30, check="result == 2")]], {14: error})
-    (asked,) = questions(field, 0)
+    current = round_of([FINE, [*MORE, case(30, check="result == 2")]], {14: error})
+    (asked,) = questions(current, 0)
     assert asked.outcomes == ({"raises": "KeyError"}, {"true for the result": "result == 2"})
 
 
 SAME_NAME = RunResult(status="error", error_type="own.Odd")
 NOT_ASKED = {
     "nothing differs": against(),
-    "it does not end": field_of([FINE, MORE], {3: LATE}),
-    "it dies": field_of([FINE, MORE], {3: RunResult(status="crashed")}),
-    "results vary": field_of([FINE, [*MORE, case(30, expected=2)]], {}, varies=("clock",)),
+    "it does not end": round_of([FINE, MORE], {3: LATE}),
+    "it dies": round_of([FINE, MORE], {3: RunResult(status="crashed")}),
+    "results vary": round_of([FINE, [*MORE, case(30, expected=2)]], {}, varies=("clock",)),
     "too much fails": against(*(case(30 + number, expected=2) for number in range(5))),
-    "the error is called the same": field_of([FINE, [*MORE, case(30, raises="Odd")]], {14: SAME_NAME}),
+    "the error is called the same": round_of([FINE, [*MORE, case(30, raises="Odd")]], {14: SAME_NAME}),
     "a check beside another test": against(
         case(30, check="result == 2"), case(30, expected=2), case(30, expected=3)
     ),
@@ -117,32 +115,32 @@ NOT_ASKED = {
 }
 
 
-@pytest.mark.parametrize("field", NOT_ASKED.values(), ids=NOT_ASKED.keys())
-def test_a_judge_is_not_asked_where(field: Field) -> None:
-    assert questions(field, 0) == []
+@pytest.mark.parametrize("current", NOT_ASKED.values(), ids=NOT_ASKED.keys())
+def test_a_judge_is_not_asked_where(current: Round) -> None:
+    assert questions(current, 0) == []
 
 
 def test_a_judge_is_not_asked_about_more_than_six_calls_nor_what_the_callers_examples_refuse() -> None:
     many = [case(number, expected=1) for number in range(100, 130)]
     wrong = [case(30 + number, expected=2) for number in range(7)]
-    assert questions(field_of([FINE, [*many, *wrong]], {}), 0) == []
-    assert len(questions(field_of([FINE, [*many, *wrong[1:]]], {}), 0)) == 6
-    field = against(case(30, expected=2))
+    assert questions(round_of([FINE, [*many, *wrong]], {}), 0) == []
+    assert len(questions(round_of([FINE, [*many, *wrong[1:]]], {}), 0)) == 6
+    current = against(case(30, expected=2))
     own = [case(1, expected=7)]
-    assert questions(replace(field, held_out=(row_of(own, [RIGHT]),)), 0) == []
-    unloadable = replace(field, matrix=replace(field.matrix, rows=(None,)))
+    assert questions(replace(current, held_out=(row_of(own, [RIGHT]),)), 0) == []
+    unloadable = replace(current, matrix=replace(current.matrix, rows=(None,)))
     assert questions(unloadable, 0) == []
 
 
-def shown_for(field: Field, seed: int = 1) -> tuple[list[Question], Shown]:
-    asked = questions(field, 0)
+def shown_for(current: Round, seed: int = 1) -> tuple[list[Question], Shown]:
+    asked = questions(current, 0)
     return asked, Shown.of(asked, random.Random(seed))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_each_outcome_has_another_letter_when_its_case_is_shown_again(seed: int) -> None:
-    field = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
-    _, shown = shown_for(field, seed)
+    current = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
+    _, shown = shown_for(current, seed)
     assert sorted(shown.order) == [0, 0, 1, 1]
     for number in (0, 1):
         one, other = (under for under, each in zip(shown.letters, shown.order, strict=True) if each == number)
@@ -170,11 +168,11 @@ def test_the_order_of_outcomes_says_nothing_over_many_seeds() -> None:
 def test_whatever_a_judge_says_it_strikes_only_what_two_cases_agree_on(
     said: list[dict[str, Any]], seed: int
 ) -> None:
-    field = against(case(30, expected=2), case(31, expected=2))
-    asked, shown = shown_for(field, seed)
+    current = against(case(30, expected=2), case(31, expected=2))
+    asked, shown = shown_for(current, seed)
     right = shown.read(Verdicts.model_validate({"verdicts": said}))
-    found = ruling(field, asked, right)
-    assert found.struck <= field.failing(0)
+    found = ruling(current, asked, right)
+    assert found.struck <= current.failing(0)
     cases = [each["case"] for each in said]
     for number, outcome in enumerate(right):
         places = [place for place, each in enumerate(shown.order, 1) if each == number]
@@ -185,57 +183,57 @@ def test_whatever_a_judge_says_it_strikes_only_what_two_cases_agree_on(
 
 
 def test_what_follows_from_verdicts() -> None:
-    field = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
-    asked = questions(field, 0)
-    assert ruling(field, asked, [None, None]) == Ruling()
-    assert ruling(field, asked, [0, 0]) == Ruling(frozenset({14, 15, 16}))
-    assert ruling(field, asked, [1, None]) == Ruling(frozenset({15}), is_wrong=True)
-    assert ruling(field, asked, [-1, 0]) == Ruling(frozenset({14, 15, 16}), is_wrong=True)
+    current = against(case(30, expected=2), case(30, expected=3), case(31, expected=2))
+    asked = questions(current, 0)
+    assert ruling(current, asked, [None, None]) == Ruling()
+    assert ruling(current, asked, [0, 0]) == Ruling(frozenset({14, 15, 16}))
+    assert ruling(current, asked, [1, None]) == Ruling(frozenset({15}), is_wrong=True)
+    assert ruling(current, asked, [-1, 0]) == Ruling(frozenset({14, 15, 16}), is_wrong=True)
 
 
 def test_a_test_of_two_suites_is_never_struck() -> None:
     shared = case(30, expected=2)
-    field = field_of([[*FINE, shared], [*MORE, shared]], {})
-    assert ruling(field, questions(field, 0), [0]) == Ruling()
+    current = round_of([[*FINE, shared], [*MORE, shared]], {})
+    assert ruling(current, questions(current, 0), [0]) == Ruling()
 
 
 def test_a_lone_candidate_does_not_overrule_a_test_but_a_judge_may() -> None:
-    field = against(case(30, expected=2))
-    assert isinstance(judge(field), Failing)
-    relieved = judge(replace(field, struck=frozenset({14})))
-    assert isinstance(relieved, Choice)
+    current = against(case(30, expected=2))
+    assert isinstance(judge(current), NoSelection)
+    relieved = judge(replace(current, struck=frozenset({14})))
+    assert isinstance(relieved, Selection)
     assert (relieved.trust, relieved.disputed) == ("provisional", False)
     assert relieved.agreement.dropped == (14,)
     assert [test.test["expected"] for test in relieved.agreement.contradicting] == [2]
-    assert isinstance(judge(replace(field, struck=frozenset({3}))), Failing)
+    assert isinstance(judge(replace(current, struck=frozenset({3}))), NoSelection)
 
 
 def test_nearly_all_of_three_suites_is_enough_and_of_two_is_not() -> None:
     last = [case(number, expected=1) for number in range(20, 24)]
-    three = field_of([FINE, [*MORE, case(30, expected=2)], last], {})
+    three = round_of([FINE, [*MORE, case(30, expected=2)], last], {})
     found = judge(three)
-    assert isinstance(found, Choice)
+    assert isinstance(found, Selection)
     assert (found.trust, found.disputed, len(found.kept)) == ("provisional", True, 18)
     wrong = [case(number, expected=2) for number in range(30, 34)]
-    assert isinstance(judge(field_of([FINE, [*MORE, *wrong], last], {})), Failing)
-    assert isinstance(judge(field_of([[*FINE, *last], [*MORE, case(30, expected=2)]], {})), Failing)
-    assert isinstance(judge(field_of([FINE, [*MORE, case(30, expected=2)], []], {})), Failing)
+    assert isinstance(judge(round_of([FINE, [*MORE, *wrong], last], {})), NoSelection)
+    assert isinstance(judge(round_of([[*FINE, *last], [*MORE, case(30, expected=2)]], {})), NoSelection)
+    assert isinstance(judge(round_of([FINE, [*MORE, case(30, expected=2)], []], {})), NoSelection)
 
 
 def test_a_majority_that_fails_much_does_not_hide_what_passes_and_the_callers_examples_do() -> None:
     last = [case(number, expected=1) for number in range(20, 24)]
     bad = {number: RunResult(status="ok", value=9) for number in range(5)}
-    field = field_of([FINE, MORE, last], bad, {}, bad)
-    matrix = field.matrix
+    current = round_of([FINE, MORE, last], bad, {}, bad)
+    matrix = current.matrix
     rows = tuple(row_of_values(matrix.tests, row) if row else None for row in matrix.rows)
-    field = replace(field, matrix=replace(matrix, rows=rows))
-    found = judge(field)
-    assert isinstance(found, Choice)
+    current = replace(current, matrix=replace(matrix, rows=rows))
+    found = judge(current)
+    assert isinstance(found, Selection)
     assert (found.number, found.trust, found.agreement.share) == (1, "provisional", 0.333)
     own = row_of([case(1, expected=7)], [RIGHT])
-    barred = replace(field, held_out=(field.held_out[0], own, field.held_out[2]))
+    barred = replace(current, held_out=(current.held_out[0], own, current.held_out[2]))
     after = judge(barred)
-    assert not isinstance(after, Choice) or after.number != 1
+    assert not isinstance(after, Selection) or after.number != 1
 
 
 def row_of_values(tests: Sequence[Example], row: Row) -> Row:
@@ -254,7 +252,7 @@ def test_without_a_record_it_is_said_so_and_the_probability_in_words() -> None:
     measured = presumed.model_copy(update={"on_record": True})
     assert "97 % likely right, by agreement on this model's record" in in_words(measured, "verified")
     found = judge(against(), Record())
-    assert isinstance(found, Choice)
+    assert isinstance(found, Selection)
     assert found.agreement.on_record
     assert not found.disputed
 
@@ -277,7 +275,7 @@ def test_plans_begin_small_and_end_at_their_ceiling() -> None:
 def test_one_suite_however_often_it_is_written_or_hardly_a_test_verifies_nothing(
     suites: Sequence[Sequence[Example]], trust: str
 ) -> None:
-    found = judge(field_of(suites, {}, {}, {}))
-    assert isinstance(found, Choice)
+    found = judge(round_of(suites, {}, {}, {}))
+    assert isinstance(found, Selection)
     assert found.trust == trust
     assert (found.agreement.probability or 0) >= 0.95

@@ -36,7 +36,7 @@ STAGES = (
 )  # fmt: skip
 
 
-def wish(**changes: Any) -> SynthesisRequest:
+def request(**changes: Any) -> SynthesisRequest:
     request = read_request({"description": WISH, **changes})
     assert isinstance(request, SynthesisRequest)
     return request
@@ -78,14 +78,14 @@ async def test_cancelled_in_any_stage_it_leaves_nothing_and_can_be_made_again(
                     await anyio.sleep_forever()
 
             async with anyio.create_task_group() as callers:
-                callers.start_soon(app.synthesize, wish(), hold)
+                callers.start_soon(app.synthesize, request(), hold)
                 await reached.wait()
                 callers.cancel_scope.cancel()
             assert {entry.name for entry in app.library.tools.entries()} == before
             assert not (app.library.home / "generated_tools" / "digit_sum").exists()
             row = next(row for row in app.library.journal(10) if row.event == "synthesis")
             assert row.detail["status"] == "cancelled"
-            assert isinstance(await app.synthesize(wish(), silent), Created)
+            assert isinstance(await app.synthesize(request(), silent), Created)
 
 
 async def test_cancelled_while_the_model_is_silent(settings: Settings) -> None:
@@ -100,7 +100,7 @@ async def test_cancelled_while_the_model_is_silent(settings: Settings) -> None:
     with openai_server(reply) as (url, _asked), anyio.fail_after(120):
         async with opened(served(settings, url)) as app:
             async with anyio.create_task_group() as callers:
-                callers.start_soon(app.synthesize, wish(), silent)
+                callers.start_soon(app.synthesize, request(), silent)
                 await anyio.to_thread.run_sync(silent_now.wait, 60)
                 callers.cancel_scope.cancel()
             assert "digit_sum" not in {entry.name for entry in app.library.tools.entries()}
@@ -110,12 +110,12 @@ async def test_a_client_that_timed_out_finds_its_job_by_asking_again(settings: S
     script = Script(candidates=[PLAIN])
     with openai_server(script) as (url, _asked), anyio.fail_after(120):
         async with opened(served(settings, url, answer_within_s=0.05)) as app:
-            first = await app.synthesize(wish(), silent)
+            first = await app.synthesize(request(), silent)
             assert isinstance(first, Working)
-            outcome = await app.synthesize(wish(), silent)
+            outcome = await app.synthesize(request(), silent)
             while isinstance(outcome, Working):
                 assert outcome.job_id == first.job_id
-                outcome = await app.synthesize(wish(), silent)
+                outcome = await app.synthesize(request(), silent)
     assert isinstance(outcome, Created)
     assert script.count("spec") == 1
 
@@ -124,7 +124,7 @@ async def test_a_cancelled_job_says_so_to_who_asks_later(settings: Settings) -> 
     script = Script(candidates=[SLOW])
     with openai_server(script) as (url, _asked), anyio.fail_after(120):
         async with opened(served(settings, url, answer_within_s=0.05)) as app:
-            first = await app.synthesize(wish(), silent)
+            first = await app.synthesize(request(), silent)
             assert isinstance(first, Working)
             await app.jobs.cancel(app.jobs.find(first.job_id))
             with pytest.raises(Cancelled, match="nothing was published"):

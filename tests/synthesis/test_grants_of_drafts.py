@@ -193,12 +193,12 @@ async def test_needs_are_asked_for_together_and_rehearsed(library: Library, sett
         {"arguments": {"name": "sample.txt", "number": 0}, "expected": "The quick brown fox"},
         {"arguments": {"name": "sample.txt", "number": 9}, "raises": "IndexError"},
     ]
-    wish = {
+    request = {
         "name": "read_line", "description": "Gives one line of a file.", "code": code, "tests": tests, "network": [],
     }  # fmt: skip
-    forgotten = await made(library, settings, **wish)
+    forgotten = await made(library, settings, **request)
     assert isinstance(forgotten, Rejected)
     assert 'Add "needs": {"workspace": "read"}' in forgotten.fix
-    outcome = await made(library, settings, **wish, needs={"workspace": "read"})
+    outcome = await made(library, settings, **request, needs={"workspace": "read"})
     assert isinstance(outcome, NeedsApproval), outcome
     assert outcome.grants == ("workspace read",)

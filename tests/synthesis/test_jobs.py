@@ -328,7 +328,7 @@ async def test_a_thousand_callers_that_give_up_leave_a_few_jobs() -> None:
         async with open_jobs(1_000) as jobs:
             made = []
             for number in range(1_000):
-                made.append(jobs.start(work, f"wish {number}"))
+                made.append(jobs.start(work, f"request {number}"))
                 await give_up(jobs, made[-1])
             await anyio.wait_all_tasks_blocked()
             assert begun == 1_000

@@ -37,7 +37,7 @@ async def publish_assumed(made: Bench, guessed: Sequence[Any] = GUESSED, own: Se
         code=FLAT,
         examples=tuple(map(Example.model_validate, [*own, *guessed])),
     )
-    verified = await made.smith.submit(draft, _silent, update=False)
+    verified = await made.smith._publisher.submit(draft, _silent, update=False)
     assert isinstance(verified, Created), verified
     before = await made.library.read("digit_sum")
     marks = tuple(mark_of(Example.model_validate(test)) for test in guessed)

@@ -9,7 +9,7 @@ import pytest
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.settings import Settings
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.model_records.records import ModelRecords, Practice
 from alita_mcp.synthesis.model_records.result import TaskResult
 from alita_mcp.synthesis.practice import practice_of, practised
@@ -23,12 +23,12 @@ from tests.synthesis.bench import Bench, OpenBench
 MODEL = "openai/scripted"
 
 
-def workshop_of(bench: Bench) -> Workshop:
-    return bench.smith._workshop
+def context_of(bench: Bench) -> SynthesisContext:
+    return bench.smith._context
 
 
 async def record_of(bench: Bench, model: str = MODEL) -> ModelRecord | None:
-    return await workshop_of(bench).records.of(model)
+    return await context_of(bench).records.of(model)
 
 
 @pytest.mark.slow
@@ -70,15 +70,15 @@ async def test_scripted_models_leave_no_record_whatever_they_call_themselves(
                 return await own.role("coder").complete(messages, **options)
 
         own = smith._models.open()  # type: ignore[union-attr]
-        await workshop_of(made).records.begin(MODEL, "v1")
-        await workshop_of(made).records.add(MODEL, "task", TaskResult(right=True), 1)
+        await context_of(made).records.begin(MODEL, "v1")
+        await context_of(made).records.add(MODEL, "task", TaskResult(right=True), 1)
         role_models = RoleModels(settings, source=lambda _role: Scripted([], name=MODEL))
         made.smith = Toolsmith(made.library, smith._sandbox, settings, lambda _manifest: (), role_models)
         assert isinstance(await made.make(), Created)
         record = await record_of(made)
         row = made.library.journal(1, "synthesis")[0]
-        assert await workshop_of(made).records.record_for(role_models.open()) is None
-        assert await workshop_of(made).records.record_for(own) is not None
+        assert await context_of(made).records.record_for(role_models.open()) is None
+        assert await context_of(made).records.record_for(own) is not None
     assert record is not None
     assert "models" not in row.detail
     assert (record.first_time, record.later) == (Tally(), Tally())
@@ -136,7 +136,7 @@ async def test_a_tool_that_is_gone_by_then_is_no_practice(
 ) -> None:
     async with bench(Script()) as made:
         gone = Created(tool="gone", version=1, trust="provisional", tests="1/1", report="")
-        await practised(workshop_of(made), made.smith._models.open(), gone)  # type: ignore[union-attr]
+        await practised(context_of(made), made.smith._models.open(), gone)  # type: ignore[union-attr]
         assert await record_of(made) is None
     assert "is not kept" in caplog.text
 
@@ -147,7 +147,7 @@ async def test_what_agreement_at_once_proves_depends_on_the_models_record(
     bench: OpenBench, right: int, trust: str
 ) -> None:
     async with bench(Script()) as made:
-        records = workshop_of(made).records
+        records = context_of(made).records
         await records.begin(MODEL, "tasks")
         for number in range(50):
             done = TaskResult(right=number < right, tests_right=15, tests_wrong=1, agreed=number < right)

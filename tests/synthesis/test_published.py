@@ -90,8 +90,10 @@ def test_what_a_request_does_not_change_is_carried_over() -> None:
         use_when=("will it rain",),
         varies=("clock",),
     )
-    wish = SynthesisRequest(name="weather", description="It is wrong.", update=True, use_when=("is it cold",))
-    draft = revised_draft(before, WrittenCode(code=CODE), wish)
+    request = SynthesisRequest(
+        name="weather", description="It is wrong.", update=True, use_when=("is it cold",)
+    )
+    draft = revised_draft(before, WrittenCode(code=CODE), request)
     expected = before.draft.model_copy(
         update={"code": CODE, "examples": (), "use_when": ("will it rain", "is it cold")}
     )
@@ -100,13 +102,13 @@ def test_what_a_request_does_not_change_is_carried_over() -> None:
 
 def test_what_a_request_names_takes_the_place_of_what_was() -> None:
     before = version(packages=("httpx>=0.27",), grants=REACHES, varies=("clock",))
-    wish = SynthesisRequest(name="weather", update=True, workspace="read", varies=("random",))
-    draft = revised_draft(before, WrittenCode(code=CODE, packages=("httpx>=0.28",)), wish)
+    request = SynthesisRequest(name="weather", update=True, workspace="read", varies=("random",))
+    draft = revised_draft(before, WrittenCode(code=CODE, packages=("httpx>=0.28",)), request)
     assert draft.grants == Grants(workspace="read"), (
         "a right that the request leaves out is not asked for again"
     )
     assert (draft.packages, draft.varies) == (("httpx>=0.28",), ("random",))
-    named = revised_draft(before, WrittenCode(code=CODE), wish.model_copy(update={"packages": ("numpy",)}))
+    named = revised_draft(before, WrittenCode(code=CODE), request.model_copy(update={"packages": ("numpy",)}))
     assert named.packages == ("numpy",)
 
 
@@ -114,10 +116,10 @@ async def test_a_tool_that_is_written_again_asks_for_what_it_asked_for(library: 
     await library.publish(
         simple("weather", "Tells the weather.", grants=REACHES, varies=("clock",)), expected_version=0
     )
-    wish = SynthesisRequest(name="weather", description="x" * 8_000, update=True)
-    again = described_anew(wish, library)
+    request = SynthesisRequest(name="weather", description="x" * 8_000, update=True)
+    again = described_anew(request, library)
     assert again.description.startswith("Tells the weather.\nx")
     assert len(again.description) == 8_000
     assert (again.network, again.secrets, again.varies) == (("api.example.org",), ("TOKEN",), ("clock",))
-    asked = described_anew(wish.model_copy(update={"workspace": "write"}), library)
+    asked = described_anew(request.model_copy(update={"workspace": "write"}), library)
     assert (asked.network, asked.workspace) == ((), "write")

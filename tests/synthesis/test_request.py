@@ -63,8 +63,10 @@ def test_needs_are_what_a_file_of_requests_says_field_by_field() -> None:
 
 
 def test_models_that_write_a_tool_hear_that_its_results_vary() -> None:
-    assert SynthesisRequest(description="Rolls dice.", varies=("random",)).wish.startswith("Rolls dice.\n")
-    assert SynthesisRequest(description="Adds.").wish == "Adds."
+    assert SynthesisRequest(description="Rolls dice.", varies=("random",)).full_description.startswith(
+        "Rolls dice.\n"
+    )
+    assert SynthesisRequest(description="Adds.").full_description == "Adds."
 
 
 def test_an_expected_null_counts_as_an_expectation() -> None:

@@ -1,1 +1,1 @@
-"""Runs of code: the flow of `run_code`, and what is noticed in what ran."""
+"""Flow of `run_code`, and recognition of programs that recur."""

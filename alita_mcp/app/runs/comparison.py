@@ -1,4 +1,4 @@
-"""Whether code gives the same elsewhere: a request and its run in, a second run of it and how they differ out."""
+"""Comparison of a code run with a second run of it in another sandbox."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class Compared(Value):
-    """What a second run showed."""
+    """Result of comparing two runs."""
 
     agree: bool
     elsewhere: str
@@ -49,7 +49,7 @@ class Compared(Value):
 
 
 class SecondSandbox:
-    """The other kind of sandbox, opened when it is first needed."""
+    """Other kind of sandbox, opened when it is first needed."""
 
     def __init__(self, settings: Settings, tasks: TaskGroup) -> None:
         self._settings = settings
@@ -82,7 +82,7 @@ class SecondSandbox:
 
 @asynccontextmanager
 async def open_second_sandbox(settings: Settings) -> AsyncIterator[SecondSandbox]:
-    """A second sandbox for those who compare; opens nothing yet."""
+    """Manages a second sandbox for comparisons; opens nothing yet."""
     async with background() as tasks:
         second = SecondSandbox(settings, tasks)
         try:
@@ -103,7 +103,7 @@ async def _open(settings: Settings, progress: Progress) -> Sandbox | None:
 async def compare(
     run: CodeRun, first: Sandbox, second: Sandbox | None, run_in: Callable[..., Awaitable[CodeRun]]
 ) -> Compared:
-    """Runs code once more and says how that differs from its first run.
+    """Runs code once more and describes how that differs from its first run.
 
     `run_in` runs it in a sandbox: the second, or the first again with another clock and other seeds.
 
@@ -121,7 +121,7 @@ async def compare(
 
 
 def compared(one: CodeRun, other: CodeRun, elsewhere: str) -> Compared:
-    """How two runs of the same code differ: in how they end, their results, what they print, the files they leave."""
+    """Describes how two runs of the same code differ: in their end, results, output and files."""
     for what, first, second in _parts(one, other):
         if not same_result(first, second):
             found = difference(first, second, SHOWN)

@@ -1,6 +1,6 @@
-"""Notices programs that come back: one run of code in, a line that says how to keep it as a tool out, or none.
+"""Recognition of recurring programs among runs of code, with a hint how to keep one as a tool.
 
-No model is asked, and no answer waits for the disk. What comes back is counted over all processes of a home; a line
+No model is asked, and no result waits for the disk. What comes back is counted over all processes of a home; a line
 names only runs that the call can read: the client's own in this process, and those whose values are kept.
 """
 
@@ -37,7 +37,7 @@ THREADS = 2
 
 
 class Noticing:
-    """Remembers runs, and says once a program and session what could become a tool."""
+    """Remembers runs, and hints once a program and session what could become a tool."""
 
     def __init__(self, runs: CodeRuns, suggest_after: int, *, asks_models: bool) -> None:
         """`asks_models`: whether a model of ours can write the function where syntax alone does not give one."""

@@ -1,12 +1,12 @@
-"""Opens all that runs of code are made with, and closes it with the app."""
+"""Opens the parts that runs of code need, and closes them with the app."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.granting import Granting
 from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache
 from alita_mcp.app.runs.comparison import open_second_sandbox
 from alita_mcp.app.runs.noticing import Noticing
@@ -19,7 +19,7 @@ from alita_mcp.settings import Settings
 
 @asynccontextmanager
 async def open_code_runner(
-    settings: Settings, library: Library, calls: Calls, granting: Granting, noticing: Noticing
+    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, noticing: Noticing
 ) -> AsyncIterator[CodeRunner]:
     """The flow of `run_code` over the opened parts of an app; no sandbox starts before the first run."""
     async with AsyncExitStack() as stack:
@@ -28,7 +28,7 @@ async def open_code_runner(
                 settings,
                 library,
                 calls,
-                CodeRights(settings, library, granting),
+                CodeRights(settings, library, brokers),
                 await stack.enter_async_context(open_sessions(settings)),
                 await stack.enter_async_context(open_second_sandbox(settings)),
                 CodeCache(MAX_BYTES if settings.result_cache_mb else 0),

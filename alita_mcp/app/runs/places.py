@@ -1,4 +1,4 @@
-"""Where code runs: its packages in, the sandbox and the environment that holds them out."""
+"""Sandboxes and environments in which code runs, by the packages that it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ENVIRONMENTS = 100
 
 
 class CodePlaces:
-    """Sets of packages, each locked and built once while this process lives."""
+    """Cache of package sets, each locked and built once while this process lives."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox

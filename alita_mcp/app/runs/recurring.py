@@ -1,4 +1,4 @@
-"""Programs that come back: kept runs in, groups of like ones and what tool they would make out. All of it blocks."""
+"""Groups of similar programs among kept runs, and the tool that each would make; all of it blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_CHANGE = 200
 
 
 class Recurring(Value):
-    """Like programs that ran often."""
+    """Similar programs that ran often."""
 
     times: int
     """How often they ended well, and with how many different inputs."""
@@ -47,7 +47,7 @@ class Recurring(Value):
 
 
 class Mended(Value):
-    """An error that like programs ended with, and what helped."""
+    """Error that similar programs ended with, and what helped."""
 
     error_type: str
     times: int

@@ -1,4 +1,4 @@
-"""What code may do beyond computing: a request in, the broker of its run out, or that it waits for a person."""
+"""Rights of code beyond computing: grants them for one run, or asks a person first."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 import anyio
 
-from alita_mcp.app.granting import Granting
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.errors import InvalidArguments, ModelError, ToolUnavailable
 from alita_mcp.interpreter.code_run import CodeRequest
@@ -28,18 +28,18 @@ MAX_QUESTION = 4_000
 
 
 class CodeWaits(Value):
-    """Nothing ran: a person decides first."""
+    """Outcome: nothing ran, a person decides first."""
 
     status: Literal["needs_approval"] = "needs_approval"
     grants: tuple[str, ...]
     """What it asks for, each right in a few words."""
     how: str
     asked: str = ""
-    """What came of asking the person at this client; empty where nobody was asked there."""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class Rights(Protocol):
-    """Decides what code may do."""
+    """Protocol that decides what code may do."""
 
     async def waits(
         self,
@@ -52,17 +52,17 @@ class Rights(Protocol):
         ...
 
     def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """Who answers for the rights of code that may run."""
+        """The broker that serves the rights of code that may run."""
         ...
 
 
 class CodeRights:
     """Decides by policy, by what a person approved before, and by asking the person at the client."""
 
-    def __init__(self, settings: Settings, library: Library, granting: Granting) -> None:
+    def __init__(self, settings: Settings, library: Library, brokers: BrokerFactory) -> None:
         self._settings = settings
         self._library = library
-        self._granting = granting
+        self._brokers = brokers
         self._approvals = CodeApprovals(settings.home)
 
     async def waits(
@@ -99,8 +99,8 @@ class CodeRights:
         return CodeWaits(grants=words, how=f"{how} Then call run_code again.", asked=said)
 
     def broker(self, request: CodeRequest) -> GrantedBroker | None:
-        """Who answers for the rights of code that may run; None for code that asks for none."""
-        return None if request.grants.is_pure else self._granting.broker_of(request.grants, LIMITS, CHAIN)
+        """The broker that serves the rights of code that may run; None for code that asks for none."""
+        return None if request.grants.is_pure else self._brokers.broker_of(request.grants, LIMITS, CHAIN)
 
     def _refuse_impossible(self, request: CodeRequest) -> None:
         if ANY in request.grants.network:
@@ -112,14 +112,14 @@ class CodeRights:
                 "Code is granted nothing beyond computing here: ALITA_POLICY is locked.",
                 hint="Run it without needs.",
             )
-        lacks = self._granting.lacks(request.grants)
+        lacks = self._brokers.lacks(request.grants)
         if lacks:
             raise ToolUnavailable(f"The code cannot run here: {'; '.join(lacks)}.")
 
     async def _said_at_client(
         self, asked: AskedCode, number: str, person: PendingQuestions | None, on_stage: ReportStage
     ) -> str | None:
-        """What the person at the client said instead of yes; None for a yes, empty where nobody was asked."""
+        """What the person at the client said instead of yes; None for a yes, empty where no question was put."""
         question = question_about(asked, number, self._settings.home.as_posix())
         if person is None or question is None:
             return ""
@@ -137,12 +137,12 @@ class CodeRights:
 
 def question_about(asked: AskedCode, number: str, home: str) -> str | None:
     """What a person is asked about code; None where it is too long to be read there."""
-    wishes = "\n".join(f"  {wish}" for wish in in_words(asked.grants))
+    asked_lines = "\n".join(f"  {line}" for line in in_words(asked.grants))
     shown = "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in asked.code
     )
     text = (
-        f"May this code run once with what it asks for? An agent wrote it, and nobody proved it.\n{wishes}\n"
+        f"May this code run once with what it asks for? An agent wrote it, and nobody proved it.\n{asked_lines}\n"
         f"Packages: {', '.join(asked.packages) or 'none'}. Library: {home}. Approved, it may run again word for word "
         f"(`alita revoke --code {number}` ends that).\n\n{shown}"
     )

@@ -1,4 +1,4 @@
-"""The flow of `run_code`: a request in, one run in the sandbox, recorded, out."""
+"""Flow of `run_code`: one run in the sandbox, recorded."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Value
 
 
-class CodeAnswer(Value):
-    """One run as its caller hears of it."""
+class CodeRunResult(Value):
+    """Result of one run of code, as its caller reads it."""
 
     id: str
     """Names the run in `from_run` and in `alita://runs/{id}`."""
@@ -57,7 +57,7 @@ class CodeAnswer(Value):
 
 @dataclass(frozen=True)
 class CodeParts:
-    """What runs of code are made with."""
+    """Parts that runs of code need."""
 
     settings: Settings
     library: Library
@@ -103,7 +103,7 @@ class CodeRunner:
         on_stage: ReportStage,
         person: PendingQuestions | None = None,
         shown: Shown = lambda manifest: manifest,
-    ) -> CodeAnswer | CodeWaits:
+    ) -> CodeRunResult | CodeWaits:
         """Runs it and records what came of it, once a person at the client or at the command allows what it asks for.
 
         `shown` tells what the client may read of a tool that the code looks at.
@@ -137,7 +137,7 @@ class CodeRunner:
         finally:
             self._under_way -= 1
 
-    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+    async def _alone(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script that was not asked for before, or what it gave then."""
         cache, request = self._parts.cache, asked.request
         key = await off_loop(partial(request_key, request, sandbox.kind), large=is_large(request.arguments))
@@ -160,10 +160,10 @@ class CodeRunner:
             self._seen.popitem(last=False)
         return is_new
 
-    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeAnswer:
+    async def _compared(self, asked: _Asked, sandbox: Sandbox) -> CodeRunResult:
         """A script with how a second run of it differs."""
         run, events = await self._run_in(asked, sandbox)
-        answer = await self._recorded(asked, run, events)
+        result = await self._recorded(asked, run, events)
 
         async def run_in(where: Sandbox, elsewhere: Mapping[str, Any] | None = None) -> CodeRun:
             return (await self._run_in(asked, where, elsewhere))[0]
@@ -173,10 +173,10 @@ class CodeRunner:
             told = await compare(run, sandbox, second, run_in)
         except SandboxError as failed:
             notes = (*run.notes, f"Not compared: {failed.message}")
-            return answer.model_copy(update={"run": run.model_copy(update={"notes": notes})})
-        return answer.model_copy(update={"compared": told})
+            return result.model_copy(update={"run": run.model_copy(update={"notes": notes})})
+        return result.model_copy(update={"compared": told})
 
-    async def _step(self, asked: _Asked) -> CodeAnswer:
+    async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
         request = asked.request
         opened = partial(self._places.of, request.packages, asked.on_stage)
@@ -207,7 +207,7 @@ class CodeRunner:
 
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
-    ) -> CodeAnswer:
+    ) -> CodeRunResult:
         """The answer of a run that is journalled and whose files can be read."""
         record, library = recorded(asked.request, run, asked.identity), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
@@ -219,7 +219,7 @@ class CodeRunner:
                 notes = (*run.notes, f"Its files are lost: {full.message}")
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await self._parts.noticing.noticed(record, asked.identity)
-        return CodeAnswer(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+        return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
 
 
 def _read(code: str) -> None:

@@ -1,4 +1,4 @@
-"""What code may see and call of the library while it runs: names, needs and arguments in, manifests and results out."""
+"""Access of running code to the library: manifests, search and calls."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from alita_mcp.values import Manifest
 from alita_mcp.verification.json_schema import validate_arguments
 
 Shown = Callable[[Manifest], Manifest]
-"""A tool in, the same as the client may read of it out: the same object where it may read all."""
+"""Reduces a manifest to what the client may read of it; returns the same object where it may read all."""
 MAX_PLAIN_TEXT = 200
 
 
 class ToolsInCode:
-    """The library as one client's run sees it."""
+    """Library as one client's code run sees it."""
 
     def __init__(self, library: Library, calls: Calls, client: str, shown: Shown) -> None:
         self._library = library

@@ -1,1 +1,1 @@
-"""The flow of a task: a request in, a run of the manager agent over the opened parts of an app, its solution out."""
+"""Flow of a task: a run of the manager agent over the opened parts of an app."""

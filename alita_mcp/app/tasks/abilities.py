@@ -1,4 +1,4 @@
-"""What one run can do: the flows of the app, under the rights of the person who asked."""
+"""Abilities of one agent run: the flows of the app, under the rights of the person who asked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import anyio.to_thread
 
 from alita_mcp.agent.actions.abilities import ActionResult, BuildRequest, FoundTool, FoundTools
 from alita_mcp.agent.actions.workspace import Workspace
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls
-from alita_mcp.app.granting import Granting
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.app.runs.runner import CodeRunner
@@ -38,12 +38,12 @@ MAX_OUTPUT = 20_000
 
 @dataclass(frozen=True)
 class Flows:
-    """The flows of the app that a run goes through."""
+    """Flows of the app that an agent run uses."""
 
     library: Library
     calls: Calls
     code: CodeRunner
-    granting: Granting
+    brokers: BrokerFactory
     toolsmith: Toolsmith
     """On the account of the run."""
     web: WebAgent
@@ -67,7 +67,7 @@ class RunAbilities:
         self._identity = identity
         self._on_stage = on_stage
         self._shown = shown
-        self._code = flows.code.under(TaskRights(flows.granting, workspace.folder))
+        self._code = flows.code.under(TaskRights(flows.brokers, workspace.folder))
 
     async def search(self, query: str, limit: int = 5) -> FoundTools:
         """Tools for a need that can be called here, best first."""

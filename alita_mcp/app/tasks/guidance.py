@@ -1,4 +1,4 @@
-"""A task for the connected agent itself, where no model is configured: how to go about it, and with which tools."""
+"""Guidance for the connected agent to do a task itself, where no model is configured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens all that tasks are worked on with, and closes it with the app."""
+"""Opens the parts that tasks need, and closes them with the app."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def open_task_runner(
         if settings.memory and role_models is not None:
             from alita_mcp.agent.memory.store import open_memory
 
-            opening = open_memory(settings, _embedder(settings), flows.granting.secret_values)
+            opening = open_memory(settings, _embedder(settings), flows.brokers.secret_values)
             memory = await stack.enter_async_context(opening)
         yield TaskRunner(TaskParts(settings, flows, jobs, runs, role_models, memory))
 

@@ -1,10 +1,10 @@
-"""What code of a task may do: read the files of the task, and nothing else beyond computing."""
+"""Rights of a task's code: it may read the files of the task, and nothing else beyond computing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from alita_mcp.app.granting import Granting
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.learning import ClientIdentity
 from alita_mcp.app.runs.rights import CHAIN, CodeWaits
 from alita_mcp.errors import ToolUnavailable
@@ -21,8 +21,8 @@ FILES = Grants(workspace="read")
 class TaskRights:
     """Grants the files of one run to its code: the person who gave them to the task did so by that."""
 
-    def __init__(self, granting: Granting, folder: Path) -> None:
-        self._granting = granting
+    def __init__(self, brokers: BrokerFactory, folder: Path) -> None:
+        self._brokers = brokers
         self._folder = folder
 
     async def waits(
@@ -46,4 +46,4 @@ class TaskRights:
         """Answers for the files; None for code that has none."""
         if request.grants.is_pure:
             return None
-        return self._granting.broker_of(FILES, LIMITS, CHAIN, self._folder)
+        return self._brokers.broker_of(FILES, LIMITS, CHAIN, self._folder)

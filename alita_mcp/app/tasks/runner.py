@@ -1,4 +1,4 @@
-"""The flow of `solve_task` and `alita solve`: a request in, one run, recorded, its solution out."""
+"""Flow of `solve_task` and `alita solve`: one recorded agent run and its solution."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ _ANSWER = FormField("answer", "Answer", "Leave it empty to let the agent decide.
 
 
 def all_shown(manifest: Manifest) -> Manifest:
-    """For callers who may see all that a tool says of itself."""
+    """Shows all that a tool says of itself, for callers who may see it."""
     return manifest
 
 
 @dataclass(frozen=True)
 class TaskParts:
-    """What tasks are worked on with."""
+    """Parts that tasks need."""
 
     settings: Settings
     flows: Flows
@@ -69,7 +69,7 @@ class _Asked:
 
 
 class TaskRunner:
-    """Works on tasks, each a run of its own."""
+    """Runs tasks, each as an agent run of its own."""
 
     def __init__(self, parts: TaskParts) -> None:
         self._parts = parts
@@ -208,7 +208,7 @@ async def _silent(stage: str) -> None:
 
 
 def new_run() -> str:
-    """A name that nobody can guess: whoever knows it reads the run."""
+    """Returns a random run id that cannot be guessed: it gives access to the run."""
     return secrets.token_hex(16)
 
 

@@ -1,4 +1,4 @@
-"""Files of a task where code looks for them: code and names in; code that finds them in its working folder out."""
+"""Staging of a task's files into the working folder of the code that names them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Schema
 
 if TYPE_CHECKING:
-    from alita_mcp.app import RunAnswer
+    from alita_mcp.app import ToolRunResult
 
 
 def add_commands(family: Family) -> None:
@@ -47,7 +47,7 @@ async def run(options: argparse.Namespace, output: Output) -> int:
     return _tell(answer, output)
 
 
-def _tell(answer: RunAnswer, output: Output) -> int:
+def _tell(answer: ToolRunResult, output: Output) -> int:
     result = answer.result
     for stream in (result.stdout, result.stderr):
         if stream:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.app.learning import UNIDENTIFIED
-from alita_mcp.app.runs.runner import CodeAnswer
+from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.cli.library.making import in_words, make, status_of
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
@@ -59,7 +59,7 @@ async def _run_again(app: App, run: RecordedRun, packages: tuple[str, ...]) -> t
 
     request = CodeRequest(code=run.code, arguments=run.arguments, packages=packages)
     answer = await app.code.run(request, UNIDENTIFIED, quiet)
-    if not isinstance(answer, CodeAnswer):
+    if not isinstance(answer, CodeRunResult):
         return "", "it waits for a person"
     if not answer.run.ok:
         return "", f"{answer.run.error_type or answer.run.status}: {answer.run.error}"[:200]

@@ -22,7 +22,7 @@ from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:
-    from alita_mcp.app import App, RunAnswer
+    from alita_mcp.app import App, ToolRunResult
     from alita_mcp.library.rows import Origin
     from alita_mcp.sandbox.interface import RunResult
     from alita_mcp.server.sources import ToolCall
@@ -76,7 +76,7 @@ async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: 
     return InvalidArguments(f"{manifest.name} ({mark(origin)}): an argument is none of the choices.")
 
 
-def _in_both_forms(run: RunAnswer, origin: Origin | None) -> types.CallToolResult:
+def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
     marks = _marks(run, origin)
     if not run.result.ok:
         failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits, origin))
@@ -89,7 +89,7 @@ def _in_both_forms(run: RunAnswer, origin: Origin | None) -> types.CallToolResul
     )
 
 
-def _marks(run: RunAnswer, origin: Origin | None) -> dict[str, Any] | None:
+def _marks(run: ToolRunResult, origin: Origin | None) -> dict[str, Any] | None:
     """What a caller should know of a result besides the result, which stays as the tool gave it."""
     marks: dict[str, Any] = {"alita/cached": True} if run.cached else {}
     if run.manifest.trust != "verified":

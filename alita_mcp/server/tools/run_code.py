@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
-from alita_mcp.app.runs.runner import CodeAnswer
+from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
@@ -47,7 +47,7 @@ async def answer_run(call: ToolCall) -> ToolAnswer:
     known = parked_job(call, "run_code")
     if known is None and job_id is not None:
         known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
-    job: Job[CodeAnswer | CodeWaits]
+    job: Job[CodeRunResult | CodeWaits]
     job, rounds = known or (_begun(call, asked), 0)
     outcome = await answered_in_call(call, job, call.on_stage, rounds)
     if isinstance(outcome, types.InputRequiredResult):
@@ -57,12 +57,12 @@ async def answer_run(call: ToolCall) -> ToolAnswer:
     return _answered(outcome, call)
 
 
-def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeAnswer | CodeWaits]:
+def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeRunResult | CodeWaits]:
     """The job that runs the code of a call."""
     request, identity = _read(asked), identity_of(call.ctx)
     person = None if request.grants.is_pure else questions_to_person(call)
 
-    async def work(enter: ReportStage) -> CodeAnswer | CodeWaits:
+    async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
         return await call.app.code.run(request, identity, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
@@ -88,13 +88,15 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
     ).checked()
 
 
-async def _until_done(call: ToolCall, job: Job[CodeAnswer | CodeWaits], task: Task) -> types.CallToolResult:
+async def _until_done(
+    call: ToolCall, job: Job[CodeRunResult | CodeWaits], task: Task
+) -> types.CallToolResult:
     outcome = await answered_in_task(call, job, task)
     return _answered(outcome, call)
 
 
-def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
-    if isinstance(outcome, CodeAnswer):
+def _answered(outcome: CodeRunResult | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
+    if isinstance(outcome, CodeRunResult):
         return told_run(outcome)
     structured = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
@@ -105,7 +107,7 @@ def _answered(outcome: CodeAnswer | CodeWaits | Working, call: ToolCall) -> type
     return answer(structured, text)
 
 
-def told_run(done: CodeAnswer) -> types.CallToolResult:
+def told_run(done: CodeRunResult) -> types.CallToolResult:
     """One run in both forms, with its pictures and with links to its files."""
     structured = structured_of(done)
     pictures = [types.ImageContent(data=each.data, mime_type=each.mime_type) for each in done.run.figures]
@@ -118,7 +120,7 @@ def told_run(done: CodeAnswer) -> types.CallToolResult:
     )
 
 
-def structured_of(done: CodeAnswer) -> dict[str, Any]:
+def structured_of(done: CodeRunResult) -> dict[str, Any]:
     """The answer for programs; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
     told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}

@@ -1,1 +1,1 @@
-"""Calibration: tasks with known truth, a model that works on them, and counts of what it got right."""
+"""Calibration of a model: tasks whose right results are known, and counts of what it got right."""

@@ -1,4 +1,4 @@
-"""A calibration under way: a model and tasks in, each result kept as soon as it is known, what was asked out."""
+"""Calibration run of one model, which keeps each task's result as soon as it is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OnTask = Callable[[str], Awaitable[None]]
 
 @dataclass
 class Calibrating:
-    """One model at work on tasks; whatever ends it, what was done is kept and counted."""
+    """Runs calibration tasks with one model; whatever ends the run, finished tasks are kept and counted."""
 
     model: str
     role_models: RoleModels
@@ -64,6 +64,6 @@ class Calibrating:
 
 
 def in_words(result: TaskResult) -> str:
-    """One result in a line."""
+    """Describes one task result in a line."""
     module = "right" if result.right else "misread" if result.agreed else "wrong"
     return f"{module}, {result.tests_right} of {result.tests_right + result.tests_wrong} tests hold"

@@ -1,4 +1,4 @@
-"""What a calibration will ask for: tasks in, calls and tokens out, before anything is asked."""
+"""Estimate of the calls and tokens that a calibration will take, made before any model is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWERED = {"suite": 500, "module": 300}
 
 
 class Expectation(Value):
-    """An estimate."""
+    """Estimated calls and tokens of a calibration."""
 
     model: str
     tasks: int
@@ -31,7 +31,7 @@ class Expectation(Value):
 async def expected(
     model: str, tasks: Sequence[CalibrationTask], sandbox: tuple[str, ...] = ()
 ) -> Expectation:
-    """What these tasks will take, each answer given once."""
+    """Estimates what these tasks will take, each answer given once."""
     asked = sum(_tokens(task, sandbox) for task in tasks)
     answered = len(tasks) * (SUITES * ANSWERED["suite"] + ANSWERED["module"])
     return Expectation(

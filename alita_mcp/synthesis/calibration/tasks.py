@@ -1,4 +1,4 @@
-"""The calibration tasks that ship with the package: a data file in, tasks with reference and hidden examples out."""
+"""Calibration tasks that ship with the package, with reference code and hidden examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One calibration task put to a model: two blind suites and one module asked for, run, and compared with the truth."""
+"""Trial of a model on one calibration task: two blind suites and one module, judged by the known truth."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Written:
 
 
 async def tried(task: CalibrationTask, models: Models, rehearsal: Rehearsal, brief: Brief) -> TaskResult:
-    """What a model does with a task.
+    """Runs one task with a model and returns what it got right.
 
     Raises:
         ModelError: the model did not answer; an answer that cannot be read is a wrong one instead.
@@ -53,7 +53,7 @@ async def tried(task: CalibrationTask, models: Models, rehearsal: Rehearsal, bri
 
 
 async def written(models: Models, brief: Brief) -> Written:
-    """The module and the suites, drawn side by side with the prompts of every synthesis.
+    """Asks for the module and the suites side by side, with the prompts of every synthesis.
 
     Raises:
         ModelError: the model did not answer.
@@ -75,7 +75,7 @@ async def _module(models: Models, brief: Brief) -> WrittenCode | None:
 
 
 async def judged(task: CalibrationTask, answer: Written, rehearsal: Rehearsal) -> TaskResult:
-    """The answer against the hidden examples, and its tests against the reference, all in the sandbox."""
+    """Judges the module by the hidden examples and the tests by the reference, all in the sandbox."""
     reference = await prepare(task.draft(task.reference), rehearsal, _silent)
     candidate = None
     if answer.code is not None:
@@ -120,4 +120,4 @@ async def _read(
 
 
 async def _silent(_stage: str) -> None:
-    """Tells nobody."""
+    """Ignores the progress."""

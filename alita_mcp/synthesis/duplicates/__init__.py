@@ -1,1 +1,1 @@
-"""Detection of a tool that does already what is asked for."""
+"""Detection of existing tools that already do what a request asks for."""

@@ -1,4 +1,4 @@
-"""Does a tool do this already? The same behaviour on the same inputs is_shown; text only says which tools to try."""
+"""Detects an existing tool with the same behaviour by differential execution; text only selects which tools to run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIKE_WORDS = 0.25
 
 @dataclass(frozen=True)
 class Compared:
-    """What became of comparing a draft with the tools that its words found."""
+    """Result of comparing a draft with similar tools."""
 
     serving: Exists | None = None
     similar: tuple[Lookalike, ...] = ()
@@ -45,7 +45,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Proved:
-    """A draft that passed its gates, and what they found out about it."""
+    """Draft that passed its gates, with its verdict and trust."""
 
     draft: Draft
     verdict: Verdict

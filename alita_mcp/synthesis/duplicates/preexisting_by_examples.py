@@ -1,4 +1,4 @@
-"""Does a tool already do what the examples of a wish say? Asked before any model writes anything."""
+"""Detects an existing tool that fulfils the examples of a request, before any model writes anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_SECONDS = 20.0
 async def find_serving(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
-    """The first of the tools called `names` that does what the examples say; too few of them say nothing."""
+    """Returns the first of the tools called `names` that does what the examples say; too few examples find none."""
     if len(_with_results(examples)) < MIN_EXAMPLES or any(example.check for example in examples):
         return None
     with anyio.move_on_after(MAX_SECONDS):
@@ -48,7 +48,7 @@ async def find_serving(
 
 @dataclass(frozen=True)
 class Callee:
-    """A published tool under the parameter names of a wish."""
+    """A published tool called by the parameter names of a request."""
 
     tool: ComparedTool
     rehearsal: Rehearsal
@@ -62,7 +62,7 @@ class Callee:
 
 
 async def callee_for(known: StoredVersion, way: Names, library: Library, rehearsal: Rehearsal) -> Callee:
-    """The tool, ready to be called.
+    """Prepares a published tool to be called.
 
     Raises:
         SandboxError: its environment cannot be had here.

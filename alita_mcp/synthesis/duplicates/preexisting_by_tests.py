@@ -1,4 +1,4 @@
-"""Does a tool already do what tests written for a wish say? Asked once tests are there, before any code is written.
+"""Detects an existing tool that passes the tests written for a request, before any code is written.
 
 A tool that could be called in place of the specified one is run on suites that were written blind to it. It serves when
 it fulfils all of the caller's own examples, every test of most suites, and nearly all of the rest: a suite may be wrong
@@ -33,7 +33,7 @@ MAX_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Asked:
-    """What a tool must do to serve: the caller's own examples, and suites written for the specification."""
+    """Requirements on a tool: the caller's own examples, and suites written for the specification."""
 
     specification: Specification
     own: Sequence[Example]
@@ -41,7 +41,7 @@ class Asked:
 
 
 async def rivals_of(specification: Specification, library: Library) -> tuple[str, ...]:
-    """Names of the tools whose words are near and that could be called in place of the specified one."""
+    """Names the tools with similar words that could be called in place of the specified one."""
     words = " ".join((specification.name, specification.description, *specification.use_when))
     contract, fitting = specification.contract(), []
     for name in await library.similar(words):
@@ -68,7 +68,7 @@ def _could_serve(known: StoredVersion, contract: ToolContract) -> bool:
 async def find_passing(
     asked: Asked, names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
-    """The first of the tools called `names` that does what the tests say; what cannot be run here does not."""
+    """Returns the first of the tools called `names` that passes the tests; one that cannot run here does not."""
     suites = [[each for each in suite if each.check is None] for suite in asked.suites]
     if not _prove_something([*asked.own, *(each for suite in suites for each in suite)]):
         return None

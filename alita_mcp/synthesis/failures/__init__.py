@@ -1,1 +1,1 @@
-"""Failures of drafts: of what kind one is, and what may be told of it."""
+"""Classification of failed drafts, and what may be disclosed of a failure."""

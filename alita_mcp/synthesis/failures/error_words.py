@@ -1,4 +1,4 @@
-"""What an error may tell those who must not see the call: its message in, Python's words and known names out.
+"""Redaction of error messages: only Python's own words and known names remain for readers who may not see the call.
 
 A tool's code may put its arguments into its errors, encoded as it likes. So nothing of a message is passed on but the
 words of Python's own messages listed here, and in their gaps names that are known without the call.

@@ -1,4 +1,4 @@
-"""What kind of failure a rejection is, when two are the same, and what may be told of one to whom: a rejection in."""
+"""Failure classes of rejections, their signatures, and what may be disclosed of them to whom."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ NEAR = 0.7
 
 
 def classify(rejected: Rejected) -> FailureClass:
-    """The class whose instruction helps best."""
+    """Returns the failure class, which decides the instruction for the author."""
     reason = rejected.reason.lower()
     match rejected.stage:
         case "environment":
@@ -84,7 +84,7 @@ def classify(rejected: Rejected) -> FailureClass:
 
 
 def signature(rejected: Rejected) -> str:
-    """The same for failures that differ in numbers and names only: twice in a row, and mending leads nowhere."""
+    """Returns a key that is equal for failures which differ in numbers and names only: repairing leads nowhere then."""
     said = _VARYING.sub("…", rejected.reason)
     where = json.dumps([rejected.stage, classify(rejected), said, rejected.case, rejected.got], default=repr)
     return hashlib.sha256(where.encode()).hexdigest()

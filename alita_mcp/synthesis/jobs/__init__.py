@@ -1,1 +1,1 @@
-"""Jobs: syntheses that outlive the call which began them, and what they leave in the journal."""
+"""Background jobs of long calls, and their entries in the journal."""

@@ -1,4 +1,4 @@
-"""Long calls as jobs: each outlives the call that started it, not the process; cancelled, it leaves nothing.
+"""Background jobs for long calls: each outlives the call that started it, but not the process.
 
 So many syntheses run at once, more wait their turn; the same request again finds the job that is under way or was
 missed. Runs of code take no turn, since the sandbox has a queue of its own.
@@ -33,7 +33,7 @@ MAX_TASKS = 8
 MAX_RUNS = 256
 """How many runs of code may be under way or wait."""
 KEPT_RUNS = 20
-"""Ended runs whose outcome nobody has heard yet; they may hold pictures."""
+"""Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
 """How many approvals may wait for people at once; they take no turn from the syntheses."""
@@ -54,7 +54,7 @@ _CANCELLED = {
 
 @dataclass
 class Job(Generic[T]):
-    """One long call under way or done."""
+    """One long call, under way or done."""
 
     tool: Tool = "synthesize_tool"
     """What is called with the job's id for its outcome."""
@@ -80,10 +80,10 @@ class Job(Generic[T]):
     told_late: bool = False
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
-    """Whether its caller gave up, and nobody has asked again."""
+    """Whether its caller gave up, and no other caller has joined."""
 
     async def enter(self, stage: str) -> None:
-        """Notes the stage and tells whoever waits."""
+        """Notes the stage and tells all listeners."""
         self.stage = stage
         for listener in list(self.listeners):
             await listener(stage)
@@ -98,7 +98,7 @@ SynthesisJob = Job[Outcome]
 
 
 class Jobs:
-    """The running and the lately finished jobs of one process."""
+    """Registry of the running and the lately finished jobs of one process."""
 
     def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
@@ -342,7 +342,7 @@ async def first_of(*waits: Wait) -> None:
 
 @asynccontextmanager
 async def open_jobs(at_once: int = 4) -> AsyncIterator[Jobs]:
-    """A place for jobs; leaving it cancels what still runs."""
+    """Opens a job registry; leaving it cancels the jobs that still run."""
     async with anyio.create_task_group() as tasks:
         yield Jobs(tasks, at_once)
         tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""What a synthesis leaves in the journal: how it ended and what its models cost, whatever became of it."""
+"""Journal entry of a synthesis: how it ended and what its models cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PATIENCE_S = 10.0
 
 
 class Ending:
-    """How a synthesis ends; failed, unless its outcome is noted."""
+    """End of a synthesis; failed, unless its outcome is noted."""
 
     def __init__(self, request: SynthesisRequest) -> None:
         self.tool = request.name or None
@@ -50,7 +50,7 @@ class Ending:
 async def journalled(
     library: Library, request: SynthesisRequest, models: Models | None
 ) -> AsyncIterator[Ending]:
-    """Journals whatever becomes of the block, once it is over."""
+    """Journals the synthesis in the block once it is over, however it ends."""
     ending = Ending(request)
     try:
         yield ending

@@ -1,4 +1,4 @@
-"""Examples that runs of code showed: marks and a caller's own examples in, what is still unconfirmed out."""
+"""Marks of the examples that only recorded runs show and that no caller has confirmed yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models cost, by tool: journalled syntheses in, sums and the median tool out."""
+"""Model spending by tool, summed from the journal's syntheses, and the median over tools."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Records of models: results of calibration and use, by model."""
+"""Records of models: results of calibration and of use, kept by model."""

@@ -1,4 +1,4 @@
-"""What became of versions that a model wrote: the journal in, how many still hold and how many were found wrong out.
+"""Later fate of the versions that a model wrote, read from the journal: still standing or found wrong.
 
 Found wrong is a version that was replaced after a complaint, or that was rolled back to another one. A quarantined
 version is not: its files were changed on the disk, which says nothing of its author.
@@ -23,7 +23,7 @@ _Version = tuple[str, int]
 
 
 def later_of(model: str, rows: Iterable[JournalRow]) -> Tally:
-    """The versions of this model's code, those found wrong and the others; the order of `rows` does not matter."""
+    """Counts this model's versions that were found wrong and those that stand; the order of `rows` does not matter."""
     writers: dict[_Version, object] = {}
     current: dict[str, int] = {}
     wrong: set[_Version] = set()

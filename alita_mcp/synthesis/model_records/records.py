@@ -1,4 +1,4 @@
-"""What is known of models, kept by name in the library's home: results of tasks and practice in, records out.
+"""Store of model records in the library's home: calibration results and practice, kept by the model's name.
 
 One private file a model. A file that is damaged, foreign or too large counts as none and is said in the log: a record
 is a help, and no synthesis fails for want of it. Several processes may write at once.
@@ -45,7 +45,7 @@ EVENTS_READ = 10_000
 _log = logging.getLogger(__name__)
 
 Journal = Callable[[str], Sequence["JournalRow"]]
-"""The name of an event in, its rows in the library's journal out."""
+"""Reads the rows of an event, by its name, in the library's journal."""
 
 
 def _bounded(tally: Tally) -> Tally:
@@ -58,7 +58,7 @@ Practised = Annotated[Tally, AfterValidator(_bounded)]
 
 
 class Calibration(Value):
-    """What a model did with the tasks of one release; each counts once, however often it was done."""
+    """Results of one model on the tasks of one release; each task counts once."""
 
     version: str = Field(max_length=64)
     """Digest of these tasks."""
@@ -68,7 +68,7 @@ class Calibration(Value):
 
 
 class ModelFile(Value):
-    """All that is kept of one model."""
+    """File of all that is kept of one model."""
 
     model: str = Field(min_length=1, max_length=1_000)
     calibration: Calibration
@@ -80,7 +80,7 @@ class ModelFile(Value):
 
 
 class Practice(Value):
-    """What one synthesis showed of its models."""
+    """Evidence of one synthesis about the models that wrote it."""
 
     kept: int = Field(default=0, ge=0)
     dropped: int = Field(default=0, ge=0)
@@ -88,7 +88,7 @@ class Practice(Value):
 
 
 class ModelRecords:
-    """The records of one library's home."""
+    """Store of the model records in one library's home."""
 
     def __init__(self, home: Path, journal: Journal | None = None) -> None:
         """`journal` tells what became of versions later; without it nothing is known of that."""

@@ -1,4 +1,4 @@
-"""What one model did with one calibration task, and the counts of many."""
+"""Result of one model on one calibration task, and the counts over many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_TESTS_OF_A_TASK = 40
 
 
 class TaskResult(Value):
-    """One task: is the module right, how many of the tests are, and did both agree."""
+    """Result of one task: whether the module is right, how many tests are, and whether both agreed."""
 
     right: bool
     """The module passes all hidden examples; one that could not be read or run is wrong."""
@@ -26,7 +26,7 @@ class TaskResult(Value):
 
 
 class Counts(Value):
-    """The results of several tasks, counted."""
+    """Counts over the results of several tasks."""
 
     tasks: int
     candidates: Tally

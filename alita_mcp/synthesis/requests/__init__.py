@@ -1,1 +1,1 @@
-"""Requests for tools and their outcomes, as values; templates and drafts made of them."""
+"""Requests for tools, their outcomes, and the templates and drafts made of them."""

@@ -1,4 +1,4 @@
-"""A request with code in, the draft that it describes or what it lacks out."""
+"""Drafts from requests that carry code, or the rejection that names what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NO_TESTS = Rejected(
 
 
 def draft_of(request: SynthesisRequest, *, has_testers: bool = False) -> Draft | Rejected:
-    """The draft that a request describes, or what it lacks; tests only where nobody else can write them."""
+    """Makes the draft that a request describes, or says what it lacks; without testers the request needs tests."""
     lack = _lack_of(request, has_testers=has_testers)
     if lack is not None:
         return lack

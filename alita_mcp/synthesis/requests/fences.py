@@ -1,4 +1,4 @@
-"""Code as a model sends it: a text, perhaps with a Markdown fence around it, in; the code alone out."""
+"""Removal of Markdown fences around code that a model sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIX = "Send the code alone, without Markdown around it."
 
 
 def unfenced(text: str) -> str:
-    """The code of the one fenced block, with or without prose around it.
+    """Returns the code of the one fenced block, with or without prose around it.
 
     What is code as it stands is left alone, and so is code that only holds fences, in a docstring for instance.
 

@@ -1,4 +1,4 @@
-"""What a request asks for beyond computing: its words in, grants in their one form or the reason why not out."""
+"""Grants that a request asks for, in their normal form, or why they cannot be given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from alita_mcp.values import META_TOOLS, TOOL_NAME, Grants
 
 
 def unfit_grants(request: SynthesisRequest) -> Rejected | None:
-    """The rejection of the first right that nobody could grant."""
+    """Returns the rejection of the first right that cannot be granted at all."""
     for host in request.network:
         problem = "" if host == ANY else host_problem(host)
         if problem:
@@ -30,7 +30,7 @@ def unfit_grants(request: SynthesisRequest) -> Rejected | None:
 
 
 def grants_of(request: SynthesisRequest) -> Grants:
-    """What a request asks for; its hosts are fit."""
+    """Returns the grants that a request asks for; its hosts were checked before."""
     hosts = [host if host == ANY else written(host) for host in request.network]
     return Grants(
         network=tuple(dict.fromkeys(hosts)),

@@ -1,4 +1,4 @@
-"""How much a synthesis spends on being right: a mode in, how many suites, candidates and attempts at most out."""
+"""Modes of synthesis: how many suites, candidates and attempts each may draw at most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPAIR_TEMPERATURE = 0.2
 
 
 class Width(Value):
-    """How many candidates and suites there are."""
+    """Number of candidates and of suites."""
 
     candidates: int = 0
     suites: int = 0
@@ -25,7 +25,7 @@ WIDTHS = (Width(candidates=1, suites=2), Width(candidates=3, suites=3), Width(ca
 
 
 class Plan(Value):
-    """What one mode draws at most."""
+    """Limits of one mode."""
 
     candidates: int
     suites: int

@@ -1,4 +1,4 @@
-"""What `synthesize_tool` answers: one frozen value per status, with the field names that clients see."""
+"""Outcomes of `synthesize_tool`: one frozen value per status, with the field names that clients see."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_mcp.values import Check, Stage, Value
 
 
 class Lookalike(Value):
-    """Another tool that sounds like a new one, can be called like it, and is not it."""
+    """Another tool with a similar description and signature but different behaviour."""
 
     name: str
     version: int
@@ -18,7 +18,7 @@ class Lookalike(Value):
 
 
 class Broken(Value):
-    """An example of the replaced version that no longer holds, as the request said."""
+    """Example of the replaced version that no longer holds, as the request said."""
 
     arguments: dict[str, Any]
     expected: Any = None
@@ -26,7 +26,7 @@ class Broken(Value):
 
 
 class Created(Value):
-    """The tool is published."""
+    """Outcome: the tool is published."""
 
     status: Literal["created"] = "created"
     tool: str
@@ -57,7 +57,7 @@ class Created(Value):
 
 
 class Exists(Value):
-    """A tool already does this, or holds this name; no new version was published.
+    """Outcome: a tool already does this, or holds this name; no new version was published.
 
     The fields after `why` are there when the same tool was handed in again, perhaps with more examples.
     """
@@ -77,7 +77,7 @@ class Exists(Value):
 
 
 class Rejected(Value):
-    """The draft failed a gate; nothing was published."""
+    """Outcome: the draft failed a gate; nothing was published."""
 
     status: Literal["rejected"] = "rejected"
     stage: Stage
@@ -94,7 +94,7 @@ class Rejected(Value):
 
 
 class Working(Value):
-    """The job goes on after this answer."""
+    """Outcome so far: the job continues after this call."""
 
     status: Literal["working"] = "working"
     job_id: str
@@ -104,7 +104,7 @@ class Working(Value):
 
 
 class NeedsApproval(Value):
-    """The tool passed its gates and is kept; until a person grants what it asks for it is not listed or callable."""
+    """Outcome: the tool passed its gates; it is not callable until a person grants what it asks for."""
 
     status: Literal["needs_approval"] = "needs_approval"
     tool: str
@@ -123,11 +123,11 @@ class NeedsApproval(Value):
     questions: tuple[str, ...] = ()
     """All as in `Created`."""
     asked: str = ""
-    """What came of asking the person at this client; empty where nobody was asked there."""
+    """Result of asking the person at this client; empty where no question was put there."""
 
 
 class NeedsCode(Value):
-    """No model is configured: the connected agent is the author; here is all it needs to do so in one go."""
+    """Outcome: no model is configured, so the connected agent writes the code from this template."""
 
     status: Literal["needs_code"] = "needs_code"
     template: dict[str, Any]
@@ -144,7 +144,7 @@ Outcome = Created | Exists | Rejected | Working | NeedsApproval | NeedsCode
 
 
 def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
-    """The answer for a published tool with the names of others that sound like it and do something else."""
+    """Adds to a published tool's outcome the names of similar tools that do something else."""
     if not others or not isinstance(outcome, Created | NeedsApproval):
         return outcome
     names, differs = [each.name for each in others], [each.differs for each in others]
@@ -152,14 +152,14 @@ def told_apart(outcome: Outcome, others: Sequence[Lookalike]) -> Outcome:
 
 
 def broken_told(outcome: Outcome, broken: tuple[Broken, ...]) -> Outcome:
-    """The answer for an update with the examples that it gave up."""
+    """Adds to an update's outcome the examples that it gave up."""
     if not broken or not isinstance(outcome, Created | NeedsApproval):
         return outcome
     return outcome.model_copy(update={"breaks": broken})
 
 
 def rejection(check: Check) -> Rejected:
-    """The answer for the hard check that ended a verification."""
+    """Returns the outcome for the hard check that ended a verification."""
     return Rejected(
         stage=check.stage,
         reason=check.message,

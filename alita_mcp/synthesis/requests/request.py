@@ -1,4 +1,4 @@
-"""A client's words to a synthesis request: raw JSON in, a frozen value or a rejection out."""
+"""Synthesis request, read from a client's JSON or rejected with the field that does not fit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAX_RUNS = 50
 
 
 class SynthesisRequest(Value):
-    """What a client asks of `synthesize_tool`; empty fields were not given."""
+    """Arguments of `synthesize_tool`; empty fields were not given."""
 
     description: str = Field(default="", max_length=8_000)
     name: str = Field(default="", max_length=200)
@@ -83,7 +83,7 @@ class SynthesisRequest(Value):
     """Where `code` was made of runs: which, and those of `tests` that only these show; never taken from arguments."""
 
     @property
-    def wish(self) -> str:
+    def full_description(self) -> str:
         """The description, and what its author says of rules and of results that vary."""
         said = "\n".join((self.description, *self.rules)).strip() if self.overrule else self.description
         return f"{said}\n{variation(self.varies)}" if self.varies else said
@@ -96,7 +96,7 @@ class SynthesisRequest(Value):
 
 
 def variation(varies: Sequence[Varying]) -> str:
-    """What writers are told of results that vary; empty where they do not."""
+    """Describes results that vary for writers; empty where they do not."""
     by = {"clock": "the clock (checks know it as `now`, a datetime in UTC)", "random": "chance"}
     named = " and ".join(by[each] for each in varies)
     return f"Results vary with {named}: tests use check." if varies else ""

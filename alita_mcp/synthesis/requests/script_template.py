@@ -1,4 +1,4 @@
-"""A plain script rewritten as a function, by its syntax alone: a first version for its author to go on with."""
+"""Rewrites a plain script as a function by its syntax alone, as a first version for its author."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _HOISTED = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef 
 
 @dataclass
 class ScriptFunction:
-    """The function's module, and arguments that fit it."""
+    """Module of the rewritten function, with arguments that fit it."""
 
     code: str
     arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def function_of(code: str, name: str, summary: str) -> ScriptFunction:
-    """A function that returns the lines that the script prints; each input of the script is a parameter."""
+    """Returns a function that returns the lines the script prints; each input of the script is a parameter."""
     try:
         tree = parse_code(code)
     except ContractError:

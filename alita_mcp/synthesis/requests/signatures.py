@@ -1,4 +1,4 @@
-"""Can one tool be called in place of another? Parameters matched by name, place and type; results by type."""
+"""Compatibility of two tools' signatures: parameters matched by name, place and type; results by type."""
 
 from __future__ import annotations
 

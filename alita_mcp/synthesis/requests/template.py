@@ -1,4 +1,4 @@
-"""What an agent gets when it asks for a tool without code: a template to fill in one go, and the rules."""
+"""Template and rules for an agent that asks for a tool without code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CODE_RULES = (
     "JSON in, JSON out. Raise ValueError for bad input. No files, hosts, clock or randomness but as asked for.",
     "Imports: the standard library and what you list in packages (wheels only), as far as the sandbox has them.",
 )
-"""What holds of every tool's code, whoever writes it."""
+"""Rules for every tool's code, by any author."""
 STAND_IN = (
     "Hosts are a stand-in in tests, over http://: /status/404, /text, /csv and /json are fixed, any other path "
     "answers the request as JSON (method, path, query, headers, body)."
@@ -53,7 +53,7 @@ def ask_for_code(
     sandbox: tuple[str, ...] = (),
     printed: str | None = None,
 ) -> NeedsCode:
-    """The `needs_code` answer: call `synthesize_tool` again with the template's fields filled in.
+    """Returns the `needs_code` outcome: call `synthesize_tool` again with the template's fields filled in.
 
     A plain script comes back as a function that does the same; `printed` is its output without any input.
     `sandbox` are sentences on what code can do there.
@@ -63,7 +63,7 @@ def ask_for_code(
 
 
 async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
-    """What code can do in a sandbox, in sentences; or why there is none, and what a person does about it."""
+    """Describes what code can do in a sandbox, or why there is none and what a person does about it."""
     try:
         return (await sandbox.abilities()).in_words()
     except SandboxError as none:
@@ -71,7 +71,7 @@ async def told_abilities(sandbox: Sandbox) -> tuple[str, ...]:
 
 
 async def told_lacks(sandbox: Sandbox) -> tuple[str, ...]:
-    """What code must do without in a sandbox, for those who write it; nothing where there is no sandbox."""
+    """Describes for writers what code must do without in a sandbox; empty without a sandbox."""
     try:
         return (await sandbox.abilities()).lacking()
     except SandboxError:

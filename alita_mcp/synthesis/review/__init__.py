@@ -1,1 +1,1 @@
-"""Review of a caller's own code by blind tests of a model."""
+"""Review of a caller's own code by tests that a model writes blind to it."""

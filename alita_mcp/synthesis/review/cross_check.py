@@ -1,4 +1,4 @@
-"""A caller's code against tests that models write without seeing it: a draft in, its outcome and open questions out.
+"""Cross-check of a caller's code against tests that models write without seeing it.
 
 The writers are told what the caller promises: description, signature and docstring, never the code, never the caller's
 tests. Where the caller gave tests these stay the judge, and models are asked only when they prove too little; where
@@ -17,14 +17,14 @@ import anyio.to_thread
 from alita_mcp.errors import AlitaError, ModelError, SandboxError
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.requests.drafting import NO_TESTS
 from alita_mcp.synthesis.requests.modes import Mode
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import told_lacks
 from alita_mcp.synthesis.review.questions import AGREE, Answers, heard_of, names_in, questions_of, usable
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
 from alita_mcp.synthesis.writing.evidence import RAISE
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Agreement, Check, Draft, Trust
@@ -54,17 +54,22 @@ FIX = (
 
 
 class CrossCheck:
-    """One draft of a caller's on its way through the gates, with models to ask."""
+    """Takes one caller's draft through the gates, with blind tests as added evidence."""
 
     def __init__(
-        self, workshop: Workshop, request: SynthesisRequest, models: Models, mode: Mode, on_stage: ReportStage
+        self,
+        context: SynthesisContext,
+        request: SynthesisRequest,
+        models: Models,
+        mode: Mode,
+        on_stage: ReportStage,
     ) -> None:
-        self._workshop = workshop
+        self._context = context
         self._request = request
         self._models = models
         self._mode = mode
         self._on_stage = on_stage
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+        self._rehearsal = Rehearsal(context.sandbox, context.library.read)
         self._questions: tuple[str, ...] = ()
         self._written = 0
 
@@ -82,7 +87,7 @@ class CrossCheck:
 
     async def _tested(self, draft: Draft) -> Outcome:
         request = self._request
-        return await self._workshop.submission.submit(
+        return await self._context.submission.submit(
             draft,
             self._on_stage,
             update=request.update,
@@ -106,7 +111,7 @@ class CrossCheck:
         more = _missing_from(draft, answers)
         if weak <= MENDED_BY_TESTS and not answers.failing and answers.writers >= AGREE and more.examples:
             whole = draft.model_copy(update={"examples": (*draft.examples, *more.examples)})
-            better = await verify(whole, self._workshop.sandbox, self._on_stage, self._workshop.library.read)
+            better = await verify(whole, self._context.sandbox, self._on_stage, self._context.library.read)
             if better.report.trust == "verified":
                 self._written = len(more.examples)
                 said = (
@@ -118,7 +123,7 @@ class CrossCheck:
 
     async def _untested(self, draft: Draft) -> Outcome:
         """A draft without tests: those of models stand for them, or the answer says why they do not."""
-        request, submission = self._request, self._workshop.submission
+        request, submission = self._request, self._context.submission
         standing = submission.standing(draft.name, update=request.update)
         if isinstance(standing, Exists | Rejected):
             return standing
@@ -149,7 +154,7 @@ class CrossCheck:
 
     async def _replaced(self, draft: Draft) -> Draft | None:
         try:
-            return (await self._workshop.library.read(draft.name)).draft
+            return (await self._context.library.read(draft.name)).draft
         except AlitaError:
             return None  # quarantined: a new version is the way out
 
@@ -176,13 +181,13 @@ class CrossCheck:
         await self._on_stage("tests")
         promise = await anyio.to_thread.run_sync(promised, draft.code, draft.name)
         brief = Brief(
-            request=f"{self._request.wish or draft.description}\n\n{promise}",
+            request=f"{self._request.full_description or draft.description}\n\n{promise}",
             sandbox=await told_lacks(self._rehearsal.sandbox),
             grants=draft.grants,
         )
         suites, numbers = None, range(SUITES[self._mode])
         with anyio.move_on_after(ASKED_S):
-            suites = await Drawing(self._models).suites(brief, 1, numbers, contract)
+            suites = await CandidateSampler(self._models).suites(brief, 1, numbers, contract)
         if suites is None:
             raise ModelError(f"The models took longer than {ASKED_S:g} s to write tests.")
         await self._on_stage("matrix")
@@ -233,7 +238,7 @@ class CrossCheck:
         return rejected.model_copy(update={"reason": said})
 
     async def _journal(self, detail: dict[str, object]) -> None:
-        await self._workshop.library.record(EVENT, self._request.name, detail)
+        await self._context.library.record(EVENT, self._request.name, detail)
 
 
 def _missing_from(draft: Draft, answers: Answers) -> Draft:
@@ -244,7 +249,7 @@ def _missing_from(draft: Draft, answers: Answers) -> Draft:
 
 
 def promised(code: str, name: str) -> str:
-    """What a module says to its callers, and nothing of how it works: types, the `def` line and its docstring."""
+    """Returns a module's interface alone: types, the `def` line and its docstring."""
     tree = parse_code(code)
     names, function = names_of(tree), find_function(tree, name)
     said = ast.get_docstring(function, clean=False)

@@ -1,4 +1,4 @@
-"""Examples that a caller could make its own: a draft in, calls of it with what its code gives out.
+"""Example proposals: calls of a draft with what its code gives, for a caller to confirm.
 
 First what is at an edge or raises, then what shows the mistakes that no example notices. The same draft is asked the
 same. What its code gives is nobody's opinion of what is right: only a caller that sends it as a test makes it evidence.

@@ -1,4 +1,4 @@
-"""What blind tests ask of a caller's code: tests and what the code did in, examples that stand and questions out.
+"""Questions to a caller, from blind tests whose expectations differ from the code.
 
 The values come from models and are shown to an agent: each is short, visible, and left out where it reads like orders.
 """
@@ -34,7 +34,7 @@ _VALUE, _ARGUMENTS, _FEWER = 26, 60, 32
 
 @dataclass(frozen=True)
 class Heard:
-    """One test that one writer made without seeing the code, and what the code did with it."""
+    """Result of one blind test on the caller's code."""
 
     writer: int
     test: Example
@@ -50,7 +50,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Answers:
-    """All that blind tests said about one draft."""
+    """Results of all blind tests of one draft."""
 
     heard: tuple[Heard, ...]
     suites: int
@@ -210,7 +210,7 @@ def _counted(writers: int) -> str:
 
 
 def names_in(contract: ToolContract) -> set[str]:
-    """The tool's name and those of its parameters, which are nobody's orders."""
+    """Returns the tool's name and those of its parameters, which are not instructions to a reader."""
     return {contract.function, *contract.input_schema["properties"]}
 
 

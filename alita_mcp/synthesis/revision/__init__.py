@@ -1,1 +1,1 @@
-"""Revision of a published tool: a complaint in, its next version out."""
+"""Revision of a published tool by models, from a complaint about it."""

@@ -1,4 +1,4 @@
-"""Rules of a published tool that a request replaces by name: what was assumed in, the rules as they are to be out."""
+"""Overruling of assumed rules: a request replaces rules of a published tool by name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Contradicted(Written):
 
 @dataclass(frozen=True)
 class Rules:
-    """What a tool is to do: all rules, those of them that were assumed, and those that the request changed."""
+    """Rules of a tool: all of them, those that were assumed, and those that the request changed."""
 
     all: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Rules:
 
 
 def overruled(kept: WrittenFrom | None, overrule: Mapping[str, str], version: str) -> Rules | Rejected:
-    """The rules of a version with those in their place that the request gives; a name that fits none is refused."""
+    """Replaces rules of a version as the request says; an unknown or ambiguous name is rejected."""
     rules = Rules(kept.rules, kept.assumed) if kept is not None else Rules()
     for name, text in overrule.items():
         found = _named(rules.assumed, name)
@@ -89,14 +89,14 @@ def _unknown(name: str, assumed: Sequence[str], version: str, *, several: bool) 
 
 
 def written_by_models(version: StoredVersion) -> tuple[Example, ...]:
-    """Those examples of a version that are no caller's own, nor share their arguments with one that is."""
+    """Returns a version's examples that no caller sent, nor share arguments with one that a caller sent."""
     agreement = version.report.agreement
     marks = frozenset(agreement.blind if agreement else ())
     return tuple(example for example in version.examples if mark_of(example) in marks)
 
 
 async def given_up(rules: Rules, broken: Sequence[Example], models: Models) -> tuple[Example, ...]:
-    """Of the examples that no longer hold those that a tester, blind to code, says the new rules rule out.
+    """Returns those broken examples that a tester, blind to code, says the new rules rule out.
 
     Raises:
         ModelError: the tester did not answer.

@@ -1,4 +1,4 @@
-"""A revision on trial: a writer's new code in, the published version or what it fails out, mended at most twice."""
+"""Proof of a revision: a writer's new code, run against what it must hold and mended at most twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from alita_mcp.synthesis.revision.published import Predecessor, held_by, is_name
 from alita_mcp.synthesis.specification.values import WrittenCode, fits
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.blind_tests import BlindTests
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
 from alita_mcp.verification.agreement.agreement import normal_form
@@ -34,53 +34,53 @@ _NO_TOOL = failed("static", "the code declares no tool", "Write one function.")
 
 
 class Proof:
-    """Code after code of one writer, until one holds."""
+    """Tries the code of one writer, mended at most as often as the plan says, until it holds."""
 
     def __init__(self, work: Work, base: Predecessor, tests: tuple[Example, ...]) -> None:
         self._work = work
         self._base = base
         self._tests = tests
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
         self._showed_test = False
 
-    async def until_it_holds(self, manuscript: Manuscript, rules: tuple[str, ...]) -> Outcome:
+    async def until_it_holds(self, candidate: CandidateCode, rules: tuple[str, ...]) -> Outcome:
         """The outcome of the first code that passes, or of the last.
 
         Raises:
             SandboxError: the sandbox failed.
         """
-        outcome = await self._tried(manuscript, rules, insists=False)
+        outcome = await self._tried(candidate, rules, insists=False)
         for left in range(self._work.plan.repairs, 0, -1):
             if not isinstance(outcome, Rejected) or classify(outcome) == "evidence":
                 break
             await self._work.on_stage("repair")
             try:
                 told = _for_author(outcome)
-                mended = await self._mended(manuscript, told)
+                mended = await self._mended(candidate, told)
             except ModelError as failure:
                 return ended_by(outcome, failure)
-            same = mended.written == manuscript.written
-            manuscript = mended
+            same = mended.written == candidate.written
+            candidate = mended
             outcome = await self._tried(mended, rules, insists=same or left == 1)
             if same:
                 break
         return outcome
 
-    async def _mended(self, manuscript: Manuscript, rejected: Rejected) -> Manuscript:
-        asked = prompts.repair(manuscript.asked, manuscript.text, rejected)
-        coder, again = self._work.models.role("coder"), seed(0, 0, manuscript.repairs + 1)
+    async def _mended(self, candidate: CandidateCode, rejected: Rejected) -> CandidateCode:
+        asked = prompts.repair(candidate.asked, candidate.text, rejected)
+        coder, again = self._work.models.role("coder"), seed(0, 0, candidate.repairs + 1)
         answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
         return replace(
-            manuscript,
+            candidate,
             written=answered.value,
             text=answered.text,
-            repairs=manuscript.repairs + 1,
+            repairs=candidate.repairs + 1,
             saw_tests=self._showed_test,
         )
 
-    async def _tried(self, manuscript: Manuscript, rules: tuple[str, ...], *, insists: bool) -> Outcome:
+    async def _tried(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
-        base, draft = self._base, revised_draft(self._base.version, manuscript.written, self._work.wish)
+        base, draft = self._base, revised_draft(self._base.version, candidate.written, self._work.request)
         prepared = await prepare(draft, self._rehearsal, self._work.on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return rejection(prepared.failure or _NO_TOOL)
@@ -94,24 +94,24 @@ class Proof:
         _, old = await run_row(base.prepared, tests, self._rehearsal)
         blind = BlindTests(tests, old, new)
         refused = self._refused(draft, blind, insists=insists)
-        return refused or await self._submitted(prepared, blind, manuscript, rules)
+        return refused or await self._submitted(prepared, blind, candidate, rules)
 
     def _other_signature(self, contract: ToolContract, *, insists: bool) -> Rejected | None:
         """That callers of the version before could not call this one; `breaks` of the request, or a case, allow that.
 
         A writer that insists is heard where an example no longer fits: the answer then names what would break.
         """
-        before, wish = self._base.contract, self._work.wish
+        before, request = self._base.contract, self._work.request
         alike = takes(contract.input_schema, before.input_schema) and takes(
             before.output_schema, contract.output_schema
         )
         misfit = any(_misfits(old, contract) for old in self._base.version.examples)
-        if alike or wish.breaks or (insists and misfit):
+        if alike or request.breaks or (insists and misfit):
             return None
         return Rejected(
             stage="schema",
             reason=f"the new code is called otherwise than {self._base.called}, or returns another type.",
-            fix=f"Keep `{signature_in(self._base.version.code, wish.name)}`; a new parameter has a default.",
+            fix=f"Keep `{signature_in(self._base.version.code, request.name)}`; a new parameter has a default.",
         )
 
     def _refused(self, draft: Draft, blind: BlindTests, *, insists: bool) -> Exists | Rejected | None:
@@ -127,62 +127,62 @@ class Proof:
         return self._stands() if same else None
 
     def _stands(self) -> Exists:
-        manifest, own = self._base.version.manifest, self._work.wish.tests
+        manifest, own = self._base.version.manifest, self._work.request.tests
         held = "your examples hold with it, and " if own else ""
         more = "" if own else "; send an example that fails, to show what is wrong"
         why = f"{held}the model found nothing to mend{more}"
         return Exists(tool=manifest.name, version=manifest.version, why=why)
 
     async def _submitted(
-        self, prepared: Prepared, blind: BlindTests, manuscript: Manuscript, rules: tuple[str, ...]
+        self, prepared: Prepared, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
     ) -> Outcome:
         work, breaks = self._work, await self._breaks(prepared)
 
         async def amend(proved: Draft, verdict: Verdict) -> tuple[Draft, Verdict]:
-            report = self._amended(verdict.report, blind, manuscript, rules)
+            report = self._amended(verdict.report, blind, candidate, rules)
             return proved, verdict.model_copy(update={"report": report})
 
-        return await work.workshop.submission.submit(
+        return await work.context.submission.submit(
             prepared.draft.model_copy(update={"examples": self._examples(blind, breaks)}),
             work.on_stage,
             update=True,
             breaks=breaks,
             amend=amend,
-            made_by=work.wish.made_by,
+            made_by=work.request.made_by,
         )
 
     async def _breaks(self, prepared: Prepared) -> tuple[dict[str, Any], ...]:
         """What the request gives up, and where it overrules a rule, what only models had written by the old one."""
-        wish, version = self._work.wish, self._base.version
+        request, version = self._work.request, self._base.version
         if not self._base.rules.changed:
-            return wish.breaks
+            return request.breaks
         by_models = written_by_models(version)
         own = [old for old in version.examples if old not in by_models]
-        free = [old for old in held_by(version, wish) if old in by_models]
+        free = [old for old in held_by(version, request) if old in by_models]
         free = [old for old in free if not any(is_named(each, old.arguments) for each in own)]
         _, row = await run_row(prepared, free, self._rehearsal)
         broken = [old for old, held in zip(free, row.passes, strict=True) if not held] if row else []
         given = await given_up(self._base.rules, broken, self._work.models) if broken else ()
-        return (*wish.breaks, *(old.arguments for old in given))
+        return (*request.breaks, *(old.arguments for old in given))
 
     def _examples(self, blind: BlindTests, breaks: tuple[dict[str, Any], ...]) -> tuple[Example, ...]:
         """The request's own examples and the blind tests that hold, as many as there is room for.
 
         Those of the version before are added by whoever publishes the update, unless its current one is damaged.
         """
-        version, own = self._base.version, self._work.wish.tests
+        version, own = self._base.version, self._work.request.tests
         old = [each for each in version.examples if not any(is_named(each, named) for named in breaks)]
         room = max(0, MAX_EXAMPLES - len(old) - len(own))
-        current = self._work.workshop.library.entry(version.manifest.name).manifest.version
+        current = self._work.context.library.entry(version.manifest.name).manifest.version
         carried = () if version.manifest.version == current else tuple(old)
         return (*carried, *own, *blind.kept[:room])
 
     def _amended(
-        self, report: VerificationReport, blind: BlindTests, manuscript: Manuscript, rules: tuple[str, ...]
+        self, report: VerificationReport, blind: BlindTests, candidate: CandidateCode, rules: tuple[str, ...]
     ) -> VerificationReport:
         """The report with how the version came to be; it is verified only where the change itself is proved."""
         base = self._base
-        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not manuscript.saw_tests
+        changed_as_asked = bool(base.wrong) and blind.shows_the_change and not candidate.saw_tests
         proved = changed_as_asked and base.version.manifest.trust == "verified"
         before = base.version.report.agreement
         marks = frozenset(before.blind if before else ())
@@ -192,21 +192,21 @@ class Proof:
             update={
                 "trust": trust,
                 "checks": (*report.checks, blind.finding(base.called, proved=proved)),
-                "agreement": blind.agreement(manuscript, still),
+                "agreement": blind.agreement(candidate, still),
                 "usage": self._work.models.usage,
-                "written_from": self._written_from(manuscript, rules),
+                "written_from": self._written_from(candidate, rules),
                 "looked_up": base.version.report.looked_up,
             }
         )
 
-    def _written_from(self, manuscript: Manuscript, changed: tuple[str, ...]) -> WrittenFrom:
+    def _written_from(self, candidate: CandidateCode, changed: tuple[str, ...]) -> WrittenFrom:
         """What later revisions are told, and what they may overrule."""
         version, rules = self._base.version, self._base.rules.merged(changed)
         before = version.report.written_from
         request = before.request if before else version.manifest.description
         return WrittenFrom(
-            request=f"{request}\n{self._work.wish.wish}".strip()[:MAX_REQUEST],
-            signature=signature_in(manuscript.written.code, version.manifest.name),
+            request=f"{request}\n{self._work.request.full_description}".strip()[:MAX_REQUEST],
+            signature=signature_in(candidate.written.code, version.manifest.name),
             rules=rules.all,
             assumed=rules.assumed,
         )

@@ -1,4 +1,4 @@
-"""A version that is to be revised: its name in, its files as they can still be read and its signature out."""
+"""Published version that is to be revised: its readable files, signature and specification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from alita_mcp.verification.wording.linter import MAX_REQUESTS
 
 @dataclass(frozen=True)
 class Predecessor:
-    """The version that is revised, what it is to do, and what it does with the request's own examples."""
+    """Version to be revised, with its rules and what it does with the request's own examples."""
 
     version: StoredVersion
     contract: ToolContract
@@ -45,7 +45,7 @@ class Predecessor:
 
 
 async def readable(library: Library, name: str) -> StoredVersion | None:
-    """The current version; where its files were changed, the newest that is as it was verified. None: there is none."""
+    """Returns the current version, or the newest undamaged one; None where there is none."""
     entry = library.entry(name)
     for version in (entry.manifest.version, *sorted(entry.versions, reverse=True)):
         try:
@@ -56,7 +56,7 @@ async def readable(library: Library, name: str) -> StoredVersion | None:
 
 
 def contract_of(version: StoredVersion) -> ToolContract:
-    """What a published version's code declares."""
+    """Returns the contract that a published version's code declares."""
     return read_contract(version.code, version.manifest.name, version.manifest.description)
 
 
@@ -74,7 +74,7 @@ def signature_in(code: str, name: str) -> str:
 
 
 def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specification | None:
-    """What a published version is to do; None where its signature says nothing without the rest of its code."""
+    """Returns a published version's specification; None where its signature means nothing without the other code."""
     manifest = version.manifest
     try:
         return Specification(
@@ -87,38 +87,38 @@ def specification_of(version: StoredVersion, rules: tuple[str, ...]) -> Specific
         return None
 
 
-def revised_draft(version: StoredVersion, written: WrittenCode, wish: SynthesisRequest) -> Draft:
-    """The next version with all that the request does not change, and with the request's own examples."""
-    before, asked = version.draft, grants_of(wish)
+def revised_draft(version: StoredVersion, written: WrittenCode, request: SynthesisRequest) -> Draft:
+    """Makes the next version's draft: the request's own examples, and all that the request does not change."""
+    before, asked = version.draft, grants_of(request)
     return before.model_copy(
         update={
             "code": written.code,
-            "examples": wish.tests,
-            "use_when": tuple(dict.fromkeys((*before.use_when, *wish.use_when)))[:MAX_REQUESTS],
-            "packages": wish.packages or written.packages or before.packages,
+            "examples": request.tests,
+            "use_when": tuple(dict.fromkeys((*before.use_when, *request.use_when)))[:MAX_REQUESTS],
+            "packages": request.packages or written.packages or before.packages,
             "grants": before.grants if asked.is_pure else asked,
-            "varies": tuple(sorted(set(wish.varies))) or before.varies,
+            "varies": tuple(sorted(set(request.varies))) or before.varies,
         }
     )
 
 
-def described_anew(wish: SynthesisRequest, library: Library) -> SynthesisRequest:
-    """The request for a tool of which only the catalogue is left: written again from its description."""
-    manifest = library.entry(wish.name).manifest
-    asked = {} if not grants_of(wish).is_pure else manifest.grants.model_dump()
-    description = f"{manifest.description}\n{wish.description}".strip()
-    varies = wish.varies or manifest.varies
-    return wish.model_copy(update={"description": description[:8_000], "varies": varies, **asked})
+def described_anew(request: SynthesisRequest, library: Library) -> SynthesisRequest:
+    """Makes a request that writes a tool again from its catalogue entry, where its files are lost."""
+    manifest = library.entry(request.name).manifest
+    asked = {} if not grants_of(request).is_pure else manifest.grants.model_dump()
+    description = f"{manifest.description}\n{request.description}".strip()
+    varies = request.varies or manifest.varies
+    return request.model_copy(update={"description": description[:8_000], "varies": varies, **asked})
 
 
 def called(version: StoredVersion) -> str:
-    """A version's name and number."""
+    """Returns a version's name and number in words."""
     return f"{version.manifest.name} v{version.manifest.version}"
 
 
-def held_by(version: StoredVersion, wish: SynthesisRequest) -> list[Example]:
-    """The version's examples that the request does not give up."""
-    return [old for old in version.examples if not any(is_named(old, each) for each in wish.breaks)]
+def held_by(version: StoredVersion, request: SynthesisRequest) -> list[Example]:
+    """Returns the version's examples that the request does not give up."""
+    return [old for old in version.examples if not any(is_named(old, each) for each in request.breaks)]
 
 
 def is_named(example: Example, arguments: object) -> bool:

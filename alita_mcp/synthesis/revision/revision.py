@@ -1,4 +1,4 @@
-"""A published tool and what is wrong with it: a complaint in, the next version or the reason why not out.
+"""Revision of a published tool by models, from a complaint or overruled rules.
 
 The new code is written from the old code, its examples and the complaint; one suite is written blind to both codes. It
 is published as every update is: the examples of the version before must hold, but for those that the request gives up.
@@ -33,7 +33,7 @@ from alita_mcp.synthesis.revision.published import (
 )
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.synthesis.writing import prompts
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript, side_by_side
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, side_by_side
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Example, StoredVersion
@@ -46,7 +46,7 @@ MAX_RULES = 30
 
 
 class RevisedCode(WrittenCode):
-    """The next version's module, and the rules that it changed."""
+    """Module of the next version, with the rules that it changed."""
 
     rules: tuple[str, ...] = Field(default=(), max_length=MAX_RULES)
 
@@ -58,15 +58,15 @@ class RevisedCode(WrittenCode):
 
 
 class Revision:
-    """One revision under way."""
+    """One revision of a published tool."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
-        self._wish = work.wish
+        self._context = work.context
+        self._request = work.request
         self._models = work.models
         self._on_stage = work.on_stage
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def make(self) -> Outcome:
         """The outcome; the published version stands as it is unless the new one passes all gates.
@@ -75,32 +75,32 @@ class Revision:
             ModelError: the models did not write what is needed for a first attempt.
             SandboxError: the sandbox failed.
         """
-        if not self._wish.name:
+        if not self._request.name:
             fix = "Send name with it, or leave update out."
             return Rejected(stage="schema", reason="update: the request names no tool.", fix=fix)
         await self._on_stage("update")
-        version = await readable(self._workshop.library, self._wish.name)
+        version = await readable(self._context.library, self._request.name)
         if version is None:
-            wish = described_anew(self._wish, self._workshop.library)
-            return await Pipeline(replace(self._work, wish=wish)).make()
+            request = described_anew(self._request, self._context.library)
+            return await Pipeline(replace(self._work, request=request)).make()
         base = await self._base(version)
         if isinstance(base, Rejected):
             return base
         brief = await self._brief(base)
         await self._on_stage("code")
-        suite, (manuscript, rules) = await side_by_side(
+        suite, (candidate, rules) = await side_by_side(
             partial(self._suite, base, brief), partial(self._written, base, brief)
         )
         proof = Proof(self._work, base, self._fitting(base, suite))
-        return await proof.until_it_holds(manuscript, rules)
+        return await proof.until_it_holds(candidate, rules)
 
     async def _base(self, version: StoredVersion) -> Predecessor | Rejected:
         """What is known of the version, unless the request contradicts an example that it does not give up."""
         named = called(version)
-        rules = overruled(version.report.written_from, self._wish.overrule, named)
+        rules = overruled(version.report.written_from, self._request.overrule, named)
         if isinstance(rules, Rejected):
             return rules
-        against = [old for old in held_by(version, self._wish) if self._contradicts(old)]
+        against = [old for old in held_by(version, self._request) if self._contradicts(old)]
         if against:
             return Rejected(
                 stage="examples",
@@ -110,17 +110,17 @@ class Revision:
                 breaks=tuple(old.arguments for old in against),
             )
         prepared = await prepare(version.draft, self._rehearsal, self._on_stage)
-        prepared, row = await run_row(prepared, self._wish.tests, self._rehearsal)
+        prepared, row = await run_row(prepared, self._request.tests, self._rehearsal)
         return Predecessor(version, contract_of(version), prepared, rules, row.checks if row else ())
 
     def _contradicts(self, old: Example) -> bool:
-        return any(is_named(old, test.arguments) and contradict(old, test) for test in self._wish.tests)
+        return any(is_named(old, test.arguments) and contradict(old, test) for test in self._request.tests)
 
     async def _brief(self, base: Predecessor) -> Brief:
         """What the writer of tests is told: what the tool is for and what is wrong, no code, no example."""
         before = base.version.report.written_from
         request = before.request if before else base.version.manifest.description
-        varying = variation(self._wish.varies or base.version.manifest.varies)
+        varying = variation(self._request.varies or base.version.manifest.varies)
         said = f"{self._complaint(base)}\n{varying}\n(said of a tool that is published for this request:)\n{request}"
         specification = specification_of(base.version, base.rules.all)
         if specification is None:
@@ -130,30 +130,32 @@ class Revision:
         return Brief(
             request=said,
             specification=specification,
-            sandbox=await told_lacks(self._workshop.sandbox),
+            sandbox=await told_lacks(self._context.sandbox),
             grants=base.version.manifest.grants,
         )
 
     def _complaint(self, base: Predecessor) -> str:
-        return "\n".join((*base.rules.changed, self._wish.description)).strip()
+        return "\n".join((*base.rules.changed, self._request.description)).strip()
 
-    async def _written(self, base: Predecessor, brief: Brief) -> tuple[Manuscript, tuple[str, ...]]:
+    async def _written(self, base: Predecessor, brief: Brief) -> tuple[CandidateCode, tuple[str, ...]]:
         """The first draft of the new code, and the rules that it changes."""
         own = [
             test.as_json() | ({"now": check.got} if check is not None and not check.passed else {})
-            for test, check in zip(self._wish.tests, base.own or (None,) * len(self._wish.tests), strict=True)
+            for test, check in zip(
+                self._request.tests, base.own or (None,) * len(self._request.tests), strict=True
+            )
         ]
         held: list[dict[str, JsonValue]] = [
             *own,
-            *(old.as_json() for old in held_by(base.version, self._wish)),
+            *(old.as_json() for old in held_by(base.version, self._request)),
         ]
         asked = prompts.revise(brief, base.version.code, self._complaint(base), held)
         answered = await ask(
             self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
         )
         written = WrittenCode(code=answered.value.code, packages=answered.value.packages)
-        manuscript = Manuscript(index=0, written=written, asked=tuple(asked), text=answered.text)
-        return manuscript, answered.value.rules
+        candidate = CandidateCode(index=0, written=written, asked=tuple(asked), text=answered.text)
+        return candidate, answered.value.rules
 
     async def _suite(self, base: Predecessor, brief: Brief) -> Suite:
         """One suite, blind to code and to examples."""
@@ -163,10 +165,10 @@ class Revision:
 
     def _fitting(self, base: Predecessor, suite: Suite) -> tuple[Example, ...]:
         """The blind tests about which neither the request nor an example that must hold decides."""
-        by_models = written_by_models(base.version) if self._wish.overrule else ()
+        by_models = written_by_models(base.version) if self._request.overrule else ()
         settled = [
-            *self._wish.tests,
-            *(old for old in held_by(base.version, self._wish) if old not in by_models),
+            *self._request.tests,
+            *(old for old in held_by(base.version, self._request) if old not in by_models),
         ]
         tests, _ = pooled([suite.fitting(base.contract)])
         return tuple(test for test in tests if not any(is_named(test, each.arguments) for each in settled))

@@ -1,1 +1,1 @@
-"""Scripts and recorded runs made into tools."""
+"""Tools made of plain scripts and of recorded runs."""

@@ -1,4 +1,4 @@
-"""Runs of code become a tool: a request that names runs in, the outcome and what its caller could confirm out.
+"""Tools from recorded runs of code, with the examples that the caller could confirm.
 
 What a run gave is an example, and no evidence that it is right: what nobody has confirmed is marked as recorded.
 """
@@ -18,7 +18,7 @@ from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.requests.outcomes import (
@@ -52,13 +52,13 @@ Make = Callable[[SynthesisRequest, Models | None, ReportStage], Awaitable[Outcom
 
 
 class FromRuns:
-    """Makes tools of runs; `make` brings what they amount to through the gates."""
+    """Makes tools of recorded runs; `make` takes them through the gates."""
 
-    def __init__(self, workshop: Workshop, make: Make) -> None:
-        self._workshop = workshop
-        self._runs = workshop.advice.runs
+    def __init__(self, context: SynthesisContext, make: Make) -> None:
+        self._context = context
+        self._runs = context.advice.runs
         self._make = make
-        self._rehearsal = Rehearsal(workshop.sandbox, workshop.library.read)
+        self._rehearsal = Rehearsal(context.sandbox, context.library.read)
 
     async def make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
         """The outcome; a request for the tool that was made of these runs before brings that more examples.
@@ -96,7 +96,7 @@ class FromRuns:
             found = await anyio.to_thread.run_sync(generalise, runs, name, request.description)
             if request.name or isinstance(found, NotGeneral):
                 break
-            standing = self._workshop.submission.standing(found.name, update=False)
+            standing = self._context.submission.standing(found.name, update=False)
             if standing == 0 or await self._known(found.name, request) is not None:
                 break
             name = f"{re.sub(r'_[0-9]+$', '', found.name)[:37]}_{number}"
@@ -110,7 +110,7 @@ class FromRuns:
     async def _known(self, name: str, request: SynthesisRequest) -> StoredVersion | None:
         """The tool of this name if it was made of these very runs, which need not be kept any longer then."""
         try:
-            known = None if request.update or not name else await self._workshop.library.read(name)
+            known = None if request.update or not name else await self._context.library.read(name)
         except AlitaError:
             return None
         recorded = known.report.recorded if known else None
@@ -218,7 +218,7 @@ class FromRuns:
         report: VerificationReport | None = None
         if isinstance(outcome, Created | Exists):
             try:
-                stored = await self._workshop.library.read(outcome.tool, outcome.version)
+                stored = await self._context.library.read(outcome.tool, outcome.version)
             except AlitaError:
                 return outcome
             report = stored.report

@@ -1,4 +1,4 @@
-"""A recorded run as a plain script: code, arguments and result in, a program that prints what the run gave out."""
+"""Plain script of a recorded run, which prints what the run gave."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TESTS = 10
 
 
 def script_of(run: RecordedRun) -> str:
-    """The run's code with its arguments as constants at the top, printing its result if it had one."""
+    """Returns the run's code with its arguments as constants, printing its result if it had one."""
     body = module_of(run.code).body
     opening = [each for each in body if _opens(each)]
     given = [
@@ -32,13 +32,13 @@ def script_of(run: RecordedRun) -> str:
 
 
 def printed_by(run: RecordedRun) -> str:
-    """What that script prints, without the line end."""
+    """Returns what that script prints, without the line end."""
     result = "" if run.result_kind == "none" else str(run.result)
     return f"{run.stdout}{result}".strip()
 
 
 def as_tests(runs: list[RecordedRun], name: str) -> list[dict[str, Any]]:
-    """Each run as a test of the function that `function_of` makes of the first one's script, where it fits that."""
+    """Makes each run a test of the function that `function_of` makes of the first script, where it fits."""
     tests: list[dict[str, Any]] = []
     for run in runs:
         arguments = _with_lines(

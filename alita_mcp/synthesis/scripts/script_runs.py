@@ -1,4 +1,4 @@
-"""What a script does when it runs: inputs in, what it printed out, and whether a typed result says the same."""
+"""Runs of a plain script, and comparison of its printed output with a typed result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID = {True: ("true", "yes"), False: ("false", "no")}
 
 
 class ScriptRun(Written):
-    """One run of a script, and the call of the tool that is to do the same."""
+    """One run of a script, with the equivalent call of the tool."""
 
     stdin: tuple[str, ...] = Field(default=(), max_length=200)
     argv: tuple[str, ...] = Field(default=(), max_length=50)
@@ -31,19 +31,19 @@ class ScriptRun(Written):
 
 
 class ScriptSpecification(Specification):
-    """The typed function that a script amounts to, and runs that show it."""
+    """Specification of the typed function that a script amounts to, with runs that show it."""
 
     runs: tuple[ScriptRun, ...] = Field(min_length=1)
 
 
 class Results(Written):
-    """For each run, what the function gives where the script prints."""
+    """Results that the function should give for each run, where the script prints."""
 
     results: tuple[Any, ...] = Field(min_length=1)
 
 
 async def run_script(code: str, run: ScriptRun, sandbox: Sandbox) -> RunResult:
-    """What the script does with these inputs.
+    """Runs the script with these inputs.
 
     Raises:
         ContractError: the code does not parse.

@@ -1,4 +1,4 @@
-"""A script that runs becomes a tool: plain code in, a typed function that gives what the script prints out."""
+"""Tool from a plain script: models write a typed function that gives what the script prints."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _MEND = "Send a script that runs to its end, or a function with tests."
 
 
 class ScriptToTool:
-    """One script on its way; what it did when it ran are examples that no writer of the function sees."""
+    """Makes one script a tool; its runs are examples that no writer of the function sees."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._workshop = work.workshop
-        self._wish = work.wish
+        self._context = work.context
+        self._request = work.request
         self._models = work.models
         self._on_stage = work.on_stage
 
@@ -54,13 +54,13 @@ class ScriptToTool:
         broken = await self._broken()
         if broken is not None:
             return broken
-        lessons = await self._workshop.advice.lessons.recall(self._wish.description)
+        lessons = await self._context.advice.lessons.recall(self._request.description)
         brief = Brief(
-            request=self._wish.description,
+            request=self._request.description,
             lessons=lessons,
-            script=self._wish.code,
-            sandbox=await told_lacks(self._workshop.sandbox),
-            grants=grants_of(self._wish),
+            script=self._request.code,
+            sandbox=await told_lacks(self._context.sandbox),
+            grants=grants_of(self._request),
         )
         await self._on_stage("spec")
         specification = await self._specified(brief)
@@ -75,16 +75,16 @@ class ScriptToTool:
                 reason="no run of the script shows what the function should give",
                 fix="Give tests of your own, or a script whose output follows from its input.",
             )
-        tests, recorded = (*self._wish.tests, *examples), also_recorded(self._wish.recorded, examples)
-        wish = self._wish.model_copy(update={"code": "", "tests": tests, "recorded": recorded})
+        tests, recorded = (*self._request.tests, *examples), also_recorded(self._request.recorded, examples)
+        request = self._request.model_copy(update={"code": "", "tests": tests, "recorded": recorded})
         plain = Specification.model_validate(specification.model_dump())
-        pipeline = Pipeline(replace(self._work, wish=wish))
+        pipeline = Pipeline(replace(self._work, request=request))
         return await pipeline.attempts(brief.model_copy(update={"specification": plain}))
 
     async def _broken(self) -> Rejected | None:
         """The rejection of a script that fails for another reason than missing input."""
         try:
-            result = await run_script(self._wish.code, ScriptRun(), self._workshop.sandbox)
+            result = await run_script(self._request.code, ScriptRun(), self._context.sandbox)
         except ContractError as wrong:
             return Rejected(stage="static", reason=wrong.check.message, fix=wrong.check.fix)
         if result.ok or wants_input(result):
@@ -93,13 +93,13 @@ class ScriptToTool:
         return Rejected(stage="examples", reason=reason, trace=result.trace[-10:], fix=_MEND)
 
     async def _specified(self, brief: Brief) -> ScriptSpecification | Exists | Rejected:
-        wish = self._wish
+        request = self._request
         planner = self._models.role("planner")
-        asked = prompts.specify_script(brief, wish.name)
+        asked = prompts.specify_script(brief, request.name)
         specification = (
             await ask(planner, asked, ScriptSpecification, temperature=0.2, lacks=Specification.lacks)
         ).value
-        return named(specification, wish, self._workshop.submission) or specification
+        return named(specification, request, self._context.submission) or specification
 
     async def _observed(self, specification: ScriptSpecification) -> list[tuple[ScriptRun, RunResult]]:
         """The runs that the specification names, as far as they tell something about the function."""
@@ -108,7 +108,7 @@ class ScriptToTool:
         for run in specification.runs[:MAX_RUNS]:
             if not fits(run.arguments, contract):
                 continue
-            result = await run_script(self._wish.code, run, self._workshop.sandbox)
+            result = await run_script(self._request.code, run, self._context.sandbox)
             if result.ok or (result.status == "error" and not lacks_lines(result)):
                 observed.append((run, result))
         return observed

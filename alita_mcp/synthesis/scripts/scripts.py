@@ -1,4 +1,4 @@
-"""Plain scripts: code without a function of the tool's name in, a program that the sandbox can call out."""
+"""Plain scripts, without a function of the tool's name, turned into programs that the sandbox can call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_script(request: SynthesisRequest) -> bool:
 
 
 def program_of(code: str, constants: Mapping[str, Any]) -> str:
-    """A module whose `run_script` does what the script does at its top level, with other constants if wanted.
+    """Returns a module whose `run_script` does what the script does, with other constants if wanted.
 
     Names of the top level stay global, so that functions of the script see them; `input()`, `sys.argv` and
     `sys.stdin` are what the call gives.

@@ -1,4 +1,4 @@
-"""Runs of which no tool can be made as they are: runs and their calls in, the rejection that says why out."""
+"""Rejections of recorded runs of which no tool can be made."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOO_LARGE = Rejected(
 
 
 def unfit_runs(runs: Sequence[RecordedRun], request: SynthesisRequest) -> Rejected | None:
-    """Why no tool can be made of these runs, whatever their code comes to."""
+    """Returns why no tool can be made of these runs, whatever their code does."""
     if request.update and not request.name:
         reason = "update: the request names no tool that is to get a new version."
         return Rejected(stage="policy", reason=reason, fix="Send its name.")
@@ -115,7 +115,7 @@ def different_programs(runs: Sequence[RecordedRun]) -> Rejected | None:
 
 
 def told_of_runs(rejected: Rejected, request: SynthesisRequest) -> Rejected:
-    """A gate's rejection, which speaks of code and examples that the caller did not send."""
+    """Rewords a gate's rejection for a caller who sent runs instead of code and examples."""
     count = "a run" if len(request.from_run) == 1 else f"{len(request.from_run)} runs"
     update = {"reason": f"made of {count}: {rejected.reason}"}
     if rejected.case is not None and rejected.stage in ("examples", "determinism"):

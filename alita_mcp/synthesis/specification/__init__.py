@@ -1,1 +1,1 @@
-"""What models write, as values, and what a specification assumes or is called besides."""
+"""Specifications, suites and code that models write, with assumptions and aliases."""

@@ -1,4 +1,4 @@
-"""Other words for a tool: a request that it serves becomes one of the requests it is found by.
+"""Aliases of a tool: requests that it served become texts by which it is found.
 
 They come from strangers, are kept for good and are read by whoever looks at the tool: what is no short, plain request,
 or looks as if somebody would not want it kept, is not learned.
@@ -21,7 +21,7 @@ NEARLY_EQUAL = 0.8
 
 
 def worth_learning(text: str) -> str | None:
-    """The text as a request on one line; None where it is too long, cannot be shown, or looks private."""
+    """Returns the text as a request on one line; None where it is too long, cannot be shown, or looks private."""
     words = " ".join(text.split())
     if not is_plain(words) or holds_key(words) or looks_private(words):
         return None
@@ -44,7 +44,7 @@ def says_nothing_new(text: str, known: Iterable[str], name: str) -> bool:
 
 
 async def learn_words(library: Library, tool: str, description: str, use_when: Sequence[str] = ()) -> None:
-    """Records how somebody asked for what a tool does; what cannot be shown or recorded is left out."""
+    """Records the words of a request that a tool serves; text that cannot be shown or kept is left out."""
     for text in [description, *use_when][:MAX_LEARNED_AT_ONCE]:
         words = worth_learning(" ".join(text.split())[:MAX_CHARACTERS])
         if words is not None:

@@ -1,4 +1,4 @@
-"""Rules that a planner had to invent: what it wrote in, at most five short named lines out; then what a person says.
+"""Assumed rules: those that a planner had to invent, at most five, and a person's corrections of them.
 
 The lines are shown to agents and people: each passes what the requests that a tool is found by must pass.
 """
@@ -36,7 +36,7 @@ _TAG = re.compile(r"<(?=[\s/]*[a-z!?])", re.IGNORECASE)
 
 
 def read_assumed(raw: Any) -> tuple[str, ...]:
-    """What a planner wrote as `assumed`, each entry as `name: what holds`; what cannot be shown is left out."""
+    """Reads what a planner wrote as `assumed`, each entry as `name: what holds`."""
     found: dict[str, str] = {}
     for text in _entries(raw):
         name, held = _parted(_one_line(text, MAX_READ))
@@ -65,7 +65,7 @@ def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[st
 
 
 def answered(rules: Sequence[str], assumed: Sequence[str], answers: Sequence[str]) -> tuple[str, ...]:
-    """The rules after a person said for each assumed line nothing (it is right), or what is to hold instead."""
+    """Returns the rules after a person confirmed each assumed line, or said what holds instead."""
     now = list(rules)
     for line, answer in zip(assumed, answers, strict=True):
         said = _one_line(answer, MAX_ANSWER)

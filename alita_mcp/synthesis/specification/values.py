@@ -1,4 +1,4 @@
-"""What models write, as values: a specification, tests, a module. Anything else in their answers is left unread."""
+"""Values that models write: specification, test suite, module; other fields of their answers are ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Line = Annotated[str, Field(max_length=MAX_LINE)]
 
 
 class Written(Value):
-    """An answer of a model: fields that nobody asked for do not matter."""
+    """Base of models' answers; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -56,7 +56,7 @@ def _reasons_first(schema: dict[str, Any]) -> None:
 
 
 class Specification(Written):
-    """What a tool is to do, written before and without its code and its tests."""
+    """Specification of a tool, written before and without its code and its tests."""
 
     name: str = Field(pattern=TOOL_NAME)
     description: str = Field(min_length=1, max_length=1_000)
@@ -157,7 +157,7 @@ class Specification(Written):
 
 
 class Suite(Written):
-    """Tests from one draw; those that are no tests at all are left out."""
+    """Test suite from one draw; entries that are no tests are left out."""
 
     model_config = ConfigDict(json_schema_extra=_reasons_first)
 
@@ -216,7 +216,7 @@ def _with_one_outcome(test: Any) -> Any:
 
 
 class WrittenCode(Written):
-    """A module and the packages it needs."""
+    """Module and the packages it needs."""
 
     model_config = ConfigDict(json_schema_extra=_reasons_first)
 

@@ -1,1 +1,1 @@
-"""Writing by models: tests blind to code, candidates blind to tests, rounds of repair and the choice among them."""
+"""Writing by models: tests blind to code, candidates blind to tests, rounds of repair and the selection among them."""

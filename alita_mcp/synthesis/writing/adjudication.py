@@ -1,4 +1,4 @@
-"""A judge between a candidate and the tests that it fails: the inputs on which they differ in, a ruling out.
+"""Judge model between a candidate and the tests that it fails, asked about the inputs on which they differ.
 
 The judge sees arguments and outcomes, never who claims which. Each case is shown twice, with other letters for the same
 outcomes; where the two verdicts differ it knows nothing. What it says can relieve a candidate of few tests, and is
@@ -14,14 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import anyio
-from pydantic import Field as Described
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from alita_mcp.errors import ModelError
 from alita_mcp.synthesis.specification.values import Written
 from alita_mcp.synthesis.writing import prompts
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing
-from alita_mcp.synthesis.writing.judging import Field
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateSampler
+from alita_mcp.synthesis.writing.judging import Round
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Example
 from alita_mcp.verification.agreement.matrix import Row
@@ -38,22 +37,22 @@ LETTERS = "ABCD"
 
 
 class Verdict(Written):
-    """What a judge says of one case."""
+    """Judge's verdict on one case."""
 
     case: int
-    right: str = Described(max_length=40)
+    right: str = Field(max_length=40)
 
 
 class Verdicts(Written):
-    """All that a judge says."""
+    """Judge's verdicts on all cases."""
 
-    reasoning: str = Described(default="", max_length=20_000)
-    verdicts: tuple[Verdict, ...] = Described(default=(), max_length=100)
+    reasoning: str = Field(default="", max_length=20_000)
+    verdicts: tuple[Verdict, ...] = Field(default=(), max_length=100)
 
 
 @dataclass(frozen=True)
 class Question:
-    """One call of which the right outcome is in doubt; the first outcome is the candidate's."""
+    """Call of which the right outcome is in doubt; the first outcome is the candidate's."""
 
     arguments: dict[str, JsonValue]
     outcomes: tuple[dict[str, JsonValue], ...]
@@ -68,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Ruling:
-    """What follows from a judge's verdicts."""
+    """Consequences of a judge's verdicts."""
 
     struck: frozenset[int] = frozenset()
     """Tests that it found wrong."""
@@ -79,28 +78,28 @@ class Ruling:
 class Adjudication:
     """Asks the judge of one synthesis."""
 
-    def __init__(self, drawing: Drawing) -> None:
-        self._drawing = drawing
+    def __init__(self, sampler: CandidateSampler) -> None:
+        self._sampler = sampler
 
-    async def rule(self, brief: Brief, field: Field, number: int) -> Ruling:
+    async def rule(self, brief: Brief, current: Round, number: int) -> Ruling:
         """What a judge says of a candidate; nothing where there is nothing to ask, or no answer in time."""
-        asked = questions(field, number)
+        asked = questions(current, number)
         if not asked:
             return Ruling()
-        shown = Shown.of(asked, random.Random(field.attempt))  # noqa: S311 - an order, not a secret
+        shown = Shown.of(asked, random.Random(current.attempt))  # noqa: S311 - an order, not a secret
         said: Verdicts | None = None
         with anyio.move_on_after(PATIENCE_S):
             try:
                 messages = prompts.adjudicate(brief, shown.cases)
-                said = await self._drawing.verdicts(messages, Verdicts, field.attempt)
+                said = await self._sampler.verdicts(messages, Verdicts, current.attempt)
             except ModelError:
                 return Ruling()
-        return ruling(field, asked, shown.read(said)) if said is not None else Ruling()
+        return ruling(current, asked, shown.read(said)) if said is not None else Ruling()
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The cases as a judge sees them: each question twice, its outcomes under other letters each time."""
+    """Cases as a judge sees them: each question twice, its outcomes under other letters each time."""
 
     questions: int
     order: tuple[int, ...]
@@ -149,45 +148,45 @@ class Shown:
         return letters[at] if 0 <= at < len(letters) else None
 
 
-def questions(field: Field, number: int) -> list[Question]:
+def questions(current: Round, number: int) -> list[Question]:
     """The calls on which a candidate and the tests differ, or none where that is no matter of words to be decided.
 
     Not asked is about a candidate that the caller's own examples refuse, that cannot be run or does not end, that
     fails too much, or whose results vary.
     """
-    row = field.matrix.rows[number]
-    if row is None or number in field.barred or field.matrix.candidates[number].draft.varies:
+    row = current.matrix.rows[number]
+    if row is None or number in current.barred or current.matrix.candidates[number].draft.varies:
         return []
-    failing = field.failing(number)
-    if not row.is_whole or len(failing) > MOST_STRUCK * len(field.matrix.tests):
+    failing = current.failing(number)
+    if not row.is_whole or len(failing) > MOST_STRUCK * len(current.matrix.tests):
         return []
     calls: defaultdict[str, list[int]] = defaultdict(list)
     for test in sorted(failing):
-        calls[json.dumps(field.matrix.tests[test].arguments, sort_keys=True)].append(test)
+        calls[json.dumps(current.matrix.tests[test].arguments, sort_keys=True)].append(test)
     if len(calls) > MAX_QUESTIONS:
         return []
-    asked = [_question(field, row, tests) for tests in calls.values()]
+    asked = [_question(current, row, tests) for tests in calls.values()]
     return [] if any(question is None for question in asked) else [each for each in asked if each is not None]
 
 
-def _question(field: Field, row: Row, tests: Sequence[int]) -> Question | None:
+def _question(current: Round, row: Row, tests: Sequence[int]) -> Question | None:
     """The question about one call; None where it cannot be put in few words."""
     own = _outcome(row, tests[0])
     if own is None:
         return None
-    checks = [test for test in tests if field.matrix.tests[test].check is not None]
+    checks = [test for test in tests if current.matrix.tests[test].check is not None]
     if checks and "raises" not in own:
         if len(tests) > 1:
             return None
-        condition = str(field.matrix.tests[checks[0]].check)
+        condition = str(current.matrix.tests[checks[0]].check)
         return _fitting(
-            field,
+            current,
             tests,
             [({"false for the result": condition}, ()), ({"true for the result": condition}, tests)],
         )
     outcomes: list[tuple[dict[str, JsonValue], tuple[int, ...]]] = [(own, ())]
     for test in tests:
-        wanted = _wanted(field.matrix.tests[test])
+        wanted = _wanted(current.matrix.tests[test])
         if wanted == own:
             return None
         place = next((at for at, (outcome, _) in enumerate(outcomes) if at and outcome == wanted), None)
@@ -195,13 +194,13 @@ def _question(field: Field, row: Row, tests: Sequence[int]) -> Question | None:
             outcomes.append((wanted, (test,)))
         else:
             outcomes[place] = (wanted, (*outcomes[place][1], test))
-    return _fitting(field, tests, outcomes)
+    return _fitting(current, tests, outcomes)
 
 
 def _fitting(
-    field: Field, tests: Sequence[int], outcomes: Sequence[tuple[dict[str, JsonValue], Sequence[int]]]
+    current: Round, tests: Sequence[int], outcomes: Sequence[tuple[dict[str, JsonValue], Sequence[int]]]
 ) -> Question | None:
-    arguments = field.matrix.tests[tests[0]].arguments
+    arguments = current.matrix.tests[tests[0]].arguments
     said = [outcome for outcome, _ in outcomes]
     if len(said) > MAX_OUTCOMES or len(json.dumps([arguments, said])) > MAX_CHARACTERS:
         return None
@@ -226,8 +225,8 @@ def _wanted(test: Example) -> dict[str, JsonValue]:
     return {"result": test.expected}
 
 
-def ruling(field: Field, asked: Sequence[Question], right: Sequence[int | None]) -> Ruling:
-    """What follows, as far as a judge is believed: what two suites ask for it cannot strike, nor many tests."""
+def ruling(current: Round, asked: Sequence[Question], right: Sequence[int | None]) -> Ruling:
+    """Derives the ruling from verdicts; a judge strikes neither what two suites ask for, nor many tests."""
     struck: set[int] = set()
     is_wrong = False
     for question, outcome in zip(asked, right, strict=True):
@@ -236,7 +235,7 @@ def ruling(field: Field, asked: Sequence[Question], right: Sequence[int | None])
         is_wrong |= outcome != 0
         upheld = question.tests[outcome] if outcome > 0 else ()
         struck |= question.against - set(upheld)
-    doubted = {test for test in struck if sum(test in suite for suite in field.matrix.suites) < 2}
+    doubted = {test for test in struck if sum(test in suite for suite in current.matrix.suites) < 2}
     return Ruling(frozenset(doubted), is_wrong)
 
 

@@ -1,4 +1,4 @@
-"""What a suite that saw no code says of a revision: how it fares with the old and the new code in, findings out."""
+"""Findings of a suite written without sight of the code, run on a revision's old and new code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.synthesis.writing.judging import SHOWN_DROPPED
 from alita_mcp.values import Agreement, Check, DroppedTest, Example
 from alita_mcp.verification.agreement.matrix import Row
@@ -18,7 +18,7 @@ RAISE = "Give examples of your own, three at least, one an edge or an error."
 
 @dataclass(frozen=True)
 class BlindTests:
-    """The tests, and what both codes did with them; no row for code that cannot run."""
+    """Blind tests with the rows of the old and the new code; no row for code that cannot run."""
 
     tests: tuple[Example, ...]
     old: Row | None
@@ -50,7 +50,7 @@ class BlindTests:
         fix = f"{found.fix} If the new code is right, send this case with its result in tests.".strip()
         return found.model_copy(update={"reason": f"{passed}; {found.reason}", "fix": fix})
 
-    def agreement(self, manuscript: Manuscript, blind_before: tuple[str, ...]) -> Agreement:
+    def agreement(self, candidate: CandidateCode, blind_before: tuple[str, ...]) -> Agreement:
         """For the report: one suite and one writer, who saw the old code and its examples."""
         numbers = range(len(self.tests))
         kept = tuple(number for number in numbers if self.new.passes[number])
@@ -64,7 +64,7 @@ class BlindTests:
             kept=kept,
             dropped=dropped,
             contradicting=tuple(self._contradicting(number) for number in dropped[:SHOWN_DROPPED]),
-            repairs=manuscript.repairs,
+            repairs=candidate.repairs,
             blind=tuple(dict.fromkeys((*blind_before, *map(mark_of, self.kept)))),
         )
 

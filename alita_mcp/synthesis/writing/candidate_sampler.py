@@ -1,4 +1,4 @@
-"""What models write for one synthesis: a brief in, a specification, suites and candidates out, each drawn apart."""
+"""Sampler of what models write for one synthesis: specification, suites and candidates, each drawn apart."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 @dataclass(frozen=True)
-class Manuscript:
-    """A module as it was written, with the conversation that led to it, so that it can be mended."""
+class CandidateCode:
+    """Code of one candidate as a model wrote it, with the conversation that led to it for repairs."""
 
     index: int
     written: WrittenCode
@@ -46,8 +46,8 @@ class Manuscript:
     """Whether its author was shown a test that it failed: its agreement with others proves nothing then."""
 
 
-class Drawing:
-    """Asks the models of one synthesis."""
+class CandidateSampler:
+    """Draws specifications, test suites and candidate code from the models of one synthesis."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -91,7 +91,7 @@ class Drawing:
 
         return await gathered(draw, len(numbers), at_once=len(numbers))
 
-    async def candidate(self, brief: Brief, attempt: int, index: int) -> Manuscript:
+    async def candidate(self, brief: Brief, attempt: int, index: int) -> CandidateCode:
         """One module, blind to tests and to other candidates.
 
         Raises:
@@ -99,7 +99,7 @@ class Drawing:
         """
         return await self._candidate(brief, index, seed(attempt, index))
 
-    async def another(self, brief: Brief, index: int, attempt: int) -> Manuscript:
+    async def another(self, brief: Brief, index: int, attempt: int) -> CandidateCode:
         """A fresh module in the place of one that could not be mended.
 
         Raises:
@@ -108,23 +108,25 @@ class Drawing:
         self._fresh += 1
         return await self._candidate(brief, index + self._fresh, seed(attempt, index, self._fresh))
 
-    async def mended(self, manuscript: Manuscript, rejected: Rejected, *, shows_test: bool) -> Manuscript:
+    async def mended(
+        self, candidate: CandidateCode, rejected: Rejected, *, shows_test: bool
+    ) -> CandidateCode:
         """The module after one repair.
 
         Raises:
             ModelError: the model did not answer.
         """
-        asked = prompts.repair(manuscript.asked, manuscript.text, rejected)
+        asked = prompts.repair(candidate.asked, candidate.text, rejected)
         coder = self._models.role("coder")
-        again = seed(0, manuscript.index, manuscript.repairs + 1)
+        again = seed(0, candidate.index, candidate.repairs + 1)
         answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
-        return Manuscript(
-            index=manuscript.index,
+        return CandidateCode(
+            index=candidate.index,
             written=answered.value,
-            asked=manuscript.asked,
+            asked=candidate.asked,
             text=answered.text,
-            repairs=manuscript.repairs + 1,
-            saw_tests=manuscript.saw_tests or shows_test,
+            repairs=candidate.repairs + 1,
+            saw_tests=candidate.saw_tests or shows_test,
         )
 
     async def verdicts(self, messages: Sequence[Message], shape: type[V], attempt: int) -> V:
@@ -136,15 +138,15 @@ class Drawing:
         number = seed(attempt, 0)
         return (await ask(self._models.role("judge"), messages, shape, temperature=0.0, seed=number)).value
 
-    async def _candidate(self, brief: Brief, index: int, number: int) -> Manuscript:
+    async def _candidate(self, brief: Brief, index: int, number: int) -> CandidateCode:
         asked = prompts.write_code(brief, index)
         heat = temperature(CANDIDATE_TEMPERATURES, index)
         answered = await ask(self._models.role("coder"), asked, WrittenCode, temperature=heat, seed=number)
-        return Manuscript(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
+        return CandidateCode(index=index, written=answered.value, asked=tuple(asked), text=answered.text)
 
 
 async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], Awaitable[T]]) -> tuple[S, T]:
-    """What both give; where one fails the other is still heard out, for its questions are asked by then.
+    """Runs two draws at once and returns both results; where one fails the other still ends first.
 
     Raises:
         AlitaError: one of them failed.
@@ -168,7 +170,7 @@ async def side_by_side(first: Callable[[], Awaitable[S]], second: Callable[[], A
 
 
 async def gathered(draw: Callable[[int], Awaitable[T]], count: int, at_once: int = AT_ONCE) -> list[T]:
-    """The draws that succeeded, in order.
+    """Returns the draws that succeeded, in order.
 
     Raises:
         BudgetSpent: the budget ended meanwhile.

@@ -1,4 +1,4 @@
-"""How far a tool that models wrote is trusted: the gates' report and the agreement in, the report to be stored out.
+"""Trust in a tool that models wrote, from the gates' report and the agreement of candidates and suites.
 
 Its tests were written by models too, so passing them says little alone. Two things can say `verified`: candidates and
 suites that agree over the measured thresholds, or the caller's own examples, when these by themselves bring the code
@@ -22,7 +22,7 @@ def amended(
     by_caller: Trust | None,
     usage: Usage,
 ) -> VerificationReport:
-    """The report with agreement, cost and the trust that both allow; `by_caller` is None without examples."""
+    """Adds agreement, cost and the trust that both allow to a report; `by_caller` is None without examples."""
     upheld = by_agreement == "verified" or by_caller == "verified"
     check = Check(
         stage="agreement",
@@ -38,7 +38,7 @@ def amended(
 
 
 def in_words(agreement: Agreement, by_caller: Trust | None) -> str:
-    """The evidence of agreement in one line."""
+    """Describes the evidence of agreement in one line."""
     alike = round(agreement.share * agreement.candidates)
     said = (
         f"{alike} of {agreement.candidates} candidates behave alike, {agreement.alike} in the same words; "

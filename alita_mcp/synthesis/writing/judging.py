@@ -1,4 +1,4 @@
-"""Which candidate is to be proved, and on what evidence: manuscripts and suites in, a choice or a failure out."""
+"""Selection of the candidate to prove, from the pass matrix of candidates and blind test suites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from alita_mcp.library.versions.files import mark_of
 from alita_mcp.synthesis.failures.failures import hidden_failure, shows
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
-from alita_mcp.synthesis.writing.candidate_sampler import Manuscript
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
 from alita_mcp.values import Agreement, Check, Draft, DroppedTest, Example, Stage, Trust
 from alita_mcp.verification.agreement.agreement import Candidate, Decision, Matrix, accept, most_typical
 from alita_mcp.verification.agreement.matrix import PassMatrix, Row
@@ -30,10 +30,10 @@ SHOWN_FAILURES = 3
 
 
 @dataclass(frozen=True)
-class Field:
-    """One attempt's candidates with all that they were run against."""
+class Round:
+    """Candidates of one attempt with all suites that they were run against."""
 
-    manuscripts: tuple[Manuscript, ...]
+    codes: tuple[CandidateCode, ...]
     matrix: PassMatrix
     held_out: tuple[Row | None, ...]
     """What each candidate did with the caller's own examples, which no writer saw."""
@@ -57,14 +57,14 @@ class Field:
         return tests if row is None else frozenset(test for test in tests if not row.passes[test])
 
 
-def empty_field(attempt: int) -> Field:
-    """What an attempt begins with."""
-    return Field((), PassMatrix((), (), (), ()), (), attempt, Width())
+def empty_round(attempt: int) -> Round:
+    """The round that an attempt begins with: no candidates, no suites."""
+    return Round((), PassMatrix((), (), (), ()), (), attempt, Width())
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The candidate to prove, the tests that stand, and what agreement alone would trust it with."""
+class Selection:
+    """Selected candidate with the tests that stand, and what agreement alone would trust it with."""
 
     number: int
     kept: tuple[Example, ...]
@@ -75,8 +75,8 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Failing:
-    """No candidate is to be proved; the most promising one, and what to tell its author."""
+class NoSelection:
+    """Verdict that no candidate is to be proved, with the most promising one and what to tell its author."""
 
     number: int
     rejected: Rejected
@@ -84,58 +84,58 @@ class Failing:
     """Whether the failure shows a test, so that a mended candidate is no longer blind."""
 
 
-def judge(field: Field, record: Record | None = None) -> Choice | Failing:
-    """The majority's candidate, else one that passes nearly all, or why there is none.
+def judge(current: Round, record: Record | None = None) -> Selection | NoSelection:
+    """Selects the majority's candidate, else one that passes nearly all, or says why there is none.
 
     `record` is what is known of the models that wrote candidates and suites; None: nothing was measured.
     """
-    texts = [manuscript.written.code for manuscript in field.manuscripts]
-    matrix = field.matrix.as_matrix(texts, field.barred)
+    texts = [candidate.written.code for candidate in current.codes]
+    matrix = current.matrix.as_matrix(texts, current.barred)
     agreed = accept(matrix, record)
-    decision = _settled(field, matrix, agreed)
+    decision = _settled(current, matrix, agreed)
     if decision is None:
-        return _failing(field, agreed, matrix.candidates)
+        return _no_selection(current, agreed, matrix.candidates)
     chosen = decision.chosen or 0
     cluster = _alike(matrix.candidates, chosen)
-    blind = field.attempt == 1 and not any(field.manuscripts[number].saw_tests for number in cluster)
+    blind = current.attempt == 1 and not any(current.codes[number].saw_tests for number in cluster)
     proves = (
         blind and len(set(filter(None, matrix.suites))) >= FEWEST_SUITES and len(matrix.tests) >= FEWEST_TESTS
     )
     overrules = bool(decision.dropped) and len(cluster) < MAJORITY
-    return Choice(
+    return Selection(
         number=chosen,
-        kept=tuple(field.matrix.tests[test] for test in decision.kept),
+        kept=tuple(current.matrix.tests[test] for test in decision.kept),
         trust=decision.trust if proves and not overrules else "provisional",
-        agreement=_agreement(field, decision, on_record=record is not None),
-        disputed=overrules and not field.struck.issuperset(decision.dropped),
+        agreement=_agreement(current, decision, on_record=record is not None),
+        disputed=overrules and not current.struck.issuperset(decision.dropped),
     )
 
 
-def _settled(field: Field, matrix: Matrix, agreed: Decision) -> Decision | None:
-    """What agreement says where that may overrule the tests against it; else for whoever passes nearly all."""
-    passing = _passing(field, matrix, agreed)
+def _settled(current: Round, matrix: Matrix, agreed: Decision) -> Decision | None:
+    """The decision of agreement where it may overrule the tests against it, else for one that passes nearly all."""
+    passing = _passing(current, matrix, agreed)
     if agreed.chosen is None or agreed.passed < KEPT_SHARE:
         return passing
-    if field.struck.issuperset(agreed.dropped):
+    if current.struck.issuperset(agreed.dropped):
         return agreed
     if len(_alike(matrix.candidates, agreed.chosen)) < MAJORITY:
         return passing
-    return agreed if passing is None or _passes_nearly_all(field, agreed.chosen) else passing
+    return agreed if passing is None or _passes_nearly_all(current, agreed.chosen) else passing
 
 
-def _passing(field: Field, matrix: Matrix, decision: Decision) -> Decision | None:
+def _passing(current: Round, matrix: Matrix, decision: Decision) -> Decision | None:
     """The decision for the candidate that passes most, if that is nearly all; whatever the others did."""
     fit = [
         number
         for number, candidate in enumerate(matrix.candidates)
-        if candidate.outputs and _passes_nearly_all(field, number)
+        if candidate.outputs and _passes_nearly_all(current, number)
     ]
     if not fit:
         return None
-    best = min(fit, key=lambda number: (len(field.failing(number)), number))
+    best = min(fit, key=lambda number: (len(current.failing(number)), number))
     cluster = _alike(matrix.candidates, best)
     chosen, alike = most_typical(matrix.candidates, cluster)
-    failing = field.failing(best)
+    failing = current.failing(best)
     tests = frozenset(matrix.tests)
     return Decision(
         trust="provisional",
@@ -149,14 +149,14 @@ def _passing(field: Field, matrix: Matrix, decision: Decision) -> Decision | Non
     )
 
 
-def _passes_nearly_all(field: Field, number: int) -> bool:
+def _passes_nearly_all(current: Round, number: int) -> bool:
     """Whether a candidate passes what no judge struck, or nearly all tests of enough suites."""
-    tests, failing = len(field.matrix.tests), field.failing(number)
+    tests, failing = len(current.matrix.tests), current.failing(number)
     if not tests:
         return False
-    if failing and failing <= field.struck:
+    if failing and failing <= current.struck:
         return True
-    suites = sum(1 for suite in field.matrix.suites if suite)
+    suites = sum(1 for suite in current.matrix.suites if suite)
     return suites >= ENOUGH_SUITES and len(failing) <= tests * (1 - NEARLY_ALL)
 
 
@@ -166,25 +166,25 @@ def _alike(candidates: Sequence[Candidate], chosen: int) -> tuple[int, ...]:
     return tuple(number for number, candidate in enumerate(candidates) if candidate.outputs == outputs)
 
 
-def _agreement(field: Field, decision: Decision, *, on_record: bool) -> Agreement:
+def _agreement(current: Round, decision: Decision, *, on_record: bool) -> Agreement:
     number = decision.chosen or 0
-    row = field.matrix.rows[number]
+    row = current.matrix.rows[number]
     dropped = [
-        DroppedTest(test=field.matrix.tests[test].as_json(), got=_got(row.checks[test]) if row else None)
+        DroppedTest(test=current.matrix.tests[test].as_json(), got=_got(row.checks[test]) if row else None)
         for test in decision.dropped[:SHOWN_DROPPED]
     ]
     return Agreement(
-        candidates=len(field.manuscripts),
-        suites=len(field.matrix.suites),
+        candidates=len(current.codes),
+        suites=len(current.matrix.suites),
         share=round(decision.share, 3),
         passed=round(decision.passed, 3),
         alike=decision.alike,
         kept=decision.kept,
         dropped=decision.dropped,
         contradicting=tuple(dropped),
-        repairs=field.manuscripts[number].repairs,
-        attempts=field.attempt,
-        blind=tuple(mark_of(field.matrix.tests[test]) for test in decision.kept),
+        repairs=current.codes[number].repairs,
+        attempts=current.attempt,
+        blind=tuple(mark_of(current.matrix.tests[test]) for test in decision.kept),
         probability=decision.probability or None,
         on_record=on_record,
     )
@@ -194,40 +194,40 @@ def _got(check: Check | None) -> object:
     return check.got if check is not None else "it was not run"
 
 
-def _failing(field: Field, decision: Decision, candidates: Sequence[Candidate]) -> Failing:
+def _no_selection(current: Round, decision: Decision, candidates: Sequence[Candidate]) -> NoSelection:
     """The failure of the candidate that comes nearest."""
-    if all(row is None for row in field.matrix.rows):
-        return _unloadable(field)
-    number = max(range(len(candidates)), key=lambda each: _merit(field, each))
-    row, held_out = field.matrix.rows[number], field.held_out[number]
+    if all(row is None for row in current.matrix.rows):
+        return _unloadable(current)
+    number = max(range(len(candidates)), key=lambda each: _merit(current, each))
+    row, held_out = current.matrix.rows[number], current.held_out[number]
     if row is None:
-        return _unloadable(field)
-    if number in field.barred and held_out is not None:
-        told = _hidden_failure(held_out, field.matrix.candidates[number].draft)
-        return Failing(number, told, shows_test=False)
+        return _unloadable(current)
+    if number in current.barred and held_out is not None:
+        told = _hidden_failure(held_out, current.matrix.candidates[number].draft)
+        return NoSelection(number, told, shows_test=False)
     failed = [
         check
         for test, check in enumerate(row.checks)
-        if check is not None and not check.passed and test not in field.struck
+        if check is not None and not check.passed and test not in current.struck
     ]
     if not failed:
-        return Failing(number, _no_majority(field, decision), shows_test=False)
-    return Failing(number, _test_failures(failed, row, field, decision), shows_test=True)
+        return NoSelection(number, _no_majority(current, decision), shows_test=False)
+    return NoSelection(number, _test_failures(failed, row, current, decision), shows_test=True)
 
 
-def _merit(field: Field, number: int) -> tuple[bool, int, int]:
-    row = field.matrix.rows[number]
-    return row is not None and number not in field.barred, sum(row.passes) if row else -1, -number
+def _merit(current: Round, number: int) -> tuple[bool, int, int]:
+    row = current.matrix.rows[number]
+    return row is not None and number not in current.barred, sum(row.passes) if row else -1, -number
 
 
-def _unloadable(field: Field) -> Failing:
-    failures = [each.failure for each in field.matrix.candidates]
+def _unloadable(current: Round) -> NoSelection:
+    failures = [each.failure for each in current.matrix.candidates]
     number, failure = next((place, failure) for place, failure in enumerate(failures) if failure is not None)
-    return Failing(number, rejection(failure), shows_test=False)
+    return NoSelection(number, rejection(failure), shows_test=False)
 
 
 def told_to_author(rejected: Rejected, hidden: Sequence[Example], code: str) -> Rejected:
-    """A rejection as the code's author may read it: the caller's own examples stay hidden, and inputs near them."""
+    """Rewords a rejection for the code's author: the caller's own examples stay hidden, and inputs near them."""
     example = next((each for each in hidden if shows(rejected.case, each)), None)
     if example is None:
         return rejected
@@ -250,29 +250,29 @@ def _without_example(stage: Stage, how: str) -> Rejected:
     return Rejected(stage=stage, reason=reason, fix="Read the request again; every word of it may be tested.")
 
 
-def _no_majority(field: Field, decision: Decision) -> Rejected:
+def _no_majority(current: Round, decision: Decision) -> Rejected:
     return Rejected(
         stage="agreement",
-        reason=_counted(field, decision),
+        reason=_counted(current, decision),
         fix="Say more exactly what the tool does, or give examples of your own.",
     )
 
 
-def _test_failures(failed: Sequence[Check], row: Row, field: Field, decision: Decision) -> Rejected:
+def _test_failures(failed: Sequence[Check], row: Row, current: Round, decision: Decision) -> Rejected:
     first = rejection(failed[0])
-    if len(field.manuscripts) == 1:
+    if len(current.codes) == 1:
         return first.model_copy(
             update={"reason": f"{sum(row.passes)} of {len(row.checks)} tests pass; {first.reason}"}
         )
     more = "; ".join(check.message for check in failed[1:SHOWN_FAILURES])
-    reason = f"{_counted(field, decision)}; {first.reason}" + (f"; {more}" if more else "")
+    reason = f"{_counted(current, decision)}; {first.reason}" + (f"; {more}" if more else "")
     return first.model_copy(update={"reason": reason})
 
 
-def _counted(field: Field, decision: Decision) -> str:
-    count = len(field.manuscripts)
-    alike, passed = round(decision.share * count), round(decision.passed * len(field.matrix.tests))
+def _counted(current: Round, decision: Decision) -> str:
+    count = len(current.codes)
+    alike, passed = round(decision.share * count), round(decision.passed * len(current.matrix.tests))
     return (
         f"no candidate can be trusted: {alike} of {count} behave alike and pass {passed} of "
-        f"{len(field.matrix.tests)} tests"
+        f"{len(current.matrix.tests)} tests"
     )

@@ -1,4 +1,4 @@
-"""What is looked up before a tool is written: open questions and libraries of a specification in, notes out.
+"""Look-up of a specification's open questions and libraries on the web before a tool is written.
 
 Everything is asked once and side by side, within caps. What comes from elsewhere is data: it stands between fences in
 every prompt. Where nothing can be looked up, the writers go on without, and the report says so.
@@ -32,7 +32,7 @@ _URL = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 
 
 class Answered(Value):
-    """What came of one question."""
+    """Result of looking up one question."""
 
     question: str
     passages: tuple[Passage, ...] = ()

@@ -1,4 +1,4 @@
-"""Every prompt, in one place: typed arguments in, messages out. Text from outside is data between fences."""
+"""Prompts of the synthesis, all of them; text from outside is fenced as data."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ INSTRUCTIONS: dict[FailureClass, str] = {
 
 
 class Brief(Value):
-    """What all writers of one synthesis are told."""
+    """Brief that all writers of one synthesis are given."""
 
     request: str
     specification: Specification | None = None
@@ -113,7 +113,7 @@ class Brief(Value):
 
 
 def fenced(tag: str, text: str, limit: int = MAX_REQUEST) -> str:
-    """A stranger's words between tags that they cannot close, cut where they get too long."""
+    """Puts untrusted text between tags that it cannot close, and cuts it where it is too long."""
     cut = text if len(text) <= limit else f"{text[:limit]}… (cut)"
     return f"<{tag}>\n{_TAGS.sub('&lt;', cut)}\n</{tag}>\n"
 

@@ -1,4 +1,4 @@
-"""Rounds of drawing: a brief and a width in, a field out in which every candidate met every test once.
+"""Rounds of sampling, in which every candidate is run once on every test of every suite.
 
 Candidates and suites are written side by side; a candidate that cannot be run is mended while suites are still written.
 """
@@ -17,8 +17,13 @@ from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.modes import Width
 from alita_mcp.synthesis.requests.outcomes import Rejected, rejection
 from alita_mcp.synthesis.specification.values import Specification, Suite
-from alita_mcp.synthesis.writing.candidate_sampler import Drawing, Manuscript, gathered, side_by_side
-from alita_mcp.synthesis.writing.judging import Failing, Field
+from alita_mcp.synthesis.writing.candidate_sampler import (
+    CandidateCode,
+    CandidateSampler,
+    gathered,
+    side_by_side,
+)
+from alita_mcp.synthesis.writing.judging import NoSelection, Round
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract
@@ -28,24 +33,24 @@ from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.wording.linter import MAX_REQUESTS
 
 T = TypeVar("T")
-Settled = tuple[Manuscript, Prepared]
+Settled = tuple[CandidateCode, Prepared]
 
 
 class Rounds:
-    """The candidates and suites of one synthesis, drawn and run."""
+    """Draws and runs the candidates and suites of one synthesis, round by round."""
 
-    def __init__(self, work: Work, drawing: Drawing) -> None:
-        self._workshop = work.workshop
-        self._wish = work.wish
+    def __init__(self, work: Work, sampler: CandidateSampler) -> None:
+        self._context = work.context
+        self._request = work.request
         self._plan = work.plan
-        self._drawing = drawing
+        self._sampler = sampler
         self._on_stage = work.on_stage
-        self._rehearsal = Rehearsal(work.workshop.sandbox, work.workshop.library.read)
+        self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
 
     async def widened(
-        self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None = None
-    ) -> Field:
-        """The field with as many candidates and suites as `width` says; only pairs that are new are run.
+        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None = None
+    ) -> Round:
+        """The round with as many candidates and suites as `width` says; only pairs that are new are run.
 
         `suites` are those of this round where they were drawn before.
 
@@ -53,23 +58,23 @@ class Rounds:
             ModelError: the first round has no candidate or no suite, a later one nothing at all.
             SandboxError: the sandbox failed.
         """
-        written, settled = await self._drawn(brief, field, width, suites)
+        written, settled = await self._drawn(brief, current, width, suites)
         contract = specified(brief).contract()
         fitting = [suite.fitting(contract) for suite in written]
         await self._on_stage("matrix")
-        matrix = await extend_matrix(field.matrix, [each for _, each in settled], fitting, self._rehearsal)
-        fresh = matrix.candidates[len(field.manuscripts) :]
-        own = [await run_row(each, self._wish.tests, self._rehearsal) for each in fresh]
+        matrix = await extend_matrix(current.matrix, [each for _, each in settled], fitting, self._rehearsal)
+        fresh = matrix.candidates[len(current.codes) :]
+        own = [await run_row(each, self._request.tests, self._rehearsal) for each in fresh]
         return replace(
-            field,
-            manuscripts=(*field.manuscripts, *(each for each, _ in settled)),
+            current,
+            codes=(*current.codes, *(each for each, _ in settled)),
             matrix=matrix,
-            held_out=(*field.held_out, *(row for _, row in own)),
+            held_out=(*current.held_out, *(row for _, row in own)),
             asked=width,
         )
 
     async def _drawn(
-        self, brief: Brief, field: Field, width: Width, suites: list[Suite] | None
+        self, brief: Brief, current: Round, width: Width, suites: list[Suite] | None
     ) -> tuple[list[Suite], list[Settled]]:
         """What one round adds; a part that cannot be had is done without where there is some of it already."""
         failures: list[ModelError] = []
@@ -85,18 +90,18 @@ class Rounds:
                 failures.append(failure)
                 return []
 
-        missing = range(field.asked.suites, width.suites) if suites is None else range(0)
+        missing = range(current.asked.suites, width.suites) if suites is None else range(0)
         if missing:
             await self._on_stage("tests")
-        more = range(field.asked.candidates, width.candidates)
+        more = range(current.asked.candidates, width.candidates)
         if more:
             await self._on_stage("code")
         drawn = await side_by_side(
-            partial(tried, partial(self._drawing.suites, brief, field.attempt), missing),
-            partial(tried, partial(self._candidates, brief, field.attempt), more),
+            partial(tried, partial(self._sampler.suites, brief, current.attempt), missing),
+            partial(tried, partial(self._candidates, brief, current.attempt), more),
         )
         written = [*(suites or ()), *drawn[0]]
-        is_first = not field.manuscripts
+        is_first = not current.codes
         if failures and (is_first or not (written or drawn[1])):
             raise failures[0]
         return written, drawn[1]
@@ -105,89 +110,91 @@ class Rounds:
         """The candidates of these numbers, each brought as far as it can be run."""
 
         async def settle(place: int) -> Settled:
-            drawn = await self._drawing.candidate(brief, attempt, numbers[place])
+            drawn = await self._sampler.candidate(brief, attempt, numbers[place])
             return await self._settled(brief, drawn, attempt)
 
         return await gathered(settle, len(numbers))
 
-    async def _settled(self, brief: Brief, drawn: Manuscript, attempt: int) -> Settled:
+    async def _settled(self, brief: Brief, drawn: CandidateCode, attempt: int) -> Settled:
         """A candidate that can be run, mended at most twice; this shows its author no test, so it stays blind."""
-        manuscript, last = drawn, ""
+        candidate, last = drawn, ""
         await self._on_stage("static")
-        prepared = await self._prepared(brief, manuscript)
+        prepared = await self._prepared(brief, candidate)
         for _ in range(self._plan.repairs):
             if prepared.failure is None:
                 break
             rejected = rejection(prepared.failure)
             await self.learn(rejected)
             try:
-                manuscript, last = await self.revised(brief, manuscript, rejected, last, attempt)
+                candidate, last = await self.revised(brief, candidate, rejected, last, attempt)
             except ModelError:
                 break
-            prepared = await self._prepared(brief, manuscript)
-        return manuscript, prepared
+            prepared = await self._prepared(brief, candidate)
+        return candidate, prepared
 
-    async def with_another(self, brief: Brief, field: Field, found: Failing, seen: dict[int, str]) -> Field:
-        """The field with the failing candidate mended, or drawn anew where mending leads nowhere."""
+    async def with_another(
+        self, brief: Brief, current: Round, found: NoSelection, seen: dict[int, str]
+    ) -> Round:
+        """The round with the failing candidate mended, or drawn anew where mending leads nowhere."""
         await self._on_stage("repair")
         number, last = found.number, seen.get(found.number, "")
-        manuscript, seen[number] = await self.revised(
-            brief, field.manuscripts[number], found.rejected, last, field.attempt, shows_test=found.shows_test
+        candidate, seen[number] = await self.revised(
+            brief, current.codes[number], found.rejected, last, current.attempt, shows_test=found.shows_test
         )
-        prepared = await self._prepared(brief, manuscript)
-        prepared, row = await run_row(prepared, field.matrix.tests, self._rehearsal)
-        _, own = await run_row(prepared, self._wish.tests, self._rehearsal)
-        candidates = _put(field.matrix.candidates, number, prepared)
-        rows = _put(field.matrix.rows, number, row)
+        prepared = await self._prepared(brief, candidate)
+        prepared, row = await run_row(prepared, current.matrix.tests, self._rehearsal)
+        _, own = await run_row(prepared, self._request.tests, self._rehearsal)
+        candidates = _put(current.matrix.candidates, number, prepared)
+        rows = _put(current.matrix.rows, number, row)
         return replace(
-            field,
-            manuscripts=_put(field.manuscripts, number, manuscript),
-            matrix=replace(field.matrix, candidates=candidates, rows=rows),
-            held_out=_put(field.held_out, number, own),
+            current,
+            codes=_put(current.codes, number, candidate),
+            matrix=replace(current.matrix, candidates=candidates, rows=rows),
+            held_out=_put(current.held_out, number, own),
         )
 
     async def revised(
-        self, brief: Brief, manuscript: Manuscript, rejected: Rejected, last: str, attempt: int,
+        self, brief: Brief, candidate: CandidateCode, rejected: Rejected, last: str, attempt: int,
         *, shows_test: bool = False,
-    ) -> tuple[Manuscript, str]:  # fmt: skip
-        """The manuscript mended, or another in its place when it fails as it did before; and how it failed."""
+    ) -> tuple[CandidateCode, str]:  # fmt: skip
+        """The candidate mended, or another in its place when it fails as it did before; and how it failed."""
         now = signature(rejected)
         if now == last:
-            return await self._drawing.another(brief, manuscript.index, attempt), ""
-        return await self._drawing.mended(manuscript, rejected, shows_test=shows_test), now
+            return await self._sampler.another(brief, candidate.index, attempt), ""
+        return await self._sampler.mended(candidate, rejected, shows_test=shows_test), now
 
-    async def _prepared(self, brief: Brief, manuscript: Manuscript) -> Prepared:
-        draft = self.draft(brief, manuscript, self._wish.tests)
-        unfit = await self._workshop.packages.failure(() if self._wish.packages else draft.packages)
+    async def _prepared(self, brief: Brief, candidate: CandidateCode) -> Prepared:
+        draft = self.draft(brief, candidate, self._request.tests)
+        unfit = await self._context.packages.failure(() if self._request.packages else draft.packages)
         if unfit is not None:
             return Prepared(draft, failure=unfit)
         prepared = await prepare(draft, self._rehearsal, self._on_stage)
         return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
 
-    def draft(self, brief: Brief, manuscript: Manuscript, examples: tuple[Example, ...]) -> Draft:
-        """What a manuscript amounts to, with these examples."""
-        wish, specification, written = self._wish, specified(brief), manuscript.written
+    def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
+        """What a candidate amounts to, with these examples."""
+        request, specification, written = self._request, specified(brief), candidate.written
         return Draft(
             name=specification.name,
             description=specification.description,
             code=written.code,
             examples=examples,
-            use_when=tuple(dict.fromkeys((*wish.use_when, *specification.use_when)))[:MAX_REQUESTS],
-            packages=wish.packages or written.packages,
-            grants=grants_of(wish),
-            varies=tuple(sorted(set(wish.varies))),
-            recorded=wish.recorded,
+            use_when=tuple(dict.fromkeys((*request.use_when, *specification.use_when)))[:MAX_REQUESTS],
+            packages=request.packages or written.packages,
+            grants=grants_of(request),
+            varies=tuple(sorted(set(request.varies))),
+            recorded=request.recorded,
         )
 
     async def learn(self, rejected: Rejected) -> None:
         """Keeps what went wrong for the next synthesis of a like thing."""
         text = lesson_text(rejected)
-        lesson = Lesson(description=self._wish.description[:500], kind=classify(rejected), text=text)
-        await self._workshop.advice.lessons.learn(lesson)
+        lesson = Lesson(description=self._request.description[:500], kind=classify(rejected), text=text)
+        await self._context.advice.lessons.learn(lesson)
 
 
 def keeps_signature(prepared: Prepared, specification: Specification) -> Prepared:
-    """The candidate, or the failure of one that takes other arguments than specified: tests could not call it."""
+    """Returns the candidate, failed where it takes other arguments than specified: tests could not call it."""
     if prepared.contract is None or _parameters(prepared.contract) == _parameters(specification.contract()):
         return prepared
     fix = f"Write `{specification.signature}` word for word."
@@ -199,7 +206,7 @@ def _parameters(contract: ToolContract) -> dict[str, object]:
 
 
 def specified(brief: Brief) -> Specification:
-    """The specification that a brief carries once there is one."""
+    """Returns the specification of a brief that has one."""
     if brief.specification is None:
         raise AssertionError("writers are asked after the planner")
     return brief.specification

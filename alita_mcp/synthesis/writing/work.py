@@ -1,4 +1,4 @@
-"""One synthesis by models: what its writers work with, handed from room to room as one value."""
+"""Inputs of one synthesis by models, passed between its parts as one value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
-from alita_mcp.synthesis.context import Workshop
+from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.requests.modes import Plan
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.verification.agreement.record import Record
@@ -14,10 +14,10 @@ from alita_mcp.verification.agreement.record import Record
 
 @dataclass(frozen=True)
 class Work:
-    """What one synthesis works with."""
+    """Inputs of one synthesis: context, request, plan, models, progress callback and model record."""
 
-    workshop: Workshop
-    wish: SynthesisRequest
+    context: SynthesisContext
+    request: SynthesisRequest
     plan: Plan
     models: Models
     on_stage: ReportStage

@@ -1,4 +1,4 @@
-"""Where a version may run: a stored version in, a sandbox that it was proved in out, and its packages there."""
+"""Verifier that runs a version's gates in the current sandbox before its first call, and holds its environment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 from alita_mcp.verification.verify import Verdict, verify
 
 
-class Proving:
-    """Proves versions in the sandbox at hand where another kind proved them, once for each version."""
+class VersionVerifier:
+    """Ensures that a version has passed its gates in the current kind of sandbox before it runs, once for each."""
 
     def __init__(self, library: Library, sandbox: Sandbox) -> None:
         self._library = library
         self._sandbox = sandbox
         self._environments: dict[tuple[str, str], Environment] = {}
-        self._proving: dict[str, anyio.Lock] = {}
+        self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
     @property
@@ -58,7 +58,7 @@ class Proving:
         manifest = stored.manifest
         if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
             return sandbox
-        async with self._proving.setdefault(manifest.digest, anyio.Lock()):
+        async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
             if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
                 return sandbox
             room = NestedSandbox(sandbox, depth) if depth else sandbox

@@ -1,4 +1,4 @@
-"""An update and the version it replaces: a draft and that version's examples in, the draft that keeps them out.
+"""Carries the examples of a replaced version over to its update, and rejects an update that breaks them.
 
 All examples of the replaced version run against the new code first. Those that hold become examples of the new
 version, so that the next update is held to them too; those that do not have to be named by the request.
@@ -33,7 +33,7 @@ Arguments = dict[str, Any]
 
 @dataclass(frozen=True)
 class Carried:
-    """A draft with the examples of the version that it replaces, but for those that no longer hold."""
+    """Draft with the examples of the version that it replaces, except those that no longer hold."""
 
     draft: Draft
     broken: tuple[Broken, ...] = ()
@@ -46,7 +46,7 @@ async def carried_over(
     rehearsal: Rehearsal,
     on_stage: ReportStage,
 ) -> Carried | Rejected:
-    """The draft held to the replaced version's examples, or the first of them that no longer holds and is not named.
+    """Holds a draft to the replaced version's examples; rejects it for the first broken one that is not named.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.

@@ -1,4 +1,4 @@
-"""What stands behind the doors of `alita_tool`: a version about to be called in, the broker for its call out.
+"""Factory of the brokers that serve `alita_tool` to a call, each with what its version was granted.
 
 Nobody gets a broker whose version asks for something that is not granted. What is granted is looked up at each call.
 """
@@ -27,8 +27,8 @@ CallTool = Callable[[str, dict[str, Any], tuple[str, ...]], Awaitable[RunResult]
 _log = logging.getLogger(__name__)
 
 
-class Granting:
-    """Opens to each call what its version was granted, and no more."""
+class BrokerFactory:
+    """Makes the broker of each call with the rights that its version was granted, and no more."""
 
     def __init__(
         self, settings: Settings, library: Library, model: LanguageModel | None, call_tool: CallTool
