@@ -79,7 +79,7 @@ class Toolsmith:
         return other
 
     async def make(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
-        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an answer."""
+        """One synthesis from start to end, journalled; a failing sandbox is raised, a failing draft is an outcome."""
         if self._settings.policy == "locked":
             return Rejected(
                 stage="policy",
