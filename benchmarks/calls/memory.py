@@ -85,9 +85,9 @@ def workers(kind: str, before: Present) -> dict[str, Any]:
 
 def _own_containers() -> frozenset[str]:
     from alita_mcp.sandbox.docker.engine import OWNER_LABEL
-    from alita_mcp.sandbox.owner import Owner
+    from alita_mcp.sandbox.owner import ProcessOwner
 
-    own = f"label={OWNER_LABEL}={Owner.this_process()}"
+    own = f"label={OWNER_LABEL}={ProcessOwner.this_process()}"
     return frozenset(baselines.client_output(["docker", "ps", "--quiet", "--filter", own]).split())
 
 

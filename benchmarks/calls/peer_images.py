@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 
 from . import baselines, timing
 
@@ -96,7 +96,7 @@ def sweep() -> None:
     """Removes what runs left behind whose process is gone."""
     question = ["docker", "images", "--filter", f"label={LABEL}", "--format", "{{.Tag}}"]
     for run in set(baselines.client_output(question).split()):
-        owner = Owner.parse(run)
+        owner = ProcessOwner.parse(run)
         if owner is not None and owner.is_gone():
             remove(run)
 

@@ -23,7 +23,7 @@ import anyio.to_thread
 from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from alita_mcp.sandbox.owner import Owner
+from alita_mcp.sandbox.owner import ProcessOwner
 
 from . import baselines, peer_images, timing, work
 
@@ -76,7 +76,7 @@ async def opened(
 ) -> AsyncIterator[OpenedPeers]:
     """Installs and starts what can be; leaving it removes the processes, containers and images of this run."""
     found = OpenedPeers()
-    run = str(Owner.this_process())
+    run = str(ProcessOwner.this_process())
     engine = baselines.missing_engine(image)
     with tempfile.TemporaryDirectory(prefix="alita-bench-peers-", ignore_cleanup_errors=True) as folder:
         try:

@@ -18,12 +18,12 @@ PROMPT = "Make a tool that shouts a text, then shout hello."
 DIRECT = ("direct", "now")
 THROUGH_RUN_TOOL = ("run_tool", "after reconnect")
 
-_WAITS = "from alita_mcp.server import visibility; visibility.LISTS_WITHIN_S = 60; visibility.IN_HAND_S = 1; "
+_WAITS = "from alita_mcp.server.answers import visibility; visibility.LISTS_WITHIN_S = 60; visibility.IN_HAND_S = 1; "
 
 
 def stdio_command(*, follows: bool) -> tuple[str, ...]:
     """How to start the server; for a follower one that waits for its list however slow the machine is."""
-    waiting = (sys.executable, "-c", f"{_WAITS}from alita_mcp.server import entry; entry.main()")
+    waiting = (sys.executable, "-c", f"{_WAITS}from alita_mcp.server.transports import entry; entry.main()")
     return waiting if follows else ENTRY
 
 

@@ -25,7 +25,7 @@ ENTRY = (sys.executable, "-m", "alita_mcp.server.transports.entry")
 UNHURRIED = (
     sys.executable,
     "-c",
-    "from alita_mcp.server import ending, entry; ending.END_WITHIN_S = 120; entry.main()",
+    "from alita_mcp.server.transports import entry, shutdown; shutdown.END_WITHIN_S = 120; entry.main()",
 )
 """The same server, which ends its clean-up also where a busy machine makes it slow."""
 RUN_ALITA = "import sys; from alita_mcp.cli.main import main; sys.exit(main())"
