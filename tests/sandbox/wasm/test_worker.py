@@ -46,6 +46,12 @@ async def worker_of(sandbox: WasmSandbox) -> psutil.Process:
     return psutil.Process(int(number))
 
 
+async def waits_for_orders(worker: psutil.Process) -> None:
+    """Returns when all threads sleep: what a call left is removed, and the host was told so."""
+    while any(psutil.Process(thread.id).status() != psutil.STATUS_SLEEPING for thread in worker.threads()):  # noqa: ASYNC110 - a process
+        await anyio.sleep(0.01)
+
+
 def told(worker: psutil.Process, name: str) -> list[str]:
     """Lines that Linux tells of a process."""
     return Path(f"/proc/{worker.pid}/{name}").read_text().splitlines()
@@ -158,9 +164,11 @@ async def test_a_worker_that_is_stopped_is_ended_by_the_servers_own_clock(sandbo
     worker = await worker_of(sandbox)
     job = ADD.model_copy(update={"limits": Limits(wall_seconds=1)})
     assert (await sandbox.run(job)).value == 42
-    for number in wasm_leftovers(os.getpid()):
-        psutil.Process(int(number)).suspend()
     with anyio.fail_after(WAIT_SECONDS):
+        for number in wasm_leftovers(os.getpid()):
+            each = psutil.Process(int(number))
+            await waits_for_orders(each)  # stopped before, it would be replaced instead
+            each.suspend()
         result = await sandbox.run(job)
         assert result.status == "timeout"
         assert "had to be killed from outside" in result.message
