@@ -90,7 +90,7 @@ def through(line):
         return s.recv(100) or 1 / 0
 def f():
     return [t(lambda: through(line)) for line in (
-        b'CONNECT a.example:443 HTTP/1.1\\r\\n\\r\\n', b'GET http://169.254.169.254/ HTTP/1.1\\r\\n\\r\\n',
+        b'CONNECT a.example:443 HTTP/1.0\\r\\n\\r\\n', b'GET http://169.254.169.254/ HTTP/1.0\\r\\n\\r\\n',
         b'GET http://localhost/ HTTP/1.0\\r\\n\\r\\n', b'\\x16\\x03garbage', b'\\x05\\x01\\x00')]
 """,
         gives(all_refused),

@@ -162,7 +162,7 @@ def f(port, tls_port, authority):
         code = f"""{GET}
 def through(port, talk):
     with socket.create_connection(("127.0.0.1", 3128), 20) as connection:
-        connection.sendall(f"CONNECT api.test:{{port}} HTTP/1.1\\r\\n\\r\\n".encode())
+        connection.sendall(f"CONNECT api.test:{{port}} HTTP/1.0\\r\\n\\r\\n".encode())
         connection.recv(1000)
         return talk(connection)
 def plain(connection):
@@ -205,7 +205,7 @@ def f():
     return [proxies, attempt(lambda: through()), attempt(lambda: get("http://api.test/"))[0]]
 def through():
     with socket.create_connection(("127.0.0.1", 3128), 5) as connection:
-        connection.sendall(b"GET http://api.test/ HTTP/1.1\\r\\n\\r\\n")
+        connection.sendall(b"GET http://api.test/ HTTP/1.0\\r\\n\\r\\n")
         return connection.recv(1000).decode()
 """
         for grants in (Grants(), Grants(model=True)):

@@ -92,7 +92,7 @@ async def server(handle: Callable[[SocketStream], Awaitable[object]]) -> AsyncIt
 
 
 def get(site: Site, path: str = "/", headers: str = "") -> bytes:
-    return f"GET http://api.test:{site.port}{path} HTTP/1.1\r\n{headers}\r\n".encode()
+    return f"GET http://api.test:{site.port}{path} HTTP/1.1\r\nHost: api.test:{site.port}\r\n{headers}\r\n".encode()
 
 
 async def test_a_request_to_a_granted_host_is_answered() -> None:
@@ -107,7 +107,7 @@ async def test_a_request_to_a_granted_host_is_answered() -> None:
     "where", ["http://evil.test/", "http://api.test/", "http://2130706433/", "http://[::1]/"]
 )
 async def test_any_other_host_gets_the_missing_grant_in_status_line_and_body(where: str) -> None:
-    program = Program(f"GET {where} HTTP/1.1\r\n\r\n".encode())
+    program = Program(f"GET {where} HTTP/1.0\r\n\r\n".encode())
     assert await served(program, granted("api.test:1"))
     head, _, body = program.heard.decode().partition("\r\n\r\n")
     assert body.startswith('grant "network": ')
@@ -121,7 +121,7 @@ async def test_a_redirect_is_a_new_request_and_is_checked_like_one() -> None:
         program = Program(get(site, "/to/evil.test"))
         await served(program, policy)
         assert b"Location: http://evil.test/moved" in program.heard
-        followed = Program(b"GET http://evil.test/moved HTTP/1.1\r\n\r\n")
+        followed = Program(b"GET http://evil.test/moved HTTP/1.0\r\n\r\n")
         await served(followed, policy)
     assert followed.status == 403
 
@@ -136,11 +136,28 @@ async def test_a_second_request_on_the_connection_reaches_nobody() -> None:
 
 async def test_exactly_the_declared_body_goes_to_the_server() -> None:
     with running_site() as site:
-        head = f"POST http://api.test:{site.port}/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n".encode()
+        head = f"POST http://api.test:{site.port}/ HTTP/1.0\r\nContent-Length: 5\r\n\r\n".encode()
         program = Program(head + b"12", b"345GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n")
         await served(program, granted(f"api.test:{site.port}"))
     assert program.heard.endswith(b"\r\n\r\n5")
     assert len(site.seen) == 1
+
+
+async def test_a_body_of_unknown_length_goes_to_the_server_and_nothing_behind_it() -> None:
+    got = b""
+
+    async def takes(stream: SocketStream) -> None:
+        nonlocal got
+        while not got.endswith(b"0\r\n\r\n"):
+            got += await stream.receive()
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+    async with server(takes) as port:
+        head = f"POST http://api.test:{port}/ HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        program = Program(head, b"5\r\n12", b"345\r\n", b"0\r\n\r\nGET /smuggled HTTP/1.0\r\n\r\n")
+        await served(program, granted(f"api.test:{port}"))
+    assert program.status == 200
+    assert got.partition(b"\r\n\r\n")[2] == b"2\r\n12\r\n3\r\n345\r\n0\r\n\r\n"
 
 
 async def test_what_is_no_request_is_refused() -> None:
@@ -173,7 +190,7 @@ async def test_a_server_that_stops_half_way_is_ended_by_a_reset() -> None:
         await anyio.sleep_forever()
 
     async with server(half) as port:
-        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\n\r\n".encode(), ends=False)
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode(), ends=False)
         assert not await served(program, granted(f"api.test:{port}"), SHORT)
     assert program.heard.endswith(b"half")
 
@@ -186,7 +203,7 @@ async def test_a_server_that_breaks_the_connection_breaks_it_inside() -> None:
         await stream.aclose()
 
     async with server(breaks) as port:
-        program = Program(f"GET http://api.test:{port}/ HTTP/1.1\r\n\r\n".encode())
+        program = Program(f"GET http://api.test:{port}/ HTTP/1.0\r\n\r\n".encode())
         assert not await served(program, granted(f"api.test:{port}"))
 
 
@@ -200,7 +217,7 @@ async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_to
         await served(again, policy)
         assert again.status == 403
         assert b"more than 100000 bytes over the network (network_bytes)" in again.heard
-        head = f"POST http://api.test:{site.port}/ HTTP/1.1\r\nContent-Length: 900\r\n\r\n".encode()
+        head = f"POST http://api.test:{site.port}/ HTTP/1.0\r\nContent-Length: 900\r\n\r\n".encode()
         upload = Program(head, *[b"x" * 300] * 3)
         assert await served(upload, granted(f"api.test:{site.port}", limits=Limits(network_bytes=500)))
         assert upload.status == 403
@@ -210,7 +227,7 @@ async def test_a_download_over_the_budget_is_cut_and_one_before_its_answer_is_to
 async def open_tunnel(
     policy: GrantedHosts | AllowList, name: str, port: int, first: bytes, clocks: Clocks = SHORT
 ) -> tuple[bool, bytes]:
-    program = Program(f"CONNECT {name}:{port} HTTP/1.1\r\n\r\n".encode(), ends=False)
+    program = Program(f"CONNECT {name}:{port} HTTP/1.0\r\n\r\n".encode(), ends=False)
     program.on_heard = lambda heard: first if heard.endswith(b"established\r\n\r\n") else b""
     return await served(program, policy, clocks), program.heard
 
@@ -252,7 +269,7 @@ async def test_a_tunnel_that_is_not_tls_for_that_name_is_reset_and_nothing_reach
 
 async def test_a_tunnel_whose_client_ends_before_it_began_is_reset() -> None:
     async with server(echo) as port:
-        program = Program(f"CONNECT api.test:{port} HTTP/1.1\r\n\r\n".encode())
+        program = Program(f"CONNECT api.test:{port} HTTP/1.0\r\n\r\n".encode())
         assert not await served(program, granted(f"api.test:{port}"))
 
 
@@ -278,7 +295,7 @@ async def test_whole_tls_goes_through_a_tunnel_and_is_counted() -> None:
         authority.configure_trust(context)
         incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         tls = context.wrap_bio(incoming, outgoing, server_hostname="api.test")
-        program = Program(f"CONNECT api.test:{site.port} HTTP/1.1\r\n\r\n".encode(), ends=False)
+        program = Program(f"CONNECT api.test:{site.port} HTTP/1.0\r\n\r\n".encode(), ends=False)
         answer = b""
         sent = False
         fed = len(ESTABLISHED)
@@ -309,7 +326,7 @@ async def test_reasons_never_break_the_status_line() -> None:
         async def open(self, host: str, port: int) -> ByteStream:
             raise EgressRefused(403, "a\r\nX: y\u00e4")
 
-    program = Program(b"GET http://api.test/ HTTP/1.1\r\n\r\n")
+    program = Program(b"GET http://api.test/ HTTP/1.0\r\n\r\n")
     assert await serve(program, Odd())
     assert program.heard.startswith(b"HTTP/1.1 403 a??X: y?\r\n")
 

@@ -212,7 +212,7 @@ async def test_without_a_broker_every_door_names_the_missing_grant(door: str, me
 @pytest.mark.parametrize("broker", [None, Answers()])
 async def test_without_the_grant_a_connection_is_told_which_one_it_lacks(broker: Broker | None) -> None:
     async with serving(broker) as (served, inside):
-        for frame in opened(1, b"GET http://a.test/ HTTP/1.1\r\n\r\n"):
+        for frame in opened(1, b"GET http://a.test/ HTTP/1.0\r\n\r\n"):
             served.take(frame)
         assert b'HTTP/1.1 403 grant "network": a.test is not granted\r\n' in await inside.text(1)
 
@@ -237,7 +237,7 @@ async def test_connections_and_questions_together_are_limited_in_words_that_name
     async with serving(Answers(), calls=2) as (served, inside):
         served.take(ask(1, "echo"))
         for stream in (1, 2, 3):
-            for frame in opened(stream, b"GET http://a.test/ HTTP/1.1\r\n\r\n"):
+            for frame in opened(stream, b"GET http://a.test/ HTTP/1.0\r\n\r\n"):
                 served.take(frame)
         assert b"HTTP/1.1 429 asked more than 2 times (broker_calls)" in await inside.text(3)
         served.take(ask(2, "echo"))
@@ -284,7 +284,7 @@ async def test_closing_ends_what_is_under_way_and_nothing_of_it_reaches_the_next
     broker = Answers(Held())
     async with serving(broker) as (served, inside):
         served.take(ask(1, "hang"))
-        for frame in opened(1, b"GET http://a.test/ HTTP/1.1\r\n\r\n")[:2]:
+        for frame in opened(1, b"GET http://a.test/ HTTP/1.0\r\n\r\n")[:2]:
             served.take(frame)
         served.take(ask(2, "echo"))
         await inside.answer(2)

@@ -17,7 +17,7 @@ from anyio.abc import ByteStream
 
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused
 from alita_mcp.sandbox.network.client_hello import NotTls, server_name
-from alita_mcp.sandbox.network.request_head import Target, read_target
+from alita_mcp.sandbox.network.proxy_request import MAX_HEAD, ProxyRequest
 
 PROXY = "http://127.0.0.1:3128"
 PROXY_VARIABLES = dict.fromkeys(
@@ -25,7 +25,6 @@ PROXY_VARIABLES = dict.fromkeys(
 ) | dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
 """The environment variables of a call that may use the network."""
 
-MAX_HEAD = 16 << 10
 _PIECE = 64 << 10
 _GONE = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -62,22 +61,23 @@ async def serve(client: Client, policy: EgressPolicy, clocks: Clocks = USUAL_CLO
     """Serves one connection: one request or one tunnel; False when it broke and must be reset."""
     try:
         with _within(clocks.head_seconds, "the request did not arrive"):
-            head, rest = await _read_head(client)
-        target = read_target(head)
-        upstream = await policy.open(target.host, target.port)
+            request, data = await _read_head(client)
+        upstream = await policy.open(request.host, request.port)
     except EgressRefused as refusal:
         return await _refuse(client, refusal, clocks)
     async with upstream:
-        if target.body_bytes is None:
-            return await _tunnel(client, upstream, target, rest, clocks)
+        if request.is_tunnel:
+            return await _tunnel(client, upstream, request, data, clocks)
         copying = _Copying(client, upstream)
-        await copying.run(target.opening + rest, target.upload_bytes, clocks)
+        await copying.run(request, data, clocks)
     if copying.refusal is not None and not copying.response_started:
         return await _refuse(client, copying.refusal, clocks)
     return copying.whole and await _discarded(client, clocks)
 
 
-async def _tunnel(client: Client, upstream: ByteStream, target: Target, data: bytes, clocks: Clocks) -> bool:
+async def _tunnel(
+    client: Client, upstream: ByteStream, request: ProxyRequest, data: bytes, clocks: Clocks
+) -> bool:
     """Carries TLS for the host that was named, and nothing else."""
     await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
     try:
@@ -89,10 +89,10 @@ async def _tunnel(client: Client, upstream: ByteStream, target: Target, data: by
                 data += piece
     except (NotTls, EgressRefused):
         return False
-    if name != ("" if _is_address(target.host) else target.host):
+    if name != ("" if _is_address(request.host) else request.host):
         return False
     copying = _Copying(client, upstream)
-    await copying.run(data, None, clocks)
+    await copying.run(request, data, clocks)
     return copying.whole
 
 
@@ -120,19 +120,19 @@ class _Copying:
         self._scope = anyio.CancelScope()
         self._idle_seconds = math.inf
 
-    async def run(self, data: bytes, upload_bytes: int | None, clocks: Clocks) -> None:
-        """Copies; `data` goes to the server first, `upload_bytes` in all (None: no end)."""
+    async def run(self, request: ProxyRequest, data: bytes, clocks: Clocks) -> None:
+        """Copies; `data` is the part of the request that goes to the server first."""
         self._idle_seconds = clocks.idle_seconds
         with self._scope:
             self._note_progress()
-            if upload_bytes is not None and upload_bytes <= len(data) <= MAX_HEAD:
+            if request.is_complete and len(data) <= MAX_HEAD:
                 # it fits the socket's buffer, so no response can be in its way
-                await self._upload(data, upload_bytes)
+                await self._upload(request, data)
                 if self.refusal is None:
                     await self._download()
                 return
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._upload, data, upload_bytes)
+                tasks.start_soon(self._upload, request, data)
                 await self._download()
                 tasks.cancel_scope.cancel()
         if self._scope.cancelled_caught and self.refusal is None:
@@ -141,18 +141,15 @@ class _Copying:
     def _note_progress(self) -> None:
         self._scope.deadline = anyio.current_time() + self._idle_seconds
 
-    async def _upload(self, data: bytes, left: int | None) -> None:
-        """All of a tunnel, or exactly one request, so that no second one hides behind it."""
+    async def _upload(self, request: ProxyRequest, data: bytes) -> None:
+        """All of a tunnel, or one request, so that no second one hides behind it."""
         try:
-            while left is None or left > 0:
-                data = data or await self._client.receive()
-                if not data:
-                    break
-                await self._upstream.send(data[:left])
+            await self._upstream.send(data)
+            self._note_progress()
+            while not request.is_complete and (data := await self._client.receive()):
+                await self._upstream.send(request.forward(data))
                 self._note_progress()
-                left = None if left is None else left - len(data)
-                data = b""
-            if left is None:
+            if request.is_tunnel:
                 await self._upstream.send_eof()
         except EgressRefused as refusal:
             self.refusal = refusal
@@ -187,15 +184,15 @@ def _within(seconds: float, what: str) -> Iterator[None]:
         raise EgressRefused(408, f"{what} within {seconds:g} s") from late
 
 
-async def _read_head(client: Client) -> tuple[bytes, bytes]:
-    data = b""
-    while b"\r\n\r\n" not in data:
+async def _read_head(client: Client) -> tuple[ProxyRequest, bytes]:
+    """The request, and what is to be sent for the bytes that have arrived."""
+    request, sent = ProxyRequest(), b""
+    while not request.host:
         piece = await client.receive()
-        data += piece
-        if not piece or (len(data) > MAX_HEAD and b"\r\n\r\n" not in data[:MAX_HEAD]):
+        if not piece:
             raise EgressRefused(400, "no HTTP request")
-    head, _, rest = data.partition(b"\r\n\r\n")
-    return head, rest
+        sent += request.forward(piece)
+    return request, sent
 
 
 async def _refuse(client: Client, refusal: EgressRefused, clocks: Clocks) -> bool:

@@ -136,7 +136,8 @@ class Streams:
         if (request.tls or "").lower().removesuffix(".") != host:
             raise StreamFailed("SSLError", f"the server name must be the granted host, {host!r}")
         authority = f"[{host}]" if ":" in host else host
-        await stream.inside.send(f"CONNECT {authority}:{request.port} HTTP/1.1\r\n\r\n".encode())
+        there = f"{authority}:{request.port}"
+        await stream.inside.send(f"CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\n".encode())
         _version, status, reason = (await stream.inside.receive()).split(b"\r\n")[0].decode().split(" ", 2)
         if status != "200":
             raise _refused(int(status), reason)

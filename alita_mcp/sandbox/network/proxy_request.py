@@ -1,0 +1,113 @@
+"""Request to the proxy, parsed by h11 as a server and written anew by h11 as a client (RFC 9112).
+
+Nothing goes on as it came, so no server reads a request in another way than this proxy did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import h11
+
+from alita_mcp.sandbox.interface import EgressRefused
+
+MAX_HEAD = 16 << 10
+"""Bytes of a head, or of one line of a chunked body, that may wait for their end."""
+_AUTHORITY = re.compile(r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:(?P<port>[0-9]{1,5}))?")
+_HOP_BY_HOP = frozenset(
+    {
+        b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive", b"host", b"te", b"trailer",
+        b"upgrade",
+    }
+)  # fmt: skip
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+_PLAIN = "http://"
+
+
+class ProxyRequest:
+    """One request of a program: CONNECT, or an absolute `http://` URL with its body."""
+
+    def __init__(self) -> None:
+        self.host = ""
+        """Lower case, without a dot at its end; empty until the head is read."""
+        self.port = 0
+        self.is_tunnel = False
+        """Everything after the head goes both ways."""
+        self.is_complete = False
+        """All of it was forwarded; never of a tunnel."""
+        self._inside = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._outside = h11.Connection(h11.CLIENT)
+
+    def forward(self, data: bytes) -> bytes:
+        """Takes the next bytes from inside; gives those that go to the server. What follows a request is dropped.
+
+        Raises:
+            EgressRefused: 400; the reason says which rule it breaks.
+        """
+        if self.is_tunnel:
+            return data
+        try:
+            self._inside.receive_data(data)
+            return b"".join(self._events())
+        except h11.ProtocolError as broken:
+            raise EgressRefused(400, f"no HTTP request: {broken}") from broken
+
+    def _events(self) -> Iterator[bytes]:
+        while not self.is_complete:
+            event = self._inside.next_event()
+            if isinstance(event, h11.Request):
+                yield self._opening(event)
+                if self.is_tunnel:
+                    yield self._inside.trailing_data[0]
+                    return
+            elif isinstance(event, h11.Data):
+                yield self._outside.send(event) or b""
+            elif isinstance(event, h11.EndOfMessage):
+                self.is_complete = True
+                yield self._outside.send(h11.EndOfMessage()) or b""
+            else:
+                return
+
+    def _opening(self, head: h11.Request) -> bytes:
+        """The head for the server; empty for CONNECT."""
+        if head.http_version not in {b"1.0", b"1.1"}:
+            raise EgressRefused(400, "no HTTP request")
+        where = head.target.decode("ascii")
+        if head.method == b"CONNECT":
+            self.host, self.port = _host_and_port(where, None)
+            self.is_tunnel = True
+            return b""
+        if not where.lower().startswith(_PLAIN):
+            raise EgressRefused(400, "only CONNECT and absolute http:// URLs are served")
+        authority = re.split("[/?#]", where[len(_PLAIN) :], maxsplit=1)[0]
+        path = where[len(_PLAIN) + len(authority) :].partition("#")[0]
+        self.host, self.port = _host_and_port(authority, 80)
+        headers = [(b"host", authority.encode()), (b"connection", b"close"), *self._kept_headers(head)]
+        path = path if path.startswith("/") else f"/{path}"
+        return self._outside.send(h11.Request(method=head.method, target=path, headers=headers)) or b""
+
+    def _kept_headers(self, head: h11.Request) -> list[tuple[bytes, bytes]]:
+        """Headers without those that are meant for this hop, what `Connection` names included."""
+        headers = list(head.headers)
+        for name, value in headers:
+            if name == b"host" and _host_and_port(value.decode("latin-1"), 80) != (self.host, self.port):
+                raise EgressRefused(400, "the Host header names another host than the URL")
+        if {name for name, _ in headers} >= _FRAMING:
+            raise EgressRefused(400, "both Content-Length and Transfer-Encoding")
+        named = b",".join(value for name, value in headers if name == b"connection").lower().split(b",")
+        # framing that is dropped would turn the body into a second request
+        dropped = _HOP_BY_HOP | {name.strip() for name in named} - _FRAMING
+        return [(name, value) for name, value in headers if name not in dropped]
+
+
+def _host_and_port(authority: str, default_port: int | None) -> tuple[str, int]:
+    if "@" in authority:
+        raise EgressRefused(400, "user names in URLs are not served")
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None:
+        raise EgressRefused(400, "no host, or no port")
+    port = int(match["port"] or default_port or 0)
+    if not 0 < port < 65536:
+        raise EgressRefused(400, "no port")
+    return match["host"].strip("[]").removesuffix(".").lower(), port
