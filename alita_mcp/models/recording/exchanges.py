@@ -53,15 +53,12 @@ class RecordedQuestion(Value):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def in_other_words(self, clean: Clean) -> RecordedQuestion:
-        """The question with its texts changed, for its digest."""
+        """The question with its texts changed."""
         changed = (
-            message.model_copy(
-                update={
-                    "content": _lines("\n".join(message.content), clean),
-                    "calls": _calls(message.calls, clean),
-                }
+            one.model_copy(
+                update={"content": _lines("\n".join(one.content), clean), "calls": _calls(one.calls, clean)}
             )
-            for message in self.messages
+            for one in self.messages
         )
         return self.model_copy(update={"messages": tuple(changed)})
 
@@ -109,18 +106,12 @@ def question(
     role: str, messages: Sequence[Message], options: dict[str, Any], clean: Clean = without_keys
 ) -> RecordedQuestion:
     """A question as it is written down; keys that a text happens to hold are left out."""
-    recorded = tuple(
-        RecordedMessage(
-            role=one.role,
-            content=_lines(one.content, clean),
-            calls=_calls(one.calls, clean),
-            call_id=one.call_id,
-        )
-        for one in messages
+    said = {name: options.get(name) for name in ("seed", "temperature", "max_tokens")}
+    recorded = [one.model_dump() | {"content": (one.content,)} for one in messages]
+    asked = RecordedQuestion.model_validate(
+        {"role": role, "messages": recorded, "answer_schema": options.get("schema"), **said}
     )
-    return RecordedQuestion(role=role, messages=recorded, answer_schema=options["schema"], **{
-        name: options[name] for name in ("seed", "temperature", "max_tokens")
-    })  # fmt: skip
+    return asked.in_other_words(clean)
 
 
 def reply(answer: Completion, clean: Clean = without_keys) -> RecordedReply:
