@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
+
+import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
+from alita_mcp.models.interface import ToolsRefused
+from alita_mcp.models.litellm.backoff import Patience, asked_pause
 from alita_mcp.models.litellm.keys import key_variable
 from alita_mcp.models.recording.redaction import presentable
+
+T = TypeVar("T")
 
 UNAUTHORIZED = 401
 TIMED_OUT = 408
@@ -34,6 +40,28 @@ _STAYS = ("insufficient_quota", "exceeded your current quota", "billing", "credi
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: APIError)?\s*[:-]\s*)+")
 _NO_KEY = re.compile(r"(?i)missing (?:credentials|[\w ]{0,30}api[ _]key)")
 """Said by litellm and openai with status 500 before anything is sent."""
+
+
+async def tried(
+    ask: Callable[[], Awaitable[T]], patience: Patience, chosen: Chosen, texts: Sequence[str] = ()
+) -> T:
+    """What `ask` returns; rate limits, server errors, time-outs and lost connections are tried again.
+
+    Raises:
+        ToolsRefused: as `ask` raised it.
+        ModelError: it failed for good; as `translated`.
+    """
+    for attempt in range(patience.attempts):
+        try:
+            return await ask()
+        except ToolsRefused:
+            raise
+        except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
+            if not may_pass(failure) or attempt == patience.attempts - 1:
+                raise translated(failure, chosen, texts) from None  # the vendor's own words may hold keys
+            pause = patience.pause(attempt, asked_pause(headers_of(failure)))
+        await anyio.sleep(pause)
+    raise ModelError(f"The model {chosen.name!r} was not asked.", hint="Allow at least one attempt.")
 
 
 def status_of(failure: Exception) -> int | None:

@@ -9,11 +9,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.interface import Completion, Message, ToolSpec, ToolsRefused, tools_refused
-from alita_mcp.models.litellm.backoff import Patience, asked_pause
-from alita_mcp.models.litellm.failures import headers_of, may_pass, names_tools, refused_options, translated
+from alita_mcp.models.interface import Completion, Message, ToolSpec, tools_refused
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.failures import names_tools, refused_options, tried
 from alita_mcp.models.litellm.keys import key_to_send
 from alita_mcp.models.litellm.loading import load_litellm
 from alita_mcp.models.structured.answer_schema import is_closed
@@ -67,17 +66,7 @@ class LitellmModel:
         }
         wanted = {name: value for name, value in options.items() if value is not None}
         said = [spoken(message) for message in messages]
-        for attempt in range(self._patience.attempts):
-            try:
-                return await self._accepted(litellm, said, wanted)
-            except ToolsRefused:
-                raise
-            except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
-                if not may_pass(failure) or attempt == self._patience.attempts - 1:
-                    raise translated(failure, chosen) from None  # the vendor's own words may hold keys
-                pause = self._patience.pause(attempt, asked_pause(headers_of(failure)))
-            await anyio.sleep(pause)
-        raise ModelError(f"The model {self.name!r} was not asked.", hint="Allow at least one attempt.")
+        return await tried(lambda: self._accepted(litellm, said, wanted), self._patience, chosen)
 
     async def _accepted(self, litellm: Any, said: list[dict[str, Any]], wanted: dict[str, Any]) -> Completion:
         """An answer, if need be without options that the server does not know; it is spared them from then on."""
