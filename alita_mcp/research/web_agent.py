@@ -17,14 +17,7 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import Fetcher, MayFollow, Search
 from alita_mcp.research.passages import best_passages
-from alita_mcp.research.values import (
-    Document,
-    Found,
-    PackageFacts,
-    Researched,
-    ResearchLimits,
-    SearchHit,
-)
+from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits, SearchHit
 
 AT_ONCE = 4
 """Pages that are fetched side by side."""

@@ -25,12 +25,7 @@ from alita_mcp.settings import Settings
 
 NAMES = ("package_index", "github", "searxng", "tavily", "brave", "mcp")
 """In the order of the results that rank alike, where ALITA_SEARCH says no other."""
-_NEEDS = {
-    "searxng": "searxng_url",
-    "tavily": "tavily_key",
-    "brave": "brave_key",
-    "mcp": "search_mcp",
-}
+_NEEDS = {"searxng": "searxng_url", "tavily": "tavily_key", "brave": "brave_key", "mcp": "search_mcp"}
 _NEED_NOTHING = ("package_index", "github")
 _Endpoints = dict[str, Endpoint]
 _MAKERS: dict[str, Callable[[httpx.AsyncClient, Endpoint, frozenset[str]], SearchBackend]] = {
