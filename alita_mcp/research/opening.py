@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,9 +21,6 @@ from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
 from alita_mcp.research.web_agent import SearchingAgent
 from alita_mcp.settings import Settings
-
-if TYPE_CHECKING:
-    from alita_mcp.research.packages import PackageIndex
 
 CLOSING_S = 5.0
 """How long the end of a process waits for connections to close."""
@@ -133,23 +129,7 @@ async def _opened(
         open_fetcher(settings) as fetcher,
         open_package_index(settings) as packages,
     ):
-        yield SearchingAgent(search, fetcher, _Packages(packages), embedder)
-
-
-class _Packages:
-    """A package index, asked by the tag of a sandbox's Python."""
-
-    def __init__(self, index: PackageIndex) -> None:
-        self._index = index
-
-    async def facts(self, name: str, python_tag: str) -> PackageFacts:
-        from alita_mcp.research.index.wheels import tags_of
-
-        try:
-            python, tags = tags_of(python_tag)
-        except ValueError:
-            return await self._index.facts(name)
-        return await self._index.facts(name, python, tags)
+        yield SearchingAgent(search, fetcher, packages, embedder)
 
 
 @asynccontextmanager

@@ -16,12 +16,14 @@ from alita_mcp.research.index.projects import (
     Project,
     ProjectFile,
     ProjectReader,
+    Releases,
     index_authorities,
     index_endpoint,
+    newest,
     project_name,
+    released,
 )
-from alita_mcp.research.index.releases import Releases, newest, released
-from alita_mcp.research.index.wheels import fits, linux_tags
+from alita_mcp.research.index.wheels import fits, linux_tags, tags_of
 from alita_mcp.research.replies import open_client
 from alita_mcp.research.texts import one_line
 from alita_mcp.research.values import PackageFacts
@@ -31,6 +33,7 @@ _SLEEPS_AFTER = timedelta(days=4 * 365)
 _ESTABLISHED_AFTER = timedelta(days=2 * 365)
 _ESTABLISHED_RELEASES = 10
 Python = tuple[int, int]
+_USUAL: Python = (3, 13)
 
 
 def today() -> date:
@@ -45,12 +48,8 @@ class PackageIndex:
         self._reader = reader
         self._now = now
 
-    async def facts(
-        self, name: str, python: Python = (3, 13), tags: frozenset[Tag] | None = None
-    ) -> PackageFacts:
-        """The index's facts about a package; `tags`: of wheels that the sandbox takes, None: those of Linux here.
-
-        `index.wheels.tags_of` makes `python` and `tags` of a sandbox's tag.
+    async def facts(self, name: str, python_tag: str = "") -> PackageFacts:
+        """The index's facts about a package, for wheels that a Python of that tag takes; without one, on Linux here.
 
         Raises:
             UsageError: the index did not answer, refused, or answered something else.
@@ -66,8 +65,7 @@ class PackageIndex:
         if project is None:
             problems = (*own, f"The index has no package {filed!r}.{meant}")
             return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)
-        wanted = linux_tags(python) if tags is None else tags
-        return await to_thread.run_sync(self._judged, project, python, wanted, alike, own)
+        return await to_thread.run_sync(self._judged, project, *_wheels_for(python_tag), alike, own)
 
     def _judged(
         self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: Sequence[str]
@@ -122,6 +120,13 @@ def _standard_library(name: str) -> tuple[str, ...]:
     if module not in sys.stdlib_module_names:
         return ()
     return (f"{module!r} is a module of Python's standard library; it needs no package.",)
+
+
+def _wheels_for(python_tag: str) -> tuple[Python, frozenset[Tag]]:
+    try:
+        return tags_of(python_tag)
+    except ValueError:
+        return _USUAL, linux_tags(_USUAL)
 
 
 def _has_wheel(files: Sequence[ProjectFile], python: Python, tags: frozenset[Tag]) -> bool:

@@ -15,7 +15,6 @@ import trustme
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.index.projects import ProjectReader, index_endpoint
-from alita_mcp.research.index.wheels import linux_tags, pure_tags
 from alita_mcp.research.packages import PackageIndex, open_package_index
 from alita_mcp.research.replies import open_client
 from alita_mcp.research.values import PackageFacts
@@ -158,8 +157,7 @@ async def test_what_the_index_says_against_a_package_is_told() -> None:
     )
 
 
-LINUX = linux_tags((3, 13), "x86_64")
-PURE = pure_tags((3, 13))
+LINUX, PURE = "cp313-linux_x86_64", "cp313-wasi_wasm32"
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,8 @@ PURE = pure_tags((3, 13))
 )
 async def test_wheels_fit_the_sandbox_or_do_not(tags: str, on_linux: bool, pure: bool) -> None:
     async with opened(index({"owlery": told({"1.0": [wheel("1.0", tags=tags)]})})) as packages:
-        assert (await packages.facts("owlery", (3, 13), LINUX)).has_wheel is on_linux
-        embedded = await packages.facts("owlery", (3, 13), PURE)
+        assert (await packages.facts("owlery", LINUX)).has_wheel is on_linux
+        embedded = await packages.facts("owlery", PURE)
     assert embedded.has_wheel is pure
     assert bool(embedded.problems) is not pure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import httpx
@@ -38,6 +38,9 @@ class ProjectFile(Value):
     requires_python: str = ""
 
 
+Releases = dict[Version, list[ProjectFile]]
+
+
 class Project(Value):
     """A project as an index describes it; all texts are a stranger's, in one line each."""
 
@@ -51,12 +54,24 @@ class Project(Value):
     warnings: tuple[str, ...] = ()
     """What the index itself says against it."""
 
-    def by_version(self) -> dict[Version, list[ProjectFile]]:
+    def by_version(self) -> Releases:
         """The project's files by version, newest first."""
-        found: dict[Version, list[ProjectFile]] = {}
+        found: Releases = {}
         for file in self.files:
             found.setdefault(Version(file.version), []).append(file)
         return dict(sorted(found.items(), reverse=True))
+
+
+def newest(releases: Releases) -> Version | None:
+    """The newest version that installers would take: no pre-release, and not withdrawn where another one is not."""
+    stable = [version for version in releases if not version.is_prerelease]
+    kept = [version for version in stable if not all(file.is_yanked for file in releases[version])]
+    return max(kept or stable, default=None)
+
+
+def released(files: Sequence[ProjectFile]) -> str:
+    """The ISO 8601 date of a release: that of its first file; empty where the index says none."""
+    return min((file.uploaded for file in files if file.uploaded), default="")
 
 
 def index_endpoint(settings: Settings) -> Endpoint:
@@ -98,12 +113,8 @@ class ProjectReader:
         self._api = JsonApi(client, at.model_copy(update={"base_url": root}))
         self._has_json = bool(self._path)
         self._has_pages = has_pages
-        self._place = at.place
-
-    @property
-    def place(self) -> str:
+        self.place = at.place
         """`host:port` of the index."""
-        return self._place
 
     async def read(self, name: str) -> Project | None:
         """The project of a name as `project_name` gives it; None where the index has none.

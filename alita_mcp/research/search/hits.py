@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from alita_mcp.research.texts import day, one_line, web_url
@@ -17,18 +18,15 @@ def hits_of(
     backend: str, rows: Iterable[Row], limit: int, allowed: frozenset[str] = frozenset()
 ) -> tuple[SearchHit, ...]:
     """The first `limit` rows with a web URL, as hits."""
-    hits: list[SearchHit] = []
-    for url, title, snippet, published in rows:
-        if len(hits) >= limit:
-            break
-        if place := web_url(url, allowed):
-            hits.append(
-                SearchHit(
-                    url=place,
-                    title=one_line(title, MAX_TITLE) or one_line(place, MAX_TITLE),
-                    snippet=one_line(snippet, MAX_SNIPPET),
-                    backends=(backend,),
-                    published=day(published),
-                )
-            )
-    return tuple(hits)
+    hits = (
+        SearchHit(
+            url=place,
+            title=one_line(title, MAX_TITLE) or one_line(place, MAX_TITLE),
+            snippet=one_line(snippet, MAX_SNIPPET),
+            backends=(backend,),
+            published=day(published),
+        )
+        for url, title, snippet, published in rows
+        if (place := web_url(url, allowed))
+    )
+    return tuple(islice(hits, limit))
