@@ -143,19 +143,12 @@ def _without_wheel(newest: Version, releases: Releases, python: Python, tags: fr
 
 
 @asynccontextmanager
-async def open_package_index(settings: Settings) -> AsyncIterator[PackageIndex]:
-    """The index that the settings name, or the default one; one that a person named may be at a private address.
+async def open_project_reader(settings: Settings) -> AsyncIterator[ProjectReader]:
+    """A reader of the index that the settings name, or of the default one; a named one may be at a private address.
 
     Raises:
         UsageError: the settings name no index, or authorities that cannot be read.
     """
-    async with open_project_reader(settings) as reader:
-        yield PackageIndex(reader)
-
-
-@asynccontextmanager
-async def open_project_reader(settings: Settings) -> AsyncIterator[ProjectReader]:
-    """A reader of projects, as `open_package_index` opens it."""
     at, is_named = index_endpoint(settings), bool(settings.package_index)
     authorities = index_authorities(settings)
     async with open_client([at] if is_named else (), authorities=authorities) as client:
