@@ -41,7 +41,7 @@ def budget_of(settings: Settings) -> Budget:
 class Meter:
     """Counts what one piece of work uses, by role.
 
-    Calls that run at once are all let in before the first of them has told its tokens: tokens and money can be
+    Calls that run at once are all let in before the first of them has reported its tokens: tokens and money can be
     overdrawn by the calls that were under way, calls and seconds cannot.
     """
 
@@ -93,7 +93,7 @@ class Meter:
         return next((name for name, (used, limit) in self._limits().items() if limit and used >= limit), "")
 
     def _limits(self) -> dict[_Limit, tuple[float, float]]:
-        """What is used of each limit, and the limit; the one that is told first comes first."""
+        """What is used of each limit, and the limit; the first that is reached is reported."""
         used, budget = self.usage, self._budget
         return {
             "seconds": (self._clock() - self._started, budget.seconds),

@@ -12,10 +12,9 @@ import anyio.to_thread
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.embedding.interface import Vector, checked, same_length
+from alita_mcp.models.embedding.interface import Vector, checked, same_length, wrong_answer
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.failures import tried
-from alita_mcp.models.litellm.keys import key_to_send
 from alita_mcp.models.litellm.loading import load_litellm
 
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 64, 100_000
@@ -87,7 +86,7 @@ class LitellmEmbedder:
                 model=chosen.name,
                 input=list(texts),
                 api_base=chosen.base_url,
-                api_key=key_to_send(chosen),
+                api_key=chosen.key_to_send,
                 timeout=chosen.timeout_s,
                 max_retries=0,
                 num_retries=0,
@@ -115,9 +114,7 @@ def _vectors(name: str, rows: Any, texts: int) -> list[Vector]:
         ModelError: the reply holds no such rows.
     """
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) or hasattr(row, "get") for row in rows):
-        raise ModelError(
-            f"The embedder {name!r} answered without vectors.", hint="Use another ALITA_EMBEDDER."
-        )
+        raise wrong_answer(name, "without vectors")
     places = [row.get("index") for row in rows]
     if all(place is None for place in places):
         places = list(range(len(rows)))

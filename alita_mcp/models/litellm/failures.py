@@ -13,7 +13,6 @@ from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
 from alita_mcp.models.interface import ToolsRefused
 from alita_mcp.models.litellm.backoff import Patience, asked_pause
-from alita_mcp.models.litellm.keys import key_variable
 from alita_mcp.models.recording.redaction import presentable
 
 T = TypeVar("T")
@@ -108,17 +107,10 @@ def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     tools = {"tools"} & options.keys()
     if status not in REFUSED:
         return tools if status in TOOLS_REFUSED and _TOOL_WORDS.search(said) else set()
-    named = {
-        option
-        for option, words in _OPTION_WORDS.items()
-        if option in options and any(word in said for word in words)
-    }
-    return (
-        named
-        or (tools if _TOOL_WORDS.search(said) else set())
-        or {"response_format"} & options.keys()
-        or tools
-    )
+    words = {option: _OPTION_WORDS[option] for option in _OPTION_WORDS.keys() & options.keys()}
+    named = {option for option, told in words.items() if any(word in said for word in told)}
+    about_tools = tools if _TOOL_WORDS.search(said) else set()
+    return named or about_tools or {"response_format"} & options.keys() or tools
 
 
 def names_tools(failure: Exception) -> bool:
@@ -171,7 +163,7 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         )
     match status:
         case 401 | 403:
-            return f"Set {key_variable(chosen)} to a key that may use this model."
+            return f"Set {chosen.key_variable} to a key that may use this model."
         case 404:
             return f"Check the model's name in {chosen.setting} and {where}."
         case 400 | 422:
@@ -183,6 +175,5 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         case code if code is not None and 300 <= code < 400:
             return f"The server redirects elsewhere, which is not followed: check {where}."
         case _:
-            return (
-                f"Check {chosen.setting}, {where}, and {key_variable(chosen)} if this provider wants a key."
-            )
+            key = chosen.key_variable
+            return f"Check {chosen.setting}, {where}, and {key} if this provider wants a key."

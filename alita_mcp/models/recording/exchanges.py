@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,14 @@ Clean = Callable[[str], str]
 MAX_FILE_BYTES = 16 << 20
 
 
-def _is_empty(value: object) -> bool:
-    """Where no tools are offered, files and digests are as they were before there were any."""
-    return not value
-
-
 class RecordedMessage(Value):
     """One message of a conversation, line by line."""
 
     role: str
     content: tuple[str, ...]
-    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
-    call_id: str = Field(default="", exclude_if=_is_empty)
+    # without tools, files and digests are as they were before there were any
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
+    call_id: str = Field(default="", exclude_if=not_)
 
 
 class RecordedQuestion(Value):
@@ -76,12 +73,12 @@ class RecordedReply(Value):
 
     text: tuple[str, ...]
     model: str
-    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     truncated: bool = False
-    refused_tools: bool = Field(default=False, exclude_if=_is_empty)
+    refused_tools: bool = Field(default=False, exclude_if=not_)
     """The model takes no tools; there is no text."""
 
     @property
