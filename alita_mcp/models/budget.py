@@ -14,6 +14,8 @@ from alita_mcp.values import Usage, Value
 
 __all__ = ["Budget", "BudgetSpent", "Meter"]
 
+_Limit = Literal["", "calls", "tokens", "money", "seconds"]
+
 
 class Budget(Value):
     """Limits of one piece of work; 0 lifts one."""
@@ -39,7 +41,7 @@ def budget_of(settings: Settings) -> Budget:
 class Meter:
     """Counts what one piece of work uses, by role.
 
-    Calls that run at once are all let in before the first of them has told its tokens: tokens and money can be
+    Calls that run at once are all let in before the first of them has reported its tokens: tokens and money can be
     overdrawn by the calls that were under way, calls and seconds cannot.
     """
 
@@ -70,18 +72,7 @@ class Meter:
     @property
     def usage(self) -> Usage:
         """All that was used so far."""
-        parts = self._by_role.values()
-        costs = [part.cost_usd for part in parts]
-        known = [cost for cost in costs if cost is not None]
-        return Usage(
-            calls=sum(part.calls for part in parts),
-            cached=sum(part.cached for part in parts),
-            prompt_tokens=sum(part.prompt_tokens for part in parts),
-            completion_tokens=sum(part.completion_tokens for part in parts),
-            cost_usd=sum(known) if len(known) == len(costs) else None,
-            seconds=sum(part.seconds for part in parts),
-            by_role=dict(self._by_role),
-        )
+        return _total(*self._by_role.values()).model_copy(update={"by_role": dict(self._by_role)})
 
     @property
     def seconds_left(self) -> float:
@@ -93,30 +84,23 @@ class Meter:
 
     @property
     def share_used(self) -> float:
-        """Used share of the limit that is nearest to its end is used: 1 where it is reached."""
-        used, budget = self.usage, self._budget
-        shares = [0.0]
-        if budget.calls:
-            shares.append(used.calls / budget.calls)
-        if budget.tokens:
-            shares.append((used.prompt_tokens + used.completion_tokens) / budget.tokens)
-        if budget.usd:
-            shares.append(self._known_usd / budget.usd)
-        if budget.seconds:
-            shares.append((self._clock() - self._started) / budget.seconds)
-        return max(shares)
+        """Used share of the limit that is nearest to its end: 1 where it is reached."""
+        return max((used / limit for used, limit in self._limits().values() if limit), default=0.0)
 
     @property
-    def reached(self) -> Literal["", "calls", "tokens", "money", "seconds"]:
+    def reached(self) -> _Limit:
         """The limit that is reached; empty where none is."""
+        return next((name for name, (used, limit) in self._limits().items() if limit and used >= limit), "")
+
+    def _limits(self) -> dict[_Limit, tuple[float, float]]:
+        """What is used of each limit, and the limit; the first that is reached is reported."""
         used, budget = self.usage, self._budget
-        if budget.seconds and self._clock() - self._started >= budget.seconds:
-            return "seconds"
-        if budget.usd and self._known_usd >= budget.usd:
-            return "money"
-        if budget.tokens and used.prompt_tokens + used.completion_tokens >= budget.tokens:
-            return "tokens"
-        return "calls" if budget.calls and used.calls >= budget.calls else ""
+        return {
+            "seconds": (self._clock() - self._started, budget.seconds),
+            "money": (self._known_usd, budget.usd),
+            "tokens": (used.prompt_tokens + used.completion_tokens, budget.tokens),
+            "calls": (used.calls, budget.calls),
+        }
 
     def begin(self, role: str) -> None:
         """Counts a call that is about to be made.
@@ -172,19 +156,22 @@ class Meter:
         )
 
     def _add(self, role: str, more: Usage) -> None:
-        before = self._by_role.get(role, Usage())
-        costs = (before.cost_usd, more.cost_usd)
-        self._by_role[role] = Usage(
-            calls=before.calls + more.calls,
-            cached=before.cached + more.cached,
-            prompt_tokens=before.prompt_tokens + more.prompt_tokens,
-            completion_tokens=before.completion_tokens + more.completion_tokens,
-            cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-            seconds=before.seconds + more.seconds,
-        )
+        self._by_role[role] = _total(self._by_role.get(role, Usage()), more)
 
     def _spent(self, limit: str, setting: str) -> BudgetSpent:
         return BudgetSpent(
             f"The budget of this {self._named[0]} is spent: {limit}.",
             hint=f"Raise {setting}; 0 lifts the limit.",
         )
+
+
+def _total(*parts: Usage) -> Usage:
+    costs = [part.cost_usd for part in parts if part.cost_usd is not None]
+    return Usage(
+        calls=sum(part.calls for part in parts),
+        cached=sum(part.cached for part in parts),
+        prompt_tokens=sum(part.prompt_tokens for part in parts),
+        completion_tokens=sum(part.completion_tokens for part in parts),
+        cost_usd=sum(costs) if len(costs) == len(parts) else None,
+        seconds=sum(part.seconds for part in parts),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from alita_mcp.settings import ModelChoice, Settings
+from alita_mcp.settings import ModelChoice, Settings, key_from
 from alita_mcp.values import Value
 
 Role = Literal["planner", "tester", "coder", "judge", "implementer"]
@@ -29,9 +29,19 @@ class Chosen(Value):
     timeout_setting: str | None = "timeout_s= in the role's setting"
     """None: how long it may take cannot be set."""
 
-    def is_same_model(self, other: Chosen) -> bool:
-        """Whether both ask the same model, however they ask it."""
-        return (self.name, self.base_url) == (other.name, other.base_url)
+    @property
+    def key_variable(self) -> str:
+        """The variable that the provider's key is read from."""
+        provider = self.name.partition("/")[0] if "/" in self.name else "openai"
+        return self.key_from or f"{provider.upper().replace('-', '_')}_API_KEY"
+
+    @property
+    def key_to_send(self) -> str | None:
+        """A key of its own; None: litellm looks for the provider's. Servers of one's own often want none at all."""
+        if self.key_from:
+            return key_from(self.key_from)
+        keyless = self.base_url and self.name.startswith("openai/") and not key_from(self.key_variable)
+        return "none" if keyless else None
 
 
 def choose(settings: Settings, role: Role | None = None) -> Chosen | None:
@@ -47,21 +57,16 @@ def choose(settings: Settings, role: Role | None = None) -> Chosen | None:
     if own.name is not None:
         return _of_role(settings, role, own, own.name)
     lent = _for_tester(settings, configured) if role == "tester" else configured[0]
-    return lent.model_copy(
-        update={
-            "base_url": own.base_url or lent.base_url,
-            "key_from": own.key_from or lent.key_from,
-            "temperature": own.temperature,
-            "max_tokens": own.max_tokens,
-            "timeout_s": own.timeout_s,
-        }
-    )
+    address = {"base_url": own.base_url or lent.base_url, "key_from": own.key_from or lent.key_from}
+    return lent.model_copy(update={**own.model_dump(include=_OPTIONS), **address})
 
 
 def _for_tester(settings: Settings, configured: list[Chosen]) -> Chosen:
     coder = choose(settings, "coder")
-    others = [model for model in configured if coder is None or not model.is_same_model(coder)]
-    return (others or [coder or configured[0]])[0]
+    if coder is None:
+        return configured[0]
+    others = (each for each in configured if (each.name, each.base_url) != (coder.name, coder.base_url))
+    return next(others, coder)
 
 
 def _configured(settings: Settings) -> list[Chosen]:
@@ -80,11 +85,8 @@ def _of_role(settings: Settings, role: Role, own: ModelChoice, name: str) -> Cho
     return Chosen(
         name=name,
         base_url=own.base_url or _shared_url(settings, name),
-        key_from=own.key_from,
-        temperature=own.temperature,
-        max_tokens=own.max_tokens,
-        timeout_s=own.timeout_s,
         setting=f"ALITA_MODEL_{role.upper()}",
+        **own.model_dump(include=_OPTIONS),
     )
 
 

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
-from pathlib import Path
 
 from alita_mcp.errors import UsageError
 from alita_mcp.models.embedding.interface import Embedder
+from alita_mcp.models.embedding.model2vec import PREFIX, Model2vecEmbedder, is_folder
 
-MODEL2VEC = "model2vec/"
 A_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 def choose_embedder(name: str, base_url: str | None = None) -> Embedder:
-    """The embedder of that name; what is no folder, no `model2vec/NAME` and no `module:Class` is asked of litellm.
+    """The embedder of a name: a model2vec folder or `model2vec/NAME`, a `module:Class`, else a model of litellm's.
 
-    Nothing is loaded or asked yet, but a class of somebody's own: what is wrong with a model shows at its first use.
+    Nothing but a class is loaded yet, and nothing asked: a model that cannot be used shows at its first use.
 
     Raises:
         UsageError: the folder holds no model, or there is no such class.
     """
-    if name.startswith((MODEL2VEC, "/", "~", ".")) or Path(name).is_dir():
-        from alita_mcp.models.embedding.model2vec import Model2vecEmbedder
-
-        return Model2vecEmbedder(name.removeprefix(MODEL2VEC))
+    if name.startswith(PREFIX) or is_folder(name):
+        return Model2vecEmbedder(name.removeprefix(PREFIX))
     if A_CLASS.fullmatch(name):
         return _own(name)
     from alita_mcp.models.litellm.embedder import LitellmEmbedder

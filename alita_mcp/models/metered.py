@@ -10,7 +10,7 @@ import anyio
 
 from alita_mcp.models.budget import Meter
 from alita_mcp.models.choices import Role
-from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolSpec, ToolsRefused
+from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused
 
 
 class MeteredModel:
@@ -25,16 +25,7 @@ class MeteredModel:
         self._meter = meter
         self._at_once = at_once
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        schema: dict[str, Any] | None = None,
-        tools: Sequence[ToolSpec] = (),
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
         """One completion.
 
         Raises:
@@ -47,14 +38,7 @@ class MeteredModel:
                 self._meter.begin(self._role)
                 started = time.monotonic()
                 try:
-                    answer = await self._model.complete(
-                        messages,
-                        max_tokens=max_tokens,
-                        temperature=temperature,
-                        seed=seed,
-                        schema=schema,
-                        tools=tools,
-                    )
+                    answer = await self._model.complete(messages, **options)
                 except ToolsRefused:
                     self._meter.refused(self._role)
                     raise

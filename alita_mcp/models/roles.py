@@ -7,6 +7,7 @@ from copy import copy
 
 import anyio
 
+from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Meter, budget_of
 from alita_mcp.models.choices import ROLES, Role, choose
@@ -14,8 +15,8 @@ from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.metered import MeteredModel
-from alita_mcp.models.recording.recorded import ANY_ROLE, Exchanges
-from alita_mcp.models.recording.response_cache import CachedModel, ResponseCache
+from alita_mcp.models.recording.exchanges import RecordedReply
+from alita_mcp.models.recording.recorded import ANY_ROLE, CachedModel, Exchanges
 from alita_mcp.settings import Settings
 from alita_mcp.values import Usage
 
@@ -79,8 +80,10 @@ class RoleModels:
         self._source = source
         self._own: dict[Role | None, LanguageModel] = {}
         self._at_once = anyio.CapacityLimiter(CALLS_AT_ONCE)
-        space = settings.response_cache_mb << 20
-        self._cache = ResponseCache(settings.home / "responses", space) if space else None
+        space, folder = settings.response_cache_mb << 20, settings.home / "responses"
+        self._cache = (
+            CacheFolder(folder, RecordedReply, space, noun="An answer of a model") if space else None
+        )
         self._within: Meter | None = None
         self._record: Exchanges | None = None
 

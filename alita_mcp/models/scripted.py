@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from alita_mcp.errors import ModelError
-from alita_mcp.models.interface import Completion, Message, ToolSpec
+from alita_mcp.models.interface import Completion, Message
 
 
 class ScriptedModel:
@@ -27,27 +27,12 @@ class ScriptedModel:
         self._answer = answers if callable(answers) else None
         self._answers = iter(() if callable(answers) else answers)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-        schema: dict[str, Any] | None = None,
-        tools: Sequence[ToolSpec] = (),
-    ) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
         """The scripted answer to these messages."""
         self.asked.append(tuple(messages))
-        self.options.append(
-            {
-                "max_tokens": max_tokens,
-                "temperature": temperature,
-                "seed": seed,
-                "schema": schema,
-                **({"tools": tuple(tools)} if tools else {}),
-            }
-        )
+        unsaid = dict.fromkeys(("max_tokens", "temperature", "seed", "schema"))
+        tools = tuple(options.pop("tools", ()))
+        self.options.append({**unsaid, **options, **({"tools": tools} if tools else {})})
         try:
             said = self._answer(messages) if self._answer else next(self._answers)
         except StopIteration:

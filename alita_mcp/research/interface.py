@@ -6,14 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from alita_mcp.progress import ReportStage
-from alita_mcp.research.values import (
-    Document,
-    Found,
-    PackageFacts,
-    Researched,
-    ResearchLimits,
-    SearchHit,
-)
+from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits, SearchHit
 
 MayFollow = Callable[[str], bool]
 """Whether a redirect to a URL is followed."""

@@ -1,6 +1,6 @@
 """Web agent of a process, opened from the settings at the first question.
 
-What is opened is opened and closed by one task of its own: some of it holds task groups, which end where they began.
+A task of its own opens and closes the agent: some of its parts hold task groups, which end where they began.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,9 +21,6 @@ from alita_mcp.research.interface import MayFollow, WebAgent
 from alita_mcp.research.values import Document, PackageFacts, Researched, ResearchLimits
 from alita_mcp.research.web_agent import SearchingAgent
 from alita_mcp.settings import Settings
-
-if TYPE_CHECKING:
-    from alita_mcp.research.packages import PackageIndex
 
 CLOSING_S = 5.0
 """How long the end of a process waits for connections to close."""
@@ -79,12 +75,9 @@ class LazyWebAgent:
             self._tasks.start_soon(self._hold, self._settled)
         await self._settled.wait()
         if self._opened is None:
-            said = self._failure
-            raise (
-                AlitaError("The web agent is closed.")
-                if said is None
-                else type(said)(said.message, hint=said.hint)
-            )
+            if (said := self._failure) is None:
+                raise AlitaError("The web agent is closed.")
+            raise type(said)(said.message, hint=said.hint)
         return self._opened
 
     async def _hold(self, settled: anyio.Event) -> None:
@@ -123,7 +116,7 @@ async def _opened(
     settings: Settings, embedder: Embedder | None, *, has_model: bool
 ) -> AsyncIterator[WebAgent]:
     from alita_mcp.research.fetching.fetcher import open_fetcher
-    from alita_mcp.research.packages import open_package_index
+    from alita_mcp.research.packages import PackageIndex, open_project_reader
     from alita_mcp.research.search.choosing import open_search
 
     if embedder is None and settings.embedder is not None:
@@ -131,25 +124,9 @@ async def _opened(
     async with (
         open_search(settings, has_model=has_model) as search,
         open_fetcher(settings) as fetcher,
-        open_package_index(settings) as packages,
+        open_project_reader(settings) as projects,
     ):
-        yield SearchingAgent(search, fetcher, _Packages(packages), embedder)
-
-
-class _Packages:
-    """A package index, asked by the tag of a sandbox's Python."""
-
-    def __init__(self, index: PackageIndex) -> None:
-        self._index = index
-
-    async def facts(self, name: str, python_tag: str) -> PackageFacts:
-        from alita_mcp.research.index.wheels import tags_of
-
-        try:
-            python, tags = tags_of(python_tag)
-        except ValueError:
-            return await self._index.facts(name)
-        return await self._index.facts(name, python, tags)
+        yield SearchingAgent(search, fetcher, PackageIndex(projects), embedder)
 
 
 @asynccontextmanager

@@ -16,12 +16,14 @@ from alita_mcp.research.index.projects import (
     Project,
     ProjectFile,
     ProjectReader,
+    Releases,
     index_authorities,
     index_endpoint,
+    newest,
     project_name,
+    released,
 )
-from alita_mcp.research.index.releases import Releases, newest, released
-from alita_mcp.research.index.wheels import fits, linux_tags
+from alita_mcp.research.index.wheels import fits, linux_tags, tags_of
 from alita_mcp.research.replies import open_client
 from alita_mcp.research.texts import one_line
 from alita_mcp.research.values import PackageFacts
@@ -31,6 +33,7 @@ _SLEEPS_AFTER = timedelta(days=4 * 365)
 _ESTABLISHED_AFTER = timedelta(days=2 * 365)
 _ESTABLISHED_RELEASES = 10
 Python = tuple[int, int]
+_USUAL: Python = (3, 13)
 
 
 def today() -> date:
@@ -45,12 +48,8 @@ class PackageIndex:
         self._reader = reader
         self._now = now
 
-    async def facts(
-        self, name: str, python: Python = (3, 13), tags: frozenset[Tag] | None = None
-    ) -> PackageFacts:
-        """The index's facts about a package; `tags`: of wheels that the sandbox takes, None: those of Linux here.
-
-        `index.wheels.tags_of` makes `python` and `tags` of a sandbox's tag.
+    async def facts(self, name: str, python_tag: str = "") -> PackageFacts:
+        """The index's facts about a package, for wheels that a Python of that tag takes; without one, on Linux here.
 
         Raises:
             UsageError: the index did not answer, refused, or answered something else.
@@ -66,8 +65,7 @@ class PackageIndex:
         if project is None:
             problems = (*own, f"The index has no package {filed!r}.{meant}")
             return PackageFacts(name=filed, exists=False, looks_like=alike, problems=problems)
-        wanted = linux_tags(python) if tags is None else tags
-        return await to_thread.run_sync(self._judged, project, python, wanted, alike, own)
+        return await to_thread.run_sync(self._judged, project, *_wheels_for(python_tag), alike, own)
 
     def _judged(
         self, project: Project, python: Python, tags: frozenset[Tag], alike: str, problems: Sequence[str]
@@ -124,6 +122,13 @@ def _standard_library(name: str) -> tuple[str, ...]:
     return (f"{module!r} is a module of Python's standard library; it needs no package.",)
 
 
+def _wheels_for(python_tag: str) -> tuple[Python, frozenset[Tag]]:
+    try:
+        return tags_of(python_tag)
+    except ValueError:
+        return _USUAL, linux_tags(_USUAL)
+
+
 def _has_wheel(files: Sequence[ProjectFile], python: Python, tags: frozenset[Tag]) -> bool:
     return any(fits(file.filename, file.requires_python, python, tags) for file in files)
 
@@ -138,19 +143,12 @@ def _without_wheel(newest: Version, releases: Releases, python: Python, tags: fr
 
 
 @asynccontextmanager
-async def open_package_index(settings: Settings) -> AsyncIterator[PackageIndex]:
-    """The index that the settings name, or the default one; one that a person named may be at a private address.
+async def open_project_reader(settings: Settings) -> AsyncIterator[ProjectReader]:
+    """A reader of the index that the settings name, or of the default one; a named one may be at a private address.
 
     Raises:
         UsageError: the settings name no index, or authorities that cannot be read.
     """
-    async with open_project_reader(settings) as reader:
-        yield PackageIndex(reader)
-
-
-@asynccontextmanager
-async def open_project_reader(settings: Settings) -> AsyncIterator[ProjectReader]:
-    """A reader of projects, as `open_package_index` opens it."""
     at, is_named = index_endpoint(settings), bool(settings.package_index)
     authorities = index_authorities(settings)
     async with open_client([at] if is_named else (), authorities=authorities) as client:

@@ -60,10 +60,8 @@ async def _ranked_by_meaning(
         vectors = await embedder.embed([question, *(parts[number].shown for number in numbers)])
     except ModelError:
         return scored
-    meant = [
-        (number, _cosine(vectors[0], vector)) for number, vector in zip(numbers, vectors[1:], strict=True)
-    ]
-    return _fused(scored, meant)
+    likeness = [_cosine(vectors[0], vector) for vector in vectors[1:]]
+    return _fused(scored, [*zip(numbers, likeness, strict=True)])
 
 
 def scores(question: str, parts: Sequence[Part]) -> list[float]:
@@ -119,10 +117,8 @@ def _chosen(
     order = _order([*enumerate(scored)]) or _beginnings(parts)
     left = tokens * CHARACTERS_A_TOKEN
     taken: list[int] = []
-    if order and len(parts[order[0]].shown) > left:
-        return (
-            _passage(parts[order[0]].shown[:left], documents[parts[order[0]].document], scored[order[0]]),
-        )
+    if order and len((best := parts[order[0]]).shown) > left:
+        return (_passage(best.shown[:left], documents[best.document], scored[order[0]]),)
     for number in order:
         cost = len(parts[number].shown) + 2
         if cost > left or any(_says_the_same(parts[number], parts[other]) for other in taken):
@@ -155,25 +151,16 @@ def _merged(
             runs[-1].append(number)
         else:
             runs.append([number])
-    passages = [
-        _passage(
-            _text([parts[number] for number in run]),
-            documents[parts[run[0]].document],
-            max(scored[number] for number in run),
-        )
-        for run in runs
-    ]
+    passages = []
+    for run in runs:
+        text, score = _text([parts[number] for number in run]), max(scored[number] for number in run)
+        passages.append(_passage(text, documents[parts[run[0]].document], score))
     return sorted(passages, key=lambda passage: -passage.score)
 
 
 def _passage(text: str, document: Document, score: float) -> Passage:
-    return Passage(
-        text=text,
-        url=document.url,
-        title=document.title,
-        retrieved_at=document.retrieved_at,
-        score=round(score, 4),
-    )
+    origin = document.model_dump(include={"url", "title", "retrieved_at"})
+    return Passage(text=text, score=round(score, 4), **origin)
 
 
 def _text(run: Sequence[Part]) -> str:

@@ -72,19 +72,12 @@ def endpoint(
     headers = {header: prefix + key} if key else {}
     if not key and parts.username is not None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers, key = (
-            {"authorization": f"Basic {base64.b64encode(user.encode()).decode()}"},
-            parts.password or "",
-        )
+        headers = {"authorization": f"Basic {base64.b64encode(user.encode()).decode()}"}
+        key = parts.password or ""
     path = quote(unquote(parts.path), safe="/+~@:").rstrip("/")
     base_url = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-    return Endpoint(
-        name=name,
-        base_url=base_url,
-        headers=headers,
-        secret=key,
-        advice=f"Check {setting}." if setting else "",
-    )
+    advice = f"Check {setting}." if setting else ""
+    return Endpoint(name=name, base_url=base_url, headers=headers, secret=key, advice=advice)
 
 
 class _Absent(Exception):
@@ -97,16 +90,10 @@ class JsonApi:
     def __init__(self, client: httpx.AsyncClient, at: Endpoint) -> None:
         self._client = client
         self._at = at
-
-    @property
-    def name(self) -> str:
+        self.name = at.name
         """The API's name in messages."""
-        return self._at.name
-
-    @property
-    def base_url(self) -> str:
+        self.base_url = at.base_url
         """The API's URL without credentials."""
-        return self._at.base_url
 
     async def get(
         self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = "application/json"
@@ -153,9 +140,8 @@ class JsonApi:
         if response.is_success:
             return
         if response.is_redirect:
-            raise UsageError(
-                f"{self.name} answered {status}, a redirect, which is not followed.", hint=self._at.advice
-            )
+            said = f"{self.name} answered {status}, a redirect, which is not followed."
+            raise UsageError(said, hint=self._at.advice)
         if status == 429 or (status == 403 and _spent(response.headers)):
             pause = _pause(response.headers)
             later = f"in {pause:,.0f} s" if pause is not None else "later"
@@ -182,9 +168,8 @@ class JsonApi:
             return without(json.loads(body), self._at.secret)
         except (ValueError, RecursionError) as broken:
             kind = "HTML" if body[:200].lstrip().startswith(b"<") else "something"
-            raise UsageError(
-                f"{self.name} answered with {kind} that is not JSON.", hint=self._at.advice
-            ) from broken
+            said = f"{self.name} answered with {kind} that is not JSON."
+            raise UsageError(said, hint=self._at.advice) from broken
 
 
 def without(parsed: Any, secret: str) -> Any:

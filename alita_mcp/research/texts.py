@@ -33,18 +33,15 @@ def one_line(text: Any, most: int) -> str:
 
 def without_markup(text: Any) -> str:
     """The text of an HTML snippet from a back end."""
-    return (
-        html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", text[:_MAX_MARKUP]))
-        if isinstance(text, str)
-        else ""
-    )
+    said = text[:_MAX_MARKUP] if isinstance(text, str) else ""
+    return html.unescape(re.sub(r"</?[A-Za-z][^<>]{0,200}>", "", said))
 
 
 def web_url(url: Any, allowed: frozenset[str] = frozenset()) -> str:
     """The URL if it may be shown and followed; else empty.
 
     Addresses that are not public are left out, but for `host:port` pairs in `allowed`. A name is not resolved here:
-    whoever reads a page checks where it leads.
+    the fetcher checks where a page leads.
     """
     if not isinstance(url, str) or len(url) > MAX_URL or _UNSEEN.search(url) or "\\" in url:
         return ""

@@ -17,14 +17,7 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import Fetcher, MayFollow, Search
 from alita_mcp.research.passages import best_passages
-from alita_mcp.research.values import (
-    Document,
-    Found,
-    PackageFacts,
-    Researched,
-    ResearchLimits,
-    SearchHit,
-)
+from alita_mcp.research.values import Document, Found, PackageFacts, Researched, ResearchLimits, SearchHit
 
 AT_ONCE = 4
 """Pages that are fetched side by side."""
@@ -71,7 +64,7 @@ class SearchingAgent:
     ) -> Researched:
         """Passages that bear on a question, from `urls` and from what the back ends find, within the caps.
 
-        A page that nobody could read stands in `unread`; what a back end said of it is ranked in its place.
+        A page that could not be read stands in `unread`; what a back end said of it is ranked in its place.
         """
         caps = limits or ResearchLimits()
         reading = _Reading(self._fetcher, caps, on_stage or _nobody)
@@ -81,10 +74,13 @@ class SearchingAgent:
                 reading.name(urls)
                 tasks.start_soon(reading.read)
                 found = await self._found(question, reading)
-                reading.name(_to_read(found, urls, may_fetch, reading))
+                fresh = [hit.url for hit in found.hits if hit.url not in urls]
+                barred = [url for url in fresh if may_fetch is not None and not may_fetch(url)]
+                reading.unread += [f"{url[:MAX_REASON]}: {NOT_ALLOWED}" for url in barred]
+                reading.name([url for url in fresh if url not in barred])
                 await reading.read()
         if deadline.cancelled_caught:
-            reading.stop("seconds", reading.late())
+            reading.stop("seconds", sorted(reading.under_way))
         snippets = [_snippet(hit) for hit in found.hits if hit.snippet and not reading.is_read(hit.url)]
         documents = [*reading.documents, *snippets]
         await reading.on_stage(f"{len(reading.documents)} pages read")
@@ -101,9 +97,8 @@ class SearchingAgent:
         if not self._search.backends:
             return Found()
         await reading.on_stage("search")
-        return await self._search.search(
-            " ".join(question.split())[:MAX_QUERY], max(8, 2 * reading.pages_left)
-        )
+        query = " ".join(question.split())[:MAX_QUERY]
+        return await self._search.search(query, max(8, 2 * reading.pages_left))
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """One document; raises as `Fetcher.fetch`."""
@@ -129,14 +124,14 @@ class _Reading:
         self._readers = 0
         self._tried = 0
         self._read: set[str] = set()
-        self._under_way: set[str] = set()
+        self.under_way: set[str] = set()
         self._finished = anyio.Event()
         self._bytes = 0
 
     @property
     def pages_left(self) -> int:
         """Number of pages that may still be read, without those under way."""
-        return max(0, self._caps.pages - len(self.documents) - len(self._under_way))
+        return max(0, self._caps.pages - len(self.documents) - len(self.under_way))
 
     def is_read(self, url: str) -> bool:
         """Whether a URL, or the target of its redirect, was read."""
@@ -169,7 +164,7 @@ class _Reading:
 
     async def _read_next(self) -> None:
         cap = self._cap()
-        if cap == "pages" and self._under_way:  # one of them may turn out to be unreadable
+        if cap == "pages" and self.under_way:  # one of them may turn out to be unreadable
             await self._finished.wait()
             return
         if cap:
@@ -178,18 +173,14 @@ class _Reading:
             return
         url = self._waiting.popleft()
         self._tried += 1
-        self._under_way.add(url)
+        self.under_way.add(url)
         try:
             await self._fetch(url)
         except AlitaError as failure:
             self.unread.append(f"{url[:MAX_REASON]}: {failure.message[:MAX_REASON]}")
-        self._under_way.discard(url)
+        self.under_way.discard(url)
         self._finished.set()
         self._finished = anyio.Event()
-
-    def late(self) -> tuple[str, ...]:
-        """URLs whose reading was not finished."""
-        return tuple(sorted(self._under_way))
 
     def _cap(self) -> str:
         """The cap that forbids another page; empty where none does."""
@@ -212,21 +203,6 @@ class _Reading:
             document = document.model_copy(update={"text": text[:left].decode(errors="ignore")})
         if document.text:
             self.documents.append(document)
-
-
-def _to_read(
-    found: Found, urls: Sequence[str], may_fetch: Callable[[str], bool] | None, reading: _Reading
-) -> list[str]:
-    """Addresses of hits that may be read, best first."""
-    wanted = []
-    for hit in found.hits:
-        if hit.url in urls:
-            continue
-        if may_fetch is not None and not may_fetch(hit.url):
-            reading.unread.append(f"{hit.url[:MAX_REASON]}: {NOT_ALLOWED}")
-            continue
-        wanted.append(hit.url)
-    return wanted
 
 
 def _snippet(hit: SearchHit) -> Document:

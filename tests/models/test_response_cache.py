@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
+from alita_mcp.cache_folder import MAX_AGE_S, CacheFolder
 from alita_mcp.models.interface import Completion, Message
-from alita_mcp.models.recording.response_cache import MAX_AGE_S, ResponseCache
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.settings import Settings
 from tests.models.openai_server import Says, openai_server
@@ -24,6 +24,10 @@ KEY, OTHER = "ab" * 32, "cd" * 32
 
 def models_at(url: str, home: Path, **settings: Any) -> RoleModels:
     return RoleModels(Settings(home=home, model="openai/scripted", model_base_url=url, **settings))
+
+
+def replies(folder: Path, max_bytes: int, **options: Any) -> CacheFolder[Completion]:
+    return CacheFolder(folder, Completion, max_bytes, noun="An answer of a model", **options)
 
 
 def files(folder: Path) -> list[Path]:
@@ -123,17 +127,17 @@ async def test_no_question_and_no_key_lies_on_the_disk(home: Path, monkeypatch: 
     ],
 )
 async def test_a_damaged_file_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
-    cache = ResponseCache(tmp_path, 1 << 20)
+    cache = replies(tmp_path, 1 << 20)
     await cache.keep(KEY, ANSWER)
     (file,) = files(tmp_path)
     file.write_bytes(content)
     assert await cache.find(KEY) is None
     await cache.keep(KEY, ANSWER)
-    assert await cache.find(KEY) == ANSWER.model_copy(update={"cached": True})
+    assert await cache.find(KEY) == ANSWER
 
 
 async def test_a_changed_or_moved_answer_is_no_answer(tmp_path: Path) -> None:
-    cache = ResponseCache(tmp_path, 1 << 20)
+    cache = replies(tmp_path, 1 << 20)
     await cache.keep(KEY, ANSWER)
     (file,) = files(tmp_path)
     moved = tmp_path / OTHER[:2] / f"{OTHER}.json"
@@ -146,7 +150,7 @@ async def test_a_changed_or_moved_answer_is_no_answer(tmp_path: Path) -> None:
 
 async def test_an_answer_grows_old(tmp_path: Path) -> None:
     now = [1_000_000.0]
-    cache = ResponseCache(tmp_path, 1 << 20, clock=lambda: now[0])
+    cache = replies(tmp_path, 1 << 20, clock=lambda: now[0])
     await cache.keep(KEY, ANSWER)
     now[0] += MAX_AGE_S - 1
     assert await cache.find(KEY) is not None
@@ -156,7 +160,7 @@ async def test_an_answer_grows_old(tmp_path: Path) -> None:
 
 async def test_the_folder_stays_within_its_bounds_and_keeps_what_was_used_last(tmp_path: Path) -> None:
     room = 40_000
-    cache = ResponseCache(tmp_path, room)
+    cache = replies(tmp_path, room)
     answer = ANSWER.model_copy(update={"text": "x" * 1_500})
     for number in range(129):
         await cache.keep(f"{number:064x}", answer)
@@ -169,14 +173,14 @@ async def test_the_folder_stays_within_its_bounds_and_keeps_what_was_used_last(t
 
 
 async def test_an_answer_too_large_for_the_room_is_not_kept(tmp_path: Path) -> None:
-    cache = ResponseCache(tmp_path, 16_000)
+    cache = replies(tmp_path, 16_000)
     await cache.keep(KEY, ANSWER.model_copy(update={"text": "x" * 2_000}))
     assert await cache.find(KEY) is None
 
 
 async def test_a_folder_that_cannot_be_used_keeps_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "responses").write_text("a file where the folder should be")
-    cache = ResponseCache(tmp_path / "responses", 1 << 20)
+    cache = replies(tmp_path / "responses", 1 << 20)
     await cache.keep(KEY, ANSWER)
     assert await cache.find(KEY) is None
 
@@ -184,11 +188,11 @@ async def test_a_folder_that_cannot_be_used_keeps_nobody_waiting(tmp_path: Path)
 WRITER = """
 import sys, anyio
 from pathlib import Path
-from alita_mcp.models.recording.response_cache import ResponseCache
+from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.models.interface import Completion
 
 async def main():
-    cache = ResponseCache(Path(sys.argv[1]), 200_000)
+    cache = CacheFolder(Path(sys.argv[1]), Completion, 200_000, noun="An answer")
     for number in range(120):
         key = f"{number:064x}"
         found = await cache.find(key)
@@ -204,11 +208,11 @@ def test_processes_share_a_folder_without_hurting_one_another(tmp_path: Path) ->
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)]) for _ in range(3)]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     for place in tmp_path.glob("*/*.json"):
-        assert json.loads(place.read_text())["format"] == 1
+        assert json.loads(place.read_text().partition("\n")[2])["value"]["model"] == "m"
 
 
 async def test_many_tasks_keep_and_find_at_once(tmp_path: Path) -> None:
-    cache = ResponseCache(tmp_path, 1 << 20)
+    cache = replies(tmp_path, 1 << 20)
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             for _ in range(30):

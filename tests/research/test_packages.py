@@ -15,8 +15,7 @@ import trustme
 
 from alita_mcp.errors import UsageError
 from alita_mcp.research.index.projects import ProjectReader, index_endpoint
-from alita_mcp.research.index.wheels import linux_tags, pure_tags
-from alita_mcp.research.packages import PackageIndex, open_package_index
+from alita_mcp.research.packages import PackageIndex, open_project_reader
 from alita_mcp.research.replies import open_client
 from alita_mcp.research.values import PackageFacts
 from alita_mcp.settings import Settings
@@ -158,8 +157,7 @@ async def test_what_the_index_says_against_a_package_is_told() -> None:
     )
 
 
-LINUX = linux_tags((3, 13), "x86_64")
-PURE = pure_tags((3, 13))
+LINUX, PURE = "cp313-linux_x86_64", "cp313-wasi_wasm32"
 
 
 @pytest.mark.parametrize(
@@ -179,8 +177,8 @@ PURE = pure_tags((3, 13))
 )
 async def test_wheels_fit_the_sandbox_or_do_not(tags: str, on_linux: bool, pure: bool) -> None:
     async with opened(index({"owlery": told({"1.0": [wheel("1.0", tags=tags)]})})) as packages:
-        assert (await packages.facts("owlery", (3, 13), LINUX)).has_wheel is on_linux
-        embedded = await packages.facts("owlery", (3, 13), PURE)
+        assert (await packages.facts("owlery", LINUX)).has_wheel is on_linux
+        embedded = await packages.facts("owlery", PURE)
     assert embedded.has_wheel is pure
     assert bool(embedded.problems) is not pure
 
@@ -202,8 +200,8 @@ async def test_a_wheel_for_older_pythons_is_none_here() -> None:
 )
 async def test_what_is_no_name_is_not_asked_for(name: str) -> None:
     with anyio.fail_after(60), json_server(index({})) as (url, asked):
-        async with open_package_index(Settings(package_index=f"{url}/simple")) as packages:
-            facts = await packages.facts(name)
+        async with open_project_reader(Settings(package_index=f"{url}/simple")) as reader:
+            facts = await PackageIndex(reader).facts(name)
     assert asked == []
     assert not facts.exists
     assert "is no name of a package" in facts.problems[0]
@@ -329,11 +327,11 @@ async def test_an_index_whose_authority_the_settings_name_is_trusted(tmp_path: P
     answer = index({"owlery": told({"1.0": [wheel("1.0")]})})
     with anyio.fail_after(60), json_server(answer, https(authority)) as (url, _):
         trusted = Settings(package_index=f"{url}/simple", package_index_ca=tmp_path / "ca.pem")
-        async with open_package_index(trusted) as packages:
-            assert (await packages.facts("owlery")).version == "1.0"
-        async with open_package_index(Settings(package_index=f"{url}/simple")) as packages:
+        async with open_project_reader(trusted) as reader:
+            assert (await PackageIndex(reader).facts("owlery")).version == "1.0"
+        async with open_project_reader(Settings(package_index=f"{url}/simple")) as reader:
             with pytest.raises(UsageError, match="did not answer: ConnectError"):
-                await packages.facts("owlery")
+                await PackageIndex(reader).facts("owlery")
 
 
 def https(authority: trustme.CA) -> ssl.SSLContext:
@@ -346,7 +344,7 @@ async def test_authorities_that_are_none_are_told(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nonsense")
     for name, why in (("ca.pem", "holds no certificates"), ("gone.pem", "cannot be read")):
         with pytest.raises(UsageError, match=why):
-            async with open_package_index(Settings(package_index_ca=tmp_path / name)):
+            async with open_project_reader(Settings(package_index_ca=tmp_path / name)):
                 pass
 
 

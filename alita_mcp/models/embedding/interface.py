@@ -44,21 +44,20 @@ def checked(name: str, answer: Any, texts: int) -> list[Vector]:
     try:
         vectors = [list(vector) for vector in answer]
     except TypeError as wrong:
-        raise ModelError(
-            f"The embedder {name!r} answered something else than vectors.", hint=_HINT
-        ) from wrong
+        raise wrong_answer(name, "something else than vectors") from wrong
     lengths = sorted({len(vector) for vector in vectors})
     if len(vectors) != texts or len(lengths) > 1:
-        raise ModelError(
-            f"The embedder {name!r} answered {len(vectors)} vectors of lengths {lengths[:9]} for {texts} texts.",
-            hint=_HINT,
-        )
+        raise wrong_answer(name, f"{len(vectors)} vectors of lengths {lengths[:9]} for {texts} texts")
     if lengths and not 1 <= lengths[0] <= MAX_LENGTH:
-        raise ModelError(f"The embedder {name!r} answered vectors of length {lengths[0]}.", hint=_HINT)
-    for vector in vectors:
-        if not _are_numbers(vector):
-            raise ModelError(f"The embedder {name!r} answered a vector that is not all numbers.", hint=_HINT)
+        raise wrong_answer(name, f"vectors of length {lengths[0]}")
+    if not all(map(_are_numbers, vectors)):
+        raise wrong_answer(name, "a vector that is not all numbers")
     return [list(map(float, vector)) for vector in vectors]
+
+
+def wrong_answer(name: str, what: str) -> ModelError:
+    """The error of an embedder that answered something else than it must."""
+    return ModelError(f"The embedder {name!r} answered {what}.", hint=_HINT)
 
 
 def _are_numbers(vector: Sequence[Any]) -> bool:

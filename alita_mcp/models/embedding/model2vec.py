@@ -31,7 +31,7 @@ class Model2vecEmbedder:
         """
         self._source = source
         folder = Path(source).expanduser()
-        self.name = PREFIX + (f"{folder.name}@{_digest(folder)}" if _is_folder(source) else source)
+        self.name = PREFIX + (f"{folder.name}@{_digest(folder)}" if is_folder(source) else source)
         self._model: Any = None
         self._loading = threading.Lock()
 
@@ -58,9 +58,8 @@ class Model2vecEmbedder:
             raise ModelError(
                 "model2vec is not installed.", hint="pip install 'alita-mcp-server[embeddings]'"
             ) from missing
-        logging.getLogger("huggingface_hub.repocard").setLevel(
-            logging.ERROR
-        )  # it warns of cards without a header
+        cards = logging.getLogger("huggingface_hub.repocard")
+        cards.setLevel(logging.ERROR)  # it warns of cards without a header
         try:
             return StaticModel.from_pretrained(str(Path(self._source).expanduser()))
         except Exception as failure:
@@ -73,7 +72,8 @@ class Model2vecEmbedder:
         )
 
 
-def _is_folder(source: str) -> bool:
+def is_folder(source: str) -> bool:
+    """Whether a source names a folder, there or not."""
     return source.startswith(("/", "~", ".")) or Path(source).is_dir()
 
 

@@ -12,10 +12,9 @@ import anyio.to_thread
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.embedding.interface import Vector, checked, same_length
-from alita_mcp.models.litellm.backoff import Patience, asked_pause
-from alita_mcp.models.litellm.failures import headers_of, may_pass, translated
-from alita_mcp.models.litellm.keys import key_to_send
+from alita_mcp.models.embedding.interface import Vector, checked, same_length, wrong_answer
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.failures import tried
 from alita_mcp.models.litellm.loading import load_litellm
 
 TEXTS_AT_ONCE, CHARACTERS_AT_ONCE = 64, 100_000
@@ -75,22 +74,10 @@ class LitellmEmbedder:
         return [same_length(self._chosen.name, vector, len(vectors[0])) for vector in vectors]
 
     async def _answered(self, litellm: Any, texts: Sequence[str]) -> list[Vector]:
-        for attempt in range(self._patience.attempts):
-            try:
-                answer = await self._asked(litellm, texts)
-            except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
-                if not may_pass(failure) or attempt == self._patience.attempts - 1:
-                    raise translated(
-                        failure, self._chosen, texts
-                    ) from None  # the vendor's own words may hold keys
-                pause = self._patience.pause(attempt, asked_pause(headers_of(failure)))
-            else:
-                _log.debug("%s: %d texts, usage %s", self.name, len(texts), _tokens(answer))
-                return _vectors(self._chosen.name, getattr(answer, "data", None), len(texts))
-            await anyio.sleep(pause)
-        raise ModelError(
-            f"The model {self._chosen.name!r} was not asked.", hint="Allow at least one attempt."
-        )
+        answer = await tried(lambda: self._asked(litellm, texts), self._patience, self._chosen, texts)
+        tokens = getattr(getattr(answer, "usage", None), "total_tokens", None)
+        _log.debug("%s: %d texts, usage %s", self.name, len(texts), tokens)
+        return _vectors(self._chosen.name, getattr(answer, "data", None), len(texts))
 
     async def _asked(self, litellm: Any, texts: Sequence[str]) -> Any:
         chosen = self._chosen
@@ -99,7 +86,7 @@ class LitellmEmbedder:
                 model=chosen.name,
                 input=list(texts),
                 api_base=chosen.base_url,
-                api_key=key_to_send(chosen),
+                api_key=chosen.key_to_send,
                 timeout=chosen.timeout_s,
                 max_retries=0,
                 num_retries=0,
@@ -127,9 +114,7 @@ def _vectors(name: str, rows: Any, texts: int) -> list[Vector]:
         ModelError: the reply holds no such rows.
     """
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) or hasattr(row, "get") for row in rows):
-        raise ModelError(
-            f"The embedder {name!r} answered without vectors.", hint="Use another ALITA_EMBEDDER."
-        )
+        raise wrong_answer(name, "without vectors")
     places = [row.get("index") for row in rows]
     if all(place is None for place in places):
         places = list(range(len(rows)))
@@ -140,7 +125,3 @@ def _vectors(name: str, rows: Any, texts: int) -> list[Vector]:
         )
     by_place = dict(zip(places, rows, strict=True))
     return checked(name, [by_place[place].get("embedding") for place in range(texts)], texts)
-
-
-def _tokens(answer: Any) -> Any:
-    return getattr(getattr(answer, "usage", None), "total_tokens", None)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
+
+import anyio
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.litellm.keys import key_variable
+from alita_mcp.models.interface import ToolsRefused
+from alita_mcp.models.litellm.backoff import Patience, asked_pause
 from alita_mcp.models.recording.redaction import presentable
+
+T = TypeVar("T")
 
 UNAUTHORIZED = 401
 TIMED_OUT = 408
@@ -34,6 +39,28 @@ _STAYS = ("insufficient_quota", "exceeded your current quota", "billing", "credi
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: APIError)?\s*[:-]\s*)+")
 _NO_KEY = re.compile(r"(?i)missing (?:credentials|[\w ]{0,30}api[ _]key)")
 """Said by litellm and openai with status 500 before anything is sent."""
+
+
+async def tried(
+    ask: Callable[[], Awaitable[T]], patience: Patience, chosen: Chosen, texts: Sequence[str] = ()
+) -> T:
+    """What `ask` returns; rate limits, server errors, time-outs and lost connections are tried again.
+
+    Raises:
+        ToolsRefused: as `ask` raised it.
+        ModelError: it failed for good; as `translated`.
+    """
+    for attempt in range(patience.attempts):
+        try:
+            return await ask()
+        except ToolsRefused:
+            raise
+        except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
+            if not may_pass(failure) or attempt == patience.attempts - 1:
+                raise translated(failure, chosen, texts) from None  # the vendor's own words may hold keys
+            pause = patience.pause(attempt, asked_pause(headers_of(failure)))
+        await anyio.sleep(pause)
+    raise ModelError(f"The model {chosen.name!r} was not asked.", hint="Allow at least one attempt.")
 
 
 def status_of(failure: Exception) -> int | None:
@@ -80,17 +107,10 @@ def refused_options(failure: Exception, options: Mapping[str, Any]) -> set[str]:
     tools = {"tools"} & options.keys()
     if status not in REFUSED:
         return tools if status in TOOLS_REFUSED and _TOOL_WORDS.search(said) else set()
-    named = {
-        option
-        for option, words in _OPTION_WORDS.items()
-        if option in options and any(word in said for word in words)
-    }
-    return (
-        named
-        or (tools if _TOOL_WORDS.search(said) else set())
-        or {"response_format"} & options.keys()
-        or tools
-    )
+    words = {option: _OPTION_WORDS[option] for option in _OPTION_WORDS.keys() & options.keys()}
+    named = {option for option, told in words.items() if any(word in said for word in told)}
+    about_tools = tools if _TOOL_WORDS.search(said) else set()
+    return named or about_tools or {"response_format"} & options.keys() or tools
 
 
 def names_tools(failure: Exception) -> bool:
@@ -143,7 +163,7 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         )
     match status:
         case 401 | 403:
-            return f"Set {key_variable(chosen)} to a key that may use this model."
+            return f"Set {chosen.key_variable} to a key that may use this model."
         case 404:
             return f"Check the model's name in {chosen.setting} and {where}."
         case 400 | 422:
@@ -155,6 +175,5 @@ def _hint(status: int | None, failure: Exception, chosen: Chosen) -> str:
         case code if code is not None and 300 <= code < 400:
             return f"The server redirects elsewhere, which is not followed: check {where}."
         case _:
-            return (
-                f"Check {chosen.setting}, {where}, and {key_variable(chosen)} if this provider wants a key."
-            )
+            key = chosen.key_variable
+            return f"Check {chosen.setting}, {where}, and {key} if this provider wants a key."

@@ -9,12 +9,10 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import ModelError
 from alita_mcp.models.choices import Chosen
-from alita_mcp.models.interface import Completion, Message, ToolSpec, ToolsRefused, tools_refused
-from alita_mcp.models.litellm.backoff import Patience, asked_pause
-from alita_mcp.models.litellm.failures import headers_of, may_pass, names_tools, refused_options, translated
-from alita_mcp.models.litellm.keys import key_to_send
+from alita_mcp.models.interface import Completion, Message, ToolSpec, tools_refused
+from alita_mcp.models.litellm.backoff import Patience
+from alita_mcp.models.litellm.failures import names_tools, refused_options, tried
 from alita_mcp.models.litellm.loading import load_litellm
 from alita_mcp.models.structured.answer_schema import is_closed
 from alita_mcp.models.structured.tool_calls import asked_calls, offered, spoken
@@ -67,17 +65,7 @@ class LitellmModel:
         }
         wanted = {name: value for name, value in options.items() if value is not None}
         said = [spoken(message) for message in messages]
-        for attempt in range(self._patience.attempts):
-            try:
-                return await self._accepted(litellm, said, wanted)
-            except ToolsRefused:
-                raise
-            except Exception as failure:  # noqa: BLE001 - whatever the vendor raises is tried again or translated
-                if not may_pass(failure) or attempt == self._patience.attempts - 1:
-                    raise translated(failure, chosen) from None  # the vendor's own words may hold keys
-                pause = self._patience.pause(attempt, asked_pause(headers_of(failure)))
-            await anyio.sleep(pause)
-        raise ModelError(f"The model {self.name!r} was not asked.", hint="Allow at least one attempt.")
+        return await tried(lambda: self._accepted(litellm, said, wanted), self._patience, chosen)
 
     async def _accepted(self, litellm: Any, said: list[dict[str, Any]], wanted: dict[str, Any]) -> Completion:
         """An answer, if need be without options that the server does not know; it is spared them from then on."""
@@ -104,7 +92,7 @@ class LitellmModel:
                 model=self.name,
                 messages=said,
                 base_url=self._chosen.base_url,
-                api_key=key_to_send(self._chosen),
+                api_key=self._chosen.key_to_send,
                 timeout=self._chosen.timeout_s,
                 max_retries=0,
                 num_retries=0,
@@ -119,12 +107,11 @@ class LitellmModel:
         text = getattr(message, "content", None) or ""
         if message is None or not isinstance(text, str):
             raise NoAnswer("the reply holds no choice with a text")
-        calls = asked_calls(message)
         usage = getattr(answer, "usage", None)
         asked = sum(len(message["content"] or "") for message in said)
         return Completion(
             text=text[:MAX_TEXT_CHARACTERS],
-            calls=calls,
+            calls=asked_calls(message),
             model=str(answer.model or self.name)[:200],
             prompt_tokens=_count(usage, "prompt_tokens", asked),
             completion_tokens=_count(usage, "completion_tokens", len(text)),
@@ -139,15 +126,11 @@ def _response_format(litellm: Any, name: str, schema: dict[str, Any] | None) -> 
 
     A free-form object reaches some providers as one that has to be empty; their models then answer plain JSON.
     """
-    if (
-        schema is None
-        or not _takes_schemas(litellm, name)
-        or (_CLOSES.search(name) and not is_closed(schema))
-    ):
+    if schema is None or not _takes_schemas(litellm, name):
         return None
-    title = (
-        "".join(letter for letter in str(schema.get("title", "answer")) if letter.isalnum())[:40] or "answer"
-    )
+    if _CLOSES.search(name) and not is_closed(schema):
+        return None
+    title = "".join(filter(str.isalnum, str(schema.get("title", "answer"))))[:40] or "answer"
     return {"type": "json_schema", "json_schema": {"name": title, "schema": schema, "strict": False}}
 
 
@@ -185,3 +168,19 @@ def _cost(litellm: Any, name: str, answer: Any) -> float | None:
     except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
         return None
     return cost if cost >= 0 else None
+
+
+async def price_of(name: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """The price in US dollars; None where litellm's list has none. Asks no server."""
+    return await anyio.to_thread.run_sync(_price, name, prompt_tokens, completion_tokens)
+
+
+def _price(name: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    litellm = load_litellm()
+    try:
+        parts = litellm.cost_per_token(
+            model=name, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
+        )
+    except Exception:  # noqa: BLE001 - litellm raises bare exceptions for models without a price
+        return None
+    return max(0.0, float(sum(parts)))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from operator import not_
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,14 @@ Clean = Callable[[str], str]
 MAX_FILE_BYTES = 16 << 20
 
 
-def _is_empty(value: object) -> bool:
-    """Where no tools are offered, files and digests are as they were before there were any."""
-    return not value
-
-
 class RecordedMessage(Value):
     """One message of a conversation, line by line."""
 
     role: str
     content: tuple[str, ...]
-    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
-    call_id: str = Field(default="", exclude_if=_is_empty)
+    # without tools, files and digests are as they were before there were any
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
+    call_id: str = Field(default="", exclude_if=not_)
 
 
 class RecordedQuestion(Value):
@@ -53,15 +50,12 @@ class RecordedQuestion(Value):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def in_other_words(self, clean: Clean) -> RecordedQuestion:
-        """The question with its texts changed, for its digest."""
+        """The question with its texts changed."""
         changed = (
-            message.model_copy(
-                update={
-                    "content": _lines("\n".join(message.content), clean),
-                    "calls": _calls(message.calls, clean),
-                }
+            one.model_copy(
+                update={"content": _lines("\n".join(one.content), clean), "calls": _calls(one.calls, clean)}
             )
-            for message in self.messages
+            for one in self.messages
         )
         return self.model_copy(update={"messages": tuple(changed)})
 
@@ -79,12 +73,12 @@ class RecordedReply(Value):
 
     text: tuple[str, ...]
     model: str
-    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_is_empty)
+    calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=not_)
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
     truncated: bool = False
-    refused_tools: bool = Field(default=False, exclude_if=_is_empty)
+    refused_tools: bool = Field(default=False, exclude_if=not_)
     """The model takes no tools; there is no text."""
 
     @property
@@ -109,18 +103,12 @@ def question(
     role: str, messages: Sequence[Message], options: dict[str, Any], clean: Clean = without_keys
 ) -> RecordedQuestion:
     """A question as it is written down; keys that a text happens to hold are left out."""
-    recorded = tuple(
-        RecordedMessage(
-            role=one.role,
-            content=_lines(one.content, clean),
-            calls=_calls(one.calls, clean),
-            call_id=one.call_id,
-        )
-        for one in messages
+    said = {name: options.get(name) for name in ("seed", "temperature", "max_tokens")}
+    recorded = [one.model_dump() | {"content": (one.content,)} for one in messages]
+    asked = RecordedQuestion.model_validate(
+        {"role": role, "messages": recorded, "answer_schema": options.get("schema"), **said}
     )
-    return RecordedQuestion(role=role, messages=recorded, answer_schema=options["schema"], **{
-        name: options[name] for name in ("seed", "temperature", "max_tokens")
-    })  # fmt: skip
+    return asked.in_other_words(clean)
 
 
 def reply(answer: Completion, clean: Clean = without_keys) -> RecordedReply:

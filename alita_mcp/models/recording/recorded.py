@@ -1,8 +1,10 @@
-"""Recorder and replayer of exchanges with models, for tests and runs that need no key."""
+"""Recorder, replayer and cache of replies of models; one form of reply on the disk serves all three."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 import logging
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -11,7 +13,9 @@ from typing import Any, Protocol
 
 import anyio.to_thread
 
+from alita_mcp.cache_folder import CacheFolder
 from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.models.choices import Chosen, Role
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolsRefused, tools_refused
 from alita_mcp.models.recording.exchanges import (
     Clean,
@@ -24,6 +28,7 @@ from alita_mcp.models.recording.exchanges import (
     write_exchange,
 )
 from alita_mcp.models.recording.redaction import without_keys
+from alita_mcp.settings import addresses_of_providers
 
 ANY_ROLE = "any"
 """For questions that no role of a synthesis asks: the agent's, a tool's."""
@@ -77,12 +82,17 @@ class Recorder:
             raise UsageError("Recording needs a model.", hint="Set ALITA_MODEL, as in ollama/qwen3.")
         return _RecordingModel(role, model, self)
 
-    async def keep(self, exchange: Exchange) -> None:
-        """Writes one exchange.
+    async def keep(
+        self, role: str, messages: Sequence[Message], options: dict[str, Any], answer: Completion | None
+    ) -> None:
+        """Writes a question and its answer; None: the model takes no tools.
 
         Raises:
-            ModelError: it cannot be written, and must be.
+            ModelError: they cannot be written, and must be.
         """
+        refused = RecordedReply(text=(), model="", refused_tools=True)
+        answered = reply(answer, self._clean) if answer else refused
+        exchange = Exchange(asked=question(role, messages, options, self._clean), answered=answered)
         try:
             await anyio.to_thread.run_sync(write_exchange, self._folder, exchange)
         except OSError as failure:
@@ -91,15 +101,6 @@ class Recorder:
                     f"The answer cannot be recorded in {str(self._folder)!r}: {failure}."
                 ) from failure
             _log.info("An answer of a model is not recorded: %s", failure)
-
-    def exchange(
-        self, role: str, messages: Sequence[Message], options: dict[str, Any], answered: Completion | None
-    ) -> Exchange:
-        """A question and its answer as they are written; None: the model takes no tools."""
-        said = (
-            reply(answered, self._clean) if answered else RecordedReply(text=(), model="", refused_tools=True)
-        )
-        return Exchange(asked=question(role, messages, _complete(options), self._clean), answered=said)
 
 
 class Replayer:
@@ -166,6 +167,35 @@ class Replayer:
         return "\n".join([f"The nearest is {place.name}; what differs:", *cut, *more])
 
 
+class CachedModel:
+    """Model of one role whose replies are kept, as a recording has them, and given again to the same question.
+
+    The questions are not stored, only their digest, of everything that decides the answer.
+    """
+
+    def __init__(
+        self, model: LanguageModel, role: Role, chosen: Chosen, replies: CacheFolder[RecordedReply]
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._replies = replies
+        told = chosen.model_dump(mode="json", exclude={"timeout_s", "setting"})
+        self._asked = [role, told, addresses_of_providers() if chosen.base_url is None else ()]
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        """The kept answer to the same question, or the model's answer now; no half answers are kept."""
+        told = {**options, "tools": [tool.model_dump() for tool in options.get("tools", ())]}
+        said = {name: value for name, value in told.items() if value not in (None, [])}
+        asked = [*self._asked, said, [one.model_dump(exclude_defaults=True) for one in messages]]
+        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        if (kept := await self._replies.find(key)) is not None:
+            return kept.completion.model_copy(update={"cached": True})
+        answer = await self._model.complete(messages, **options)
+        if (answer.text or answer.calls) and not answer.truncated:
+            await self._replies.keep(key, reply(answer, str))
+        return answer
+
+
 class _RecordingModel:
     def __init__(self, role: str, model: LanguageModel, recorder: Recorder) -> None:
         self.name = model.name
@@ -177,9 +207,9 @@ class _RecordingModel:
         try:
             answer = await self._model.complete(messages, **options)
         except ToolsRefused:
-            await self._recorder.keep(self._recorder.exchange(self._role, messages, options, None))
+            await self._recorder.keep(self._role, messages, options, None)
             raise
-        await self._recorder.keep(self._recorder.exchange(self._role, messages, options, answer))
+        await self._recorder.keep(self._role, messages, options, answer)
         return answer
 
 
@@ -191,11 +221,7 @@ class _ReplayedModel:
         self._replayer = replayer
 
     async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-        return self._replayer.answer(question(self._role, messages, _complete(options)))
-
-
-def _complete(options: dict[str, Any]) -> dict[str, Any]:
-    return {"max_tokens": None, "temperature": None, "seed": None, "schema": None, **options}
+        return self._replayer.answer(question(self._role, messages, options))
 
 
 def _likeness(recorded: list[str], asked: list[str]) -> float:

@@ -14,17 +14,13 @@ def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_closed(schema: dict[str, Any]) -> bool:
-    """Whether it says of every value what it is; some providers make a free-form object an empty one."""
+    """Whether a schema states the type of every value; some providers make a free-form object an empty one."""
     if "anyOf" in schema:
         return all(is_closed(each) for each in schema["anyOf"])
     match schema.get("type"):
         case "object":
             nodes = schema.get("properties", {}).values()
-            return (
-                bool(nodes)
-                and all(is_closed(node) for node in nodes)
-                and not schema.get("additionalProperties")
-            )
+            return bool(nodes) and all(map(is_closed, nodes)) and not schema.get("additionalProperties")
         case "array":
             return is_closed(schema.get("items", {}))
         case kind:
@@ -42,9 +38,8 @@ def _plain(node: dict[str, Any], known: dict[str, Any], depth: int) -> dict[str,
     if "items" in node:
         kept["items"] = _plain(node["items"], known, depth + 1)
     if "properties" in node:
-        kept["properties"] = {
-            name: _plain(each, known, depth + 1) for name, each in node["properties"].items()
-        }
+        nodes = node["properties"].items()
+        kept["properties"] = {name: _plain(each, known, depth + 1) for name, each in nodes}
         kept["required"] = list(node.get("required", ()))
     elif isinstance(node.get("additionalProperties"), dict):
         kept["additionalProperties"] = _plain(node["additionalProperties"], known, depth + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -27,15 +27,6 @@ class Answered(Generic[V]):
 
     value: V
     text: str
-
-
-class _Options(TypedDict):
-    """What both questions are asked with."""
-
-    max_tokens: int | None
-    temperature: float | None
-    seed: int | None
-    schema: dict[str, Any]
 
 
 class Unreadable(ValueError):
@@ -62,7 +53,9 @@ async def ask(  # noqa: PLR0913 - what every model takes, by name
         ModelError: the model did not answer, or twice not what was asked for.
     """
     wanted = plain_schema(schema or shape.model_json_schema())
-    options = _Options(max_tokens=max_tokens, temperature=temperature, seed=seed, schema=wanted)
+    options: dict[str, Any] = {
+        "max_tokens": max_tokens, "temperature": temperature, "seed": seed, "schema": wanted,
+    }  # fmt: skip
     first = await model.complete(messages, **options)
     kept, wrong = _judged(first, shape, lacks)
     if kept is not None and not wrong:

@@ -17,7 +17,7 @@ def json_objects(text: str) -> Iterator[object]:
 
     What a reasoning model thought aloud before its answer, in `<think>` tags, is passed over: it holds drafts.
     """
-    text = _answered(text)
+    text = without_thoughts(text)
     decoder = json.JSONDecoder(parse_constant=_refuse)
     start, failures = text.find("{"), 0
     while start != -1 and failures < MAX_FAILURES:
@@ -39,7 +39,7 @@ def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
     Raises:
         ValueError: there is no brace, or it begins no JSON object.
     """
-    text = _answered(text)
+    text = without_thoughts(text)
     start = text.find("{")
     if start == -1:
         raise ValueError("there is no JSON object in the answer")
@@ -50,7 +50,7 @@ def leading_json_object(text: str) -> tuple[dict[str, Any], str]:
     return found, text[end:]
 
 
-def _answered(text: str) -> str:
+def without_thoughts(text: str) -> str:
     """The answer without what was thought aloud before it."""
     text = text[:MAX_CHARACTERS]
     return text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text

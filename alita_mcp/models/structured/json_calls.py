@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall, ToolSpec, ToolsRefused
 from alita_mcp.models.structured.json_text import (
@@ -33,14 +33,6 @@ def with_tools(model: LanguageModel, mode: Calling = "auto") -> LanguageModel:
     return model if mode == "native" else _JsonCalls(model, json_from_the_start=mode == "json")
 
 
-class _Options(TypedDict):
-    """What every question is asked with."""
-
-    max_tokens: int | None
-    temperature: float | None
-    seed: int | None
-
-
 class _JsonCalls:
     def __init__(self, model: LanguageModel, *, json_from_the_start: bool) -> None:
         self.name = model.name
@@ -51,14 +43,11 @@ class _JsonCalls:
         self,
         messages: Sequence[Message],
         *,
-        max_tokens: int | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
         schema: dict[str, Any] | None = None,
         tools: Sequence[ToolSpec] = (),
+        **options: Any,
     ) -> Completion:
         """One completion, its `calls` read from JSON where the model has no other way; raises as the model does."""
-        options = _Options(max_tokens=max_tokens, temperature=temperature, seed=seed)
         if not tools:
             said = in_json(messages) if self._in_json else messages
             return await self._model.complete(said, **options, schema=schema)
@@ -78,7 +67,7 @@ class _JsonCalls:
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
         schema: dict[str, Any] | None,
-        options: _Options,
+        options: dict[str, Any],
     ) -> Completion:
         wanted = '"…"' if schema is None else json.dumps(schema, ensure_ascii=False)
         said = in_json(messages, tools, wanted)

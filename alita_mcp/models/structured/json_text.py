@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.models.interface import Message, ToolCall, ToolSpec
-from alita_mcp.models.structured.json_answer import json_objects, leading_json_object
+from alita_mcp.models.structured.json_answer import json_objects, leading_json_object, without_thoughts
 from alita_mcp.models.structured.tool_calls import MAX_CALLS, MAX_UNREADABLE
 
 SCHEMA: dict[str, Any] = {
@@ -59,9 +59,8 @@ def in_json(
             joined = f"{turns[-1].content}\n{_fenced(message, messages)}"
             turns[-1] = turns[-1].model_copy(update={"content": joined})
         elif message.role == "tool":
-            turns.append(
-                Message(role="user", content=_fenced(message, messages), call_id=message.call_id or "-")
-            )
+            said = _fenced(message, messages)
+            turns.append(Message(role="user", content=said, call_id=message.call_id or "-"))
         elif message.calls:
             turns.append(Message(role="assistant", content=_asked(message)))
         else:
@@ -71,7 +70,7 @@ def in_json(
 
 
 def read_action(text: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
-    """What a model says and the tools that it calls, or its answer and none; `turn` makes ids that no other turn has.
+    """Thought and calls of a model's action, or its answer and no calls; `turn` makes ids that no other turn has.
 
     Raises:
         NoAction: it is neither, or more than one.
@@ -95,12 +94,9 @@ def read_bare_calls(text: str, turn: int, names: frozenset[str]) -> tuple[ToolCa
 
     In a text around them they may be quoted from a page, and to names that were not offered they mean something else.
     """
-    text = text.rpartition("</think>")[2] if text.lstrip().startswith("<think>") else text
-    whole = _WRAPPED.fullmatch(text)
-    if whole is None:
-        return ()
+    whole = _WRAPPED.fullmatch(without_thoughts(text))
     try:
-        found, rest = leading_json_object(whole[1])
+        found, rest = leading_json_object(whole[1] if whole else "")
     except ValueError:
         return ()
     if rest.strip():
@@ -124,9 +120,7 @@ def correction(text: str, problem: str) -> list[Message]:
 def _told(messages: list[Message], tools: Sequence[ToolSpec], answer: str) -> list[Message]:
     lines = "\n".join(tool.model_dump_json() for tool in tools)
     said = _INSTRUCTIONS.format(tools=lines, answer=answer)
-    if (
-        messages and messages[0].role == "system"
-    ):  # many a model's template takes one system turn, at the start
+    if messages and messages[0].role == "system":  # many a template takes one system turn, at the start
         first = Message(role="system", content=f"{messages[0].content}\n\n{said}")
         return [first, *messages[1:]]
     return [Message(role="system", content=said), *messages]

@@ -46,9 +46,8 @@ class Inflater:
         except zlib.error:
             if begun:
                 raise
-            self._stream = zlib.decompressobj(
-                -zlib.MAX_WBITS
-            )  # deflate without its frame, as some servers send
+            # deflate without its frame, as some servers send
+            self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
             return self._stream.decompress(data, most)
 
 

@@ -22,13 +22,11 @@ def web_url(text: str) -> httpx.URL:
     """
     try:
         url = httpx.URL(text.strip())
-        fits = len(text) <= LONGEST and url.scheme in ("http", "https") and url.host and not url.userinfo
-        url = url.copy_with(fragment=None)
+        if len(text) <= LONGEST and url.scheme in ("http", "https") and url.host and not url.userinfo:
+            return url.copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError, UnicodeError) as broken:
         raise UsageError(f"{shown(text)} is not a plain http(s) address.") from broken
-    if not fits:
-        raise UsageError(f"{shown(text)} is not a plain http(s) address.")
-    return url
+    raise UsageError(f"{shown(text)} is not a plain http(s) address.")
 
 
 def redirected(url: httpx.URL, location: str) -> httpx.URL:

@@ -22,9 +22,7 @@ _LETTERS = {
     for code in codes.split(",")
 }
 """Letters of other alphabets by the Latin ones that they look like."""
-_ALIKE = str.maketrans(
-    {"0": "o", "1": "l", "i": "l", "|": "l", "5": "s", "3": "e", "4": "a", "6": "b", "8": "b"}
-)
+_ALIKE = str.maketrans("01i|53468", "olllseabb")
 _AFFIXES = frozenset(
     {"python", "python2", "python3", "py", "py3", "lib", "library", "package", "sdk2", "official"}
 )
@@ -33,37 +31,26 @@ _ONE_SLIP, _TWO_SLIPS = 5, 10
 """From so many characters on, names count as alike with one slip of the pen, or two."""
 
 
-def is_well_known(name: str) -> bool:
-    """Whether a name is well known, and so likely to be imitated."""
-    return canonicalize_name(name) in WELL_KNOWN
-
-
 def disguise_of(name: str) -> str:
     """The well-known package whose name looks the same, except for hyphens and characters of the same shape."""
-    return "" if is_well_known(name) else _by_shape().get(_shape(name), "")
+    return "" if canonicalize_name(name) in WELL_KNOWN else _by_shape().get(_shape(name), "")
 
 
 def look_alike_of(name: str) -> str:
     """The well-known package that a name could be taken for; empty for one that is well known or resembles none."""
-    if is_well_known(name):
+    if canonicalize_name(name) in WELL_KNOWN:
         return ""
     plain = canonicalize_name(_latin(name))
-    return (
-        disguise_of(name)
-        or CALLED.get(plain, "")
-        or _by_stem().get(_stem(plain), "")
-        or next(near(plain), "")
-    )
+    called = disguise_of(name) or CALLED.get(plain) or _by_stem().get(_stem(plain))
+    return called or next(near(plain), "")
 
 
 def near(name: str) -> Iterator[str]:
     """Well-known names that differ from `name` by a typing error, nearest first."""
     plain = canonicalize_name(name)
     most = (len(plain) >= _ONE_SLIP) + (len(plain) >= _TWO_SLIPS)
-    found = [
-        (slips, known) for known in WELL_KNOWN if (slips := _slips(plain, known, most)) <= most and slips
-    ]
-    return (known for _, known in sorted(found))
+    found = sorted((_slips(plain, known, most), known) for known in WELL_KNOWN)
+    return (known for slips, known in found if 0 < slips <= most)
 
 
 def _latin(name: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import httpx
@@ -38,6 +39,9 @@ class ProjectFile(Value):
     requires_python: str = ""
 
 
+Releases = dict[Version, list[ProjectFile]]
+
+
 class Project(Value):
     """A project as an index describes it; all texts are a stranger's, in one line each."""
 
@@ -51,12 +55,24 @@ class Project(Value):
     warnings: tuple[str, ...] = ()
     """What the index itself says against it."""
 
-    def by_version(self) -> dict[Version, list[ProjectFile]]:
+    def by_version(self) -> Releases:
         """The project's files by version, newest first."""
-        found: dict[Version, list[ProjectFile]] = {}
+        found: Releases = {}
         for file in self.files:
             found.setdefault(Version(file.version), []).append(file)
         return dict(sorted(found.items(), reverse=True))
+
+
+def newest(releases: Releases) -> Version | None:
+    """The newest version that installers would take: no pre-release, and not withdrawn where another one is not."""
+    stable = [version for version in releases if not version.is_prerelease]
+    kept = [version for version in stable if not all(file.is_yanked for file in releases[version])]
+    return max(kept or stable, default=None)
+
+
+def released(files: Sequence[ProjectFile]) -> str:
+    """The ISO 8601 date of a release: that of its first file; empty where the index says none."""
+    return min((file.uploaded for file in files if file.uploaded), default="")
 
 
 def index_endpoint(settings: Settings) -> Endpoint:
@@ -98,12 +114,8 @@ class ProjectReader:
         self._api = JsonApi(client, at.model_copy(update={"base_url": root}))
         self._has_json = bool(self._path)
         self._has_pages = has_pages
-        self._place = at.place
-
-    @property
-    def place(self) -> str:
+        self.place = at.place
         """`host:port` of the index."""
-        return self._place
 
     async def read(self, name: str) -> Project | None:
         """The project of a name as `project_name` gives it; None where the index has none.
@@ -134,7 +146,7 @@ class ProjectReader:
         return await to_thread.run_sync(_of_simple, name, self._page(name), reply)
 
     async def _with_all_files(self, project: Project) -> Project:
-        """The files of all releases, which the own JSON may leave out; those of the newest where nobody says."""
+        """The files of all releases, which the own JSON may leave out; else those of the newest."""
         try:
             simple = await self._simple(project.name)
         except UsageError:
@@ -155,13 +167,11 @@ def _of_json(name: str, url: str, reply: Any) -> Project:
     releases = reply.get("releases")
     if not isinstance(releases, dict) or not releases:
         releases = {told.get("version"): reply.get("urls")}
-    rows = ((version, row) for version, files in releases.items() for row in _rows(files))
+    dated = ("upload_time_iso_8601", "requires_python")
+    rows = ((version, row, *dated) for version, files in releases.items() for row in _rows(files))
     classifiers = [text for text in _list(told.get("classifiers")) if isinstance(text, str)]
-    known = [
-        one_line(each.get("id"), 30)
-        for each in _rows(reply.get("vulnerabilities"))
-        if not each.get("withdrawn")
-    ]
+    reported = _rows(reply.get("vulnerabilities"))
+    known = [one_line(each.get("id"), 30) for each in reported if not each.get("withdrawn")]
     warnings = [f"Its newest release has known vulnerabilities: {', '.join(known[:3])}."] if known else []
     if "Development Status :: 7 - Inactive" in classifiers:
         warnings.append("Its authors call it inactive.")
@@ -171,9 +181,7 @@ def _of_json(name: str, url: str, reply: Any) -> Project:
         summary=one_line(told.get("summary"), 300),
         licence=_licence(told, classifiers),
         home=_home(told),
-        files=tuple(
-            _files((version, row, "upload_time_iso_8601", "requires_python") for version, row in rows)
-        ),
+        files=tuple(_files(rows)),
         warnings=tuple(warnings),
     )
 
@@ -184,16 +192,14 @@ def _of_simple(name: str, url: str, reply: Any) -> Project:
     status = reply.get("project-status")
     state = status.get("status") if isinstance(status, dict) else None
     warnings = (f"The index calls it {state}.",) if state in ("archived", "quarantined", "deprecated") else ()
-    rows = ((_version_in(row.get("filename")), row) for row in _rows(reply["files"]))
-    files = _files((version, row, "upload-time", "requires-python") for version, row in rows)
-    return Project(name=name, url=url, files=tuple(files), warnings=warnings)
+    dated = ("upload-time", "requires-python")
+    rows = ((_version_in(row.get("filename")), row, *dated) for row in _rows(reply["files"]))
+    return Project(name=name, url=url, files=tuple(_files(rows)), warnings=warnings)
 
 
 def _files(rows: Iterable[tuple[Any, dict[str, Any], str, str]]) -> Iterable[ProjectFile]:
-    for count, (version, row, uploaded, requires) in enumerate(rows):
+    for version, row, uploaded, requires in islice(rows, _MOST_FILES):
         filename = one_line(row.get("filename"), 300)
-        if count >= _MOST_FILES:
-            return
         if not filename or not _is_version(version):
             continue
         yield ProjectFile(

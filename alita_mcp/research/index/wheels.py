@@ -72,7 +72,6 @@ def in_words(filenames: Iterable[str]) -> str:
     if any(parts[1:] == ["none", "any"] for parts in wheels):
         return "pure-Python wheel"
     systems = {"manylinux": "Linux", "musllinux": "musl Linux", "macosx": "macOS", "win": "Windows"}
-    found = [
-        shown for start, shown in systems.items() if any(parts[-1].startswith(start) for parts in wheels)
-    ]
+    names = [parts[-1] for parts in wheels]
+    found = [shown for start, shown in systems.items() if any(name.startswith(start) for name in names)]
     return f"wheels for {', '.join(found)}" if found else "no wheels for Linux, macOS or Windows"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_BLOCKS = frozenset(
-    {"head", "p", "list", "item", "quote", "table", "row", "cell", "div", "body", "comments", "lb"}
-)
+_BLOCKS = frozenset({"head", "p", "list", "item", "quote", "table", "row", "cell", "div", "body", "comments"})
 _BLOCK_TAGS = (
     "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "details", "div", "dl", "dt",
     "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
@@ -58,7 +56,7 @@ def _list(element: Any, indent: str) -> str:
         for child in item:
             if child.tag == "list":
                 lines.append(_list(child, f"{indent}  "))
-            elif child.tag in _BLOCKS and child.tag != "lb" and (text := _block(child)):
+            elif child.tag in _BLOCKS and (text := _block(child)):
                 lines.append("\n".join(f"{indent}  {line}" for line in text.split("\n")))
     return "\n".join(filter(None, lines))
 
@@ -81,9 +79,7 @@ def _nested(element: Any) -> str:
 
 
 def _nested_blocks(element: Any) -> str:
-    return "\n".join(
-        filter(None, (_block(child) for child in element if child.tag in _BLOCKS and child.tag != "lb"))
-    )
+    return "\n".join(filter(None, (_block(child) for child in element if child.tag in _BLOCKS)))
 
 
 def _inline(element: Any) -> str:

@@ -44,10 +44,8 @@ def decoded(body: bytes, content_type: str = "") -> str:
         return text
     if said and said != "utf-8" and (text := _strict(body, said)) is not None:
         return text
-    guessed = _guessed(body)
-    if said and (said != "utf-8" or _is_mostly_utf8(body)):
-        return body.decode(said, "replace")
-    return body.decode(guessed, "replace")
+    keeps = said and (said != "utf-8" or _is_mostly_utf8(body))
+    return body.decode(said if keeps else _guessed(body), "replace")
 
 
 def _said(body: bytes, content_type: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from alita_mcp.errors import UsageError
 from alita_mcp.research.reading.decoding import decoded
 from alita_mcp.research.reading.kinds import kind_of, media_type
+from alita_mcp.research.reading.plain import json_text, plain_text, xml_document
 from alita_mcp.research.values import Document
 
 MOST_CHARACTERS = 8_000_000
@@ -25,8 +26,11 @@ def read_document(body: bytes, content_type: str, url: str) -> Document:
         from alita_mcp.research.reading.html import html_document
 
         document = html_document(decoded(body, content_type), url)
+    elif kind == "xml":
+        document = xml_document(body, url)
     else:
-        document = _plain(kind, body, content_type, url)
+        text = decoded(body, content_type)
+        document = Document(url=url, text=json_text(text) if kind == "json" else plain_text(text))
     if not document.text.strip():
         raise UsageError("It has no readable text.")
     read = {"content_type": media_type(content_type) or _TYPES[kind], "text": document.text[:MOST_CHARACTERS]}
@@ -37,12 +41,3 @@ _TYPES = {
     "html": "text/html", "pdf": "application/pdf", "json": "application/json", "xml": "application/xml",
     "csv": "text/csv", "text": "text/plain",
 }  # fmt: skip
-
-
-def _plain(kind: str, body: bytes, content_type: str, url: str) -> Document:
-    from alita_mcp.research.reading.plain import json_text, plain_text, xml_document
-
-    if kind == "xml":
-        return xml_document(body, url)
-    text = decoded(body, content_type)
-    return Document(url=url, text=json_text(text) if kind == "json" else plain_text(text))

@@ -27,9 +27,8 @@ async def read_file(path: Path, name: str, readers: Readers | None = None) -> Do
     """
     suffix = PurePath(name.lower()).suffix
     if suffix in _OFFICE:
-        raise UsageError(
-            f"{name!r} is an office file, which is not read.", hint="Export it as CSV, text or PDF."
-        )
+        why = f"{name!r} is an office file, which is not read."
+        raise UsageError(why, hint="Export it as CSV, text or PDF.")
     body = await _bytes(path, name)
     if not body.strip():
         return Document(url=f"file:{name}", content_type="text/plain")

@@ -67,9 +67,8 @@ def html_document(text: str, url: str) -> Document:
     parts = [placed, *([ELSEWHERE, *left] if left and placed else left), *([TOO_DEEP] if is_cut else [])]
     whole = "\n\n".join(filter(None, parts))
     if whole in ("", TOO_DEEP) and not links:
-        raise UsageError(
-            "It has no readable text.", hint="The page may be drawn by scripts, which are not run."
-        )
+        hint = "The page may be drawn by scripts, which are not run."
+        raise UsageError("It has no readable text.", hint=hint)
     whole = "\n\n".join(filter(None, [whole, _other_links(links, whole)]))
     return Document(url=url, title=title, text=whole, links=tuple(links))
 

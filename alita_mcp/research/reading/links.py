@@ -64,9 +64,8 @@ def number_links(tree: Any, url: str) -> list[Link]:
         words = link_words(anchor)
         number = numbers.number(anchor.get("href") or "", words) if anchor.get("href") else 0
         if number and words:
-            _append(
-                anchor, f" [{number}]" if (anchor.text_content() or "").strip() else f"{words} [{number}]"
-            )
+            has_words = (anchor.text_content() or "").strip()
+            _append(anchor, f" [{number}]" if has_words else f"{words} [{number}]")
     for hint in tree.iter("link"):
         relation = (hint.get("rel") or "").lower()
         if relation in _TURNING and hint.get("href"):
@@ -79,9 +78,8 @@ def link_words(anchor: Any) -> str:
     words = " ".join((anchor.text_content() or "").split())
     if not words:
         pictures = [picture.get("alt") or "" for picture in anchor.iter("img")]
-        words = " ".join(
-            [anchor.get("aria-label") or anchor.get("title") or anchor.get("alt") or "", *pictures]
-        )
+        label = anchor.get("aria-label") or anchor.get("title") or anchor.get("alt") or ""
+        words = " ".join([label, *pictures])
     return " ".join(words.split())[:MAX_TEXT]
 
 

@@ -28,8 +28,8 @@ def pdf_document(body: bytes, url: str, clock: Callable[[], float] = time.monoto
     Raises:
         UsageError: it is damaged, or encrypted with a password, or holds no text.
     """
-    reader = _opened(body)
     try:
+        reader = _opened(body)
         pages = len(reader.pages)
         title = str((reader.metadata or {}).get("/Title") or "")
     except _unreadable() as broken:
@@ -49,12 +49,8 @@ def _unreadable() -> tuple[type[Exception], ...]:
 def _opened(body: bytes) -> Any:
     import pypdf
 
-    try:
-        reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
-        is_closed = reader.is_encrypted and not reader.decrypt("")
-    except _unreadable() as broken:
-        raise UsageError("The PDF is damaged and cannot be read.") from broken
-    if is_closed:
+    reader = pypdf.PdfReader(io.BytesIO(body), strict=False)
+    if reader.is_encrypted and not reader.decrypt(""):
         raise UsageError("The PDF is encrypted with a password.", hint="Give a copy without one.")
     return reader
 

@@ -52,15 +52,12 @@ def xml_document(body: bytes, url: str) -> Document:
         raise UsageError("It is declared as XML and holds no element.")
     lines: list[str] = []
     links: list[Link] = []
-    for element in root.iter():
-        if isinstance(element.tag, str):
-            line = _element_line(
-                etree.QName(element).localname, element.text or "", element.get("href"), links
-            )
-            lines += [line] if line else []
+    for element in root.iter(etree.Element):
+        name = etree.QName(element).localname
+        lines.append(_element_line(name, element.text or "", element.get("href"), links))
     title = root.find(".//{*}title")
     words = " ".join((title.text or "").split()) if title is not None else ""
-    return Document(url=url, title=words[:_TITLE], text="\n".join(lines), links=tuple(links))
+    return Document(url=url, title=words[:_TITLE], text="\n".join(filter(None, lines)), links=tuple(links))
 
 
 def _element_line(name: str, text: str, href: str | None, links: list[Link]) -> str:
@@ -70,9 +67,7 @@ def _element_line(name: str, text: str, href: str | None, links: list[Link]) -> 
     if re.match(r"https?://\S+$", target) and len(links) < _FEED_LINKS:
         links.append(Link(number=len(links) + 1, url=target[:4_000], text=words[:200]))
         number = f" [{len(links)}]"
-    if not words and not number:
-        return ""
-    return f"{name}: {words}{number}"
+    return f"{name}: {words}{number}" if words or number else ""
 
 
 def _untagged(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -34,13 +35,13 @@ class ReadingLimits(Value):
     """So many bodies are read by one process."""
 
 
+@dataclass
 class _Process:
     """One reading process and how much it did."""
 
-    def __init__(self, transport: ProcessTransport, stack: AsyncExitStack) -> None:
-        self.transport = transport
-        self.stack = stack
-        self.bodies = 0
+    transport: ProcessTransport
+    stack: AsyncExitStack
+    bodies: int = 0
 
 
 class Readers:

@@ -52,15 +52,11 @@ def table_text(table: Any) -> str:
     if not width:
         return ""
     caption = next((_words(found) for found in table.iter("caption")), "")
-    lines = [_line([*row, *[""] * (width - len(row))]) for row in rows]
+    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
     if left:
         lines.append(f"({left:,} more rows are not shown)")
     rule = "|" + " --- |" * width
     return "\n".join([*([caption, ""] if caption else []), lines[0], rule, *lines[1:]])
-
-
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def _grid(table: Any) -> tuple[list[list[str]], int]:
@@ -105,15 +101,10 @@ def _fill(cells: list[str], reaching: dict[int, tuple[int, str]]) -> None:
 
 def _rows(table: Any) -> list[Any]:
     """The rows, those of the head first and those of the foot last, wherever they are written."""
-    rows = list(table.iter("tr"))
-    foot = [row for row in rows if _parent(row) == "tfoot"]
-    head = [row for row in rows if _parent(row) == "thead"]
-    return [*head, *(row for row in rows if _parent(row) not in ("thead", "tfoot")), *foot]
-
-
-def _parent(row: Any) -> str:
-    parent = row.getparent()
-    return str(parent.tag) if parent is not None else ""
+    places = {"thead": 0, "tfoot": 2}
+    parents = [(row.getparent(), row) for row in table.iter("tr")]
+    ordered = sorted(parents, key=lambda pair: 1 if pair[0] is None else places.get(pair[0].tag, 1))
+    return [row for _, row in ordered]
 
 
 def _cells(row: Any) -> list[Any]:

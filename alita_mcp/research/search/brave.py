@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-import httpx
-
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint, rows_of
-from alita_mcp.research.search.hits import Row, hits_of
+from alita_mcp.research.replies import Endpoint, endpoint
+from alita_mcp.research.search.hits import JsonSearch, Row
 from alita_mcp.research.texts import MAX_QUERY, one_line, without_markup
-from alita_mcp.research.values import SearchHit
 
 _MOST, _MOST_WORDS = 20, 50
 
@@ -20,26 +16,20 @@ def brave_endpoint(key: str, base_url: str = "https://api.search.brave.com") -> 
     return endpoint("brave", base_url, setting="ALITA_BRAVE_KEY", key=key, header="x-subscription-token")
 
 
-class BraveSearch:
+class BraveSearch(JsonSearch):
     """Brave Search; implements `SearchBackend`."""
 
     name = "brave"
+    path = ("web", "results")
+    fields = ("url", "title", "description", "page_age")
 
-    def __init__(
-        self, client: httpx.AsyncClient, at: Endpoint, allowed: frozenset[str] = frozenset()
-    ) -> None:
-        self._api = JsonApi(client, at)
-        self._allowed = allowed
-
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """At most `limit` hits in its own order; raises UsageError."""
+    async def ask(self, query: str, limit: int) -> Any:
+        """The parsed reply to a query; raises UsageError."""
         words = " ".join(one_line(query, MAX_QUERY).split()[:_MOST_WORDS])
         asked = {"q": words, "count": str(min(limit, _MOST)), "text_decorations": "false"}
-        rows = rows_of(self.name, await self._api.get("/res/v1/web/search", asked), "web", "results")
-        return hits_of(self.name, _rows(rows), limit, self._allowed)
+        return await self._api.get("/res/v1/web/search", asked)
 
-
-def _rows(found: Iterable[dict[str, Any]]) -> Iterable[Row]:
-    for row in found:
-        title, snippet = without_markup(row.get("title")), without_markup(row.get("description"))
-        yield row.get("url"), title, snippet, row.get("page_age")
+    def row(self, found: dict[str, Any]) -> Row:
+        """One result as a row, without markup."""
+        url, title, snippet, published = super().row(found)
+        return url, without_markup(title), without_markup(snippet), published

@@ -24,9 +24,6 @@ def canonical_url(url: str) -> str:
         return ""
     place = host if port in (None, 80, 443) else f"{host}:{port}"
     path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~").rstrip("/")
-    said = [
-        (name, value)
-        for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        if not _TRACKING.fullmatch(name)
-    ]
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    said = [pair for pair in pairs if not _TRACKING.fullmatch(pair[0])]
     return f"{place}{path}?{urlencode(sorted(said))}" if said else f"{place}{path}"

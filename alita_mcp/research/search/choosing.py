@@ -25,19 +25,14 @@ from alita_mcp.settings import Settings
 
 NAMES = ("package_index", "github", "searxng", "tavily", "brave", "mcp")
 """In the order of the results that rank alike, where ALITA_SEARCH says no other."""
-_NEEDS = {
-    "searxng": "searxng_url",
-    "tavily": "tavily_key",
-    "brave": "brave_key",
-    "mcp": "search_mcp",
-}
+_NEEDS = {"searxng": "searxng_url", "tavily": "tavily_key", "brave": "brave_key", "mcp": "search_mcp"}
 _NEED_NOTHING = ("package_index", "github")
-_Endpoints = dict[str, Endpoint]
-_MAKERS: dict[str, Callable[[httpx.AsyncClient, Endpoint, frozenset[str]], SearchBackend]] = {
-    "github": GithubSearch,
-    "searxng": SearxngSearch,
-    "tavily": TavilySearch,
-    "brave": BraveSearch,
+_Maker = Callable[[httpx.AsyncClient, Endpoint, frozenset[str]], SearchBackend]
+_APIS: dict[str, tuple[_Maker, Callable[[Settings], Endpoint]]] = {
+    "github": (GithubSearch, lambda told: github_endpoint(told.github_url, _plain(told.github_token))),
+    "searxng": (SearxngSearch, lambda told: searxng_endpoint(told.searxng_url or "")),
+    "tavily": (TavilySearch, lambda told: tavily_endpoint(_plain(told.tavily_key))),
+    "brave": (BraveSearch, lambda told: brave_endpoint(_plain(told.brave_key))),
 }
 
 
@@ -80,7 +75,7 @@ async def open_search(
         UsageError: a setting does not fit; the message names it.
     """
     names = chosen_names(settings, has_model=has_model)
-    endpoints = _endpoints(settings, names)
+    endpoints = {name: _APIS[name][1](settings) for name in names if name in _APIS}
     allowed = allowed_places(settings.web_allow)
     async with AsyncExitStack() as stack:
         backends: list[SearchBackend] = []
@@ -93,18 +88,8 @@ async def open_search(
             elif name == "mcp":
                 backends.append(McpToolSearch(tool_place(settings.search_mcp or ""), allowed))
             elif client is not None:
-                backends.append(_MAKERS[name](client, endpoints[name], allowed))
+                backends.append(_APIS[name][0](client, endpoints[name], allowed))
         yield MergedSearch([*backends, *also_backends])
-
-
-def _endpoints(settings: Settings, names: Sequence[str]) -> _Endpoints:
-    makers: dict[str, Callable[[], Endpoint]] = {
-        "github": lambda: github_endpoint(settings.github_url, _plain(settings.github_token)),
-        "searxng": lambda: searxng_endpoint(settings.searxng_url or ""),
-        "tavily": lambda: tavily_endpoint(_plain(settings.tavily_key)),
-        "brave": lambda: brave_endpoint(_plain(settings.brave_key)),
-    }
-    return {name: makers[name]() for name in names if name in makers}
 
 
 def _is_named(name: str, settings: Settings) -> bool:

@@ -18,7 +18,6 @@ _SAYS_NOTHING = {
 def keywords(query: str, most: int, also_without: frozenset[str] = frozenset()) -> list[str]:
     """At most so many words in lower case, in order, once each; everyday ones only where there are no others."""
     words = list(dict.fromkeys(_WORD.findall(one_line(query, MAX_QUERY).lower())))
-    telling = [
-        word for word in words if word not in _SAYS_NOTHING and word not in also_without and len(word) > 1
-    ]
+    common = _SAYS_NOTHING | also_without
+    telling = [word for word in words if word not in common and len(word) > 1]
     return (telling or words)[:most]

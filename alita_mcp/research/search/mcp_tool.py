@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -96,14 +97,9 @@ class McpToolSearch:
             raise UsageError(f"{self.name} answered with more than {MAX_CHARACTERS:,} characters.")
         if result.is_error:
             raise UsageError(f"{self.name}: the tool {self._place.tool!r} answered with an error.")
-        links = [
-            (item.uri, item.title or item.name, item.description, "")
-            for item in result.content
-            if item.type == "resource_link"
-        ]
-        rows = rows_in_value(result.structured_content) or [
-            row for text in texts for row in rows_in_text(text)
-        ]
+        linked = [item for item in result.content if item.type == "resource_link"]
+        links = [(item.uri, item.title or item.name, item.description, "") for item in linked]
+        rows = rows_in_value(result.structured_content) or list(chain.from_iterable(map(rows_in_text, texts)))
         return hits_of(self.name, rows or links, limit, self._allowed)
 
     async def _call(self, query: str, limit: int) -> CallToolResult:
@@ -118,12 +114,11 @@ class McpToolSearch:
         except TimeoutError as late:
             raise UsageError(f"{self.name} did not answer within {self._timeout_s:g} s.") from late
         except (MCPError, OSError, ValueError, RuntimeError, ValidationError, ExceptionGroup) as failed:
-            if (ours := _ours(failed)) is not None:
-                raise ours from failed
-            raise UsageError(
-                f"{self.name} did not answer: {type(_first(failed)).__name__}.",
-                hint="Check ALITA_SEARCH_MCP.",
-            ) from failed
+            first = _first(failed)
+            if isinstance(first, UsageError):
+                raise first from failed
+            why = f"{self.name} did not answer: {type(first).__name__}."
+            raise UsageError(why, hint="Check ALITA_SEARCH_MCP.") from failed
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
@@ -145,15 +140,12 @@ class McpToolSearch:
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
-            for tool in page.tools:
-                if tool.name == self._place.tool:
-                    return tool
-            cursor = page.next_cursor
-            if not cursor:
+            if found := [tool for tool in page.tools if tool.name == self._place.tool]:
+                return found[0]
+            if not (cursor := page.next_cursor):
                 break
-        raise UsageError(
-            f"{self.name}: the server has no tool {self._place.tool!r}.", hint="Check ALITA_SEARCH_MCP."
-        )
+        why = f"{self.name}: the server has no tool {self._place.tool!r}."
+        raise UsageError(why, hint="Check ALITA_SEARCH_MCP.")
 
 
 def _nowhere() -> TextIO:
@@ -180,8 +172,3 @@ def arguments_for(schema: Mapping[str, Any], query: str, limit: int) -> dict[str
 
 def _first(failed: BaseException) -> BaseException:
     return _first(failed.exceptions[0]) if isinstance(failed, BaseExceptionGroup) else failed
-
-
-def _ours(failed: BaseException) -> UsageError | None:
-    first = _first(failed)
-    return first if isinstance(first, UsageError) else None

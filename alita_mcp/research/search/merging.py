@@ -36,39 +36,35 @@ class MergedSearch:
         plain, most = one_line(query, MAX_QUERY), max(1, min(limit, MOST))
         if not plain:
             return Found()
-        answers: dict[int, Sequence[SearchHit]] = {}
-        reasons: dict[int, str] = {}
+        outcomes: list[tuple[Sequence[SearchHit], str]] = [((), "")] * len(self._backends)
+
+        async def ask(place: int) -> None:
+            outcomes[place] = await self._asked(self._backends[place], plain, most)
+
         async with anyio.create_task_group() as together:
             for place in range(len(self._backends)):
-                together.start_soon(self._ask, place, plain, most, answers, reasons)
+                together.start_soon(ask, place)
         by_name: dict[str, list[SearchHit]] = {}
-        for place in sorted(answers):
-            by_name.setdefault(self._backends[place].name, []).extend(answers[place])
-        return Found(
-            hits=merged(by_name)[:most],
-            failed=tuple(
-                FailedBackend(backend=self._backends[place].name, reason=reasons[place])
-                for place in sorted(reasons)
-            ),
+        for name, (hits, _) in zip(self.backends, outcomes, strict=True):
+            by_name.setdefault(name, []).extend(hits)
+        failed = (
+            FailedBackend(backend=name, reason=reason)
+            for name, (_, reason) in zip(self.backends, outcomes, strict=True)
+            if reason
         )
+        return Found(hits=merged(by_name)[:most], failed=tuple(failed))
 
-    async def _ask(
-        self,
-        place: int,
-        query: str,
-        limit: int,
-        answers: dict[int, Sequence[SearchHit]],
-        reasons: dict[int, str],
-    ) -> None:
+    async def _asked(self, backend: SearchBackend, query: str, limit: int) -> tuple[Sequence[SearchHit], str]:
+        """The hits of one back end, and why there are none; empty where it answered."""
         try:
             with anyio.fail_after(self._timeout_s):
-                answers[place] = tuple(await self._backends[place].search(query, limit))[:limit]
+                return tuple(await backend.search(query, limit))[:limit], ""
         except UsageError as refused:
-            reasons[place] = str(refused)
+            return (), str(refused)
         except TimeoutError:
-            reasons[place] = f"{self._backends[place].name} did not answer within {self._timeout_s:g} s."
+            return (), f"{backend.name} did not answer within {self._timeout_s:g} s."
         except Exception as failed:  # noqa: BLE001 - a back end of somebody else's may raise anything
-            reasons[place] = f"{self._backends[place].name} failed: {type(failed).__name__}."
+            return (), f"{backend.name} failed: {type(failed).__name__}."
 
 
 def merged(answers: Mapping[str, Sequence[SearchHit]]) -> tuple[SearchHit, ...]:

@@ -11,8 +11,7 @@ import anyio
 from alita_mcp.errors import UsageError
 from alita_mcp.library.words.stems import stems
 from alita_mcp.research.index.look_alikes import look_alike_of
-from alita_mcp.research.index.projects import Project, ProjectReader, project_name
-from alita_mcp.research.index.releases import newest, released
+from alita_mcp.research.index.projects import Project, ProjectReader, newest, project_name, released
 from alita_mcp.research.index.well_known_names import CALLED, WELL_KNOWN
 from alita_mcp.research.index.wheels import in_words
 from alita_mcp.research.search.hits import Row, hits_of

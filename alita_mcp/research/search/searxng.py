@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
-import httpx
-
-from alita_mcp.research.replies import Endpoint, JsonApi, endpoint, rows_of
-from alita_mcp.research.search.hits import hits_of
+from alita_mcp.research.replies import Endpoint, endpoint
+from alita_mcp.research.search.hits import JsonSearch
 from alita_mcp.research.texts import MAX_QUERY, one_line
-from alita_mcp.research.values import SearchHit
 
 
 def searxng_endpoint(url: str) -> Endpoint:
@@ -20,22 +17,12 @@ def searxng_endpoint(url: str) -> Endpoint:
     )
 
 
-class SearxngSearch:
+class SearxngSearch(JsonSearch):
     """SearXNG search, which needs `json` among its `search.formats`; implements `SearchBackend`."""
 
     name = "searxng"
+    fields = ("url", "title", "content", "publishedDate")
 
-    def __init__(
-        self, client: httpx.AsyncClient, at: Endpoint, allowed: frozenset[str] = frozenset()
-    ) -> None:
-        self._api = JsonApi(client, at)
-        self._allowed = allowed
-
-    async def search(self, query: str, limit: int) -> Sequence[SearchHit]:
-        """At most `limit` hits in its own order; raises UsageError."""
-        asked = {"q": one_line(query, MAX_QUERY), "format": "json"}
-        rows = rows_of(self.name, await self._api.get("/search", asked), "results")
-        found = (
-            (row.get("url"), row.get("title"), row.get("content"), row.get("publishedDate")) for row in rows
-        )
-        return hits_of(self.name, found, limit, self._allowed)
+    async def ask(self, query: str, limit: int) -> Any:  # noqa: ARG002 - it takes no limit
+        """The parsed reply to a query; raises UsageError."""
+        return await self._api.get("/search", {"q": one_line(query, MAX_QUERY), "format": "json"})

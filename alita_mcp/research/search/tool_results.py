@@ -6,7 +6,6 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
 from alita_mcp.research.search.hits import Row
@@ -32,11 +31,10 @@ def rows_in_value(value: Any) -> list[Row]:
             break
         here = waiting.popleft()
         if isinstance(here, list):
-            if rows := [
-                _row(each) for each in here[:_MOST_ROWS] if isinstance(each, dict) and _has_url(each)
-            ]:
+            here = here[:_MOST_ROWS]
+            if rows := [_row(each) for each in here if isinstance(each, dict) and _has_url(each)]:
                 return rows
-            waiting.extend(here[:_MOST_ROWS])
+            waiting.extend(here)
         elif isinstance(here, dict):
             waiting.extend(list(here.values())[:_MOST_ROWS])
         elif isinstance(here, str) and here[:1] in ("{", "[") and len(here) <= _LONGEST_JSON:
@@ -96,20 +94,13 @@ def _blocks(lines: list[str]) -> Iterator[Row]:
 
 def _links(lines: list[str]) -> Iterator[Row]:
     """Markdown links; the rest of a link's line and the lines up to the next one are its snippet."""
-    found: list[tuple[int, str]] = []
-    current = -1
-    links: list[tuple[str, str]] = []
+    links: list[tuple[str, str, list[str]]] = []
     for line in lines:
-        for match in _MARKDOWN.finditer(line):
-            links.append((match[2], match[1]))
-            current += 1
-        found.append((current, _MARKDOWN.sub("", line).strip(" \t-*#>|:.0123456789)")))
-    by_link = {
-        number: " ".join(text for _, text in group if text)
-        for number, group in groupby(found, lambda pair: pair[0])
-    }
-    for number, (url, title) in enumerate(links):
-        yield url, title, by_link.get(number, ""), ""
+        links += [(match[2], match[1], []) for match in _MARKDOWN.finditer(line)]
+        if links and (text := _MARKDOWN.sub("", line).strip(" \t-*#>|:.0123456789)")):
+            links[-1][2].append(text)
+    for url, title, texts in links:
+        yield url, title, " ".join(texts), ""
 
 
 def _bare(lines: list[str]) -> Iterator[Row]:

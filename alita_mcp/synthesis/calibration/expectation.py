@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from alita_mcp.models.interface import Message
-from alita_mcp.models.litellm.pricing import price_of
+from alita_mcp.models.litellm.provider import price_of
 from alita_mcp.synthesis.calibration.tasks import CalibrationTask
 from alita_mcp.synthesis.calibration.trial import CALLS, SUITES
 from alita_mcp.synthesis.writing import prompts

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.research.fetching.cache import MAX_AGE_S, PageCache, page_key
+from alita_mcp.cache_folder import MAX_AGE_S
+from alita_mcp.research.fetching.cache import PageCache, page_key
 from alita_mcp.research.fetching.freshness import LONGEST_S, UNSAID_S, Freshness, freshness
 from alita_mcp.research.values import Document
 
