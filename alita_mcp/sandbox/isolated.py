@@ -13,6 +13,7 @@ from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.conformance.probes import probe_isolation
 from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.packages.builder import OnLine, build
+from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
@@ -27,7 +28,7 @@ DEEPEST = 8
 """Calls of any depth may wait for a build, and a build waits for none."""
 
 
-class IsolatedSandbox(PooledSandbox):
+class IsolatedSandbox(PooledSandbox, Store):
     """Sandbox with pooled workers; each call is a process of its own in one of them."""
 
     kind: str
@@ -35,7 +36,7 @@ class IsolatedSandbox(PooledSandbox):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self._python_tag = ""
-        self._environments = EnvironmentBuilder(self, settings)
+        self.environments = EnvironmentBuilder(self, settings)
 
     @abstractmethod
     def boot(
@@ -48,26 +49,6 @@ class IsolatedSandbox(PooledSandbox):
         Raises:
             SandboxUnavailable: what it takes is not there.
             SandboxError: it did not start.
-        """
-
-    @abstractmethod
-    async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Stores an environment, given as an uncompressed tar, and returns its location. Safe against a second builder.
-
-        Raises:
-            SandboxError: it cannot be stored, or the tar holds what no environment holds.
-        """
-
-    @abstractmethod
-    async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that was stored completely, or None."""
-
-    @abstractmethod
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment, complete or not; False when a sandbox uses it.
-
-        Raises:
-            SandboxError: it cannot be removed.
         """
 
     async def stored_environments(self) -> frozenset[str]:
@@ -139,21 +120,21 @@ class IsolatedSandbox(PooledSandbox):
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes of wheels for the Python inside; see the interface."""
-        return await self._environments.resolve(packages, progress)
+        return await self.environments.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; see the interface."""
-        return await self._environments.prepare(lock, progress)
+        return await self.environments.prepare(lock, progress)
 
     async def tend(self) -> None:
         """Closes workers that were idle for too long and drops unused environments, until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._environments.tend)
+            tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._environments.held(key.environment))
+            await stack.enter_async_context(self.environments.held(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)

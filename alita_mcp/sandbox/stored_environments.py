@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected, Store, collect
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.uses import Use, Uses
 from alita_mcp.settings import Settings
+
+
+@runtime_checkable
+class PackagedSandbox(Protocol):
+    """Sandbox that builds environments of packages."""
+
+    environments: EnvironmentBuilder
 
 
 def kept_environments(settings: Settings) -> dict[str, tuple[Use, ...]]:
@@ -22,8 +32,8 @@ async def prune(settings: Settings, kind: str) -> Collected:
     """
     sandbox = load_sandbox(kind, settings)
     try:
-        if not isinstance(sandbox, Store):
+        if not isinstance(sandbox, PackagedSandbox):
             return Collected(dropped=(), kept=())
-        return await collect(sandbox, Uses(settings.home, kind), NOTHING_KEPT)
+        return await sandbox.environments.collect(NOTHING_KEPT)
     finally:
         await sandbox.aclose()

@@ -24,7 +24,7 @@ def shelf(home: Path) -> Uses:
             uses.note(digest, packages, 3 << 20)
     day_ago = time.time() - 86_400
     os.utime(home / "environments" / ".uses" / "bubblewrap" / f"{DIGEST}.json", (day_ago, day_ago))
-    uses.mark(HELD)
+    uses.hold(HELD)
     return uses
 
 
