@@ -28,13 +28,14 @@ DEEPEST = 8
 """Calls of any depth may wait for a build, and a build waits for none."""
 
 
-class IsolatedSandbox(PooledSandbox, Store):
+class IsolatedSandbox(PooledSandbox):
     """Sandbox with pooled workers; each call is a process of its own in one of them."""
 
     kind: str
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store) -> None:
         super().__init__(settings)
+        self.store = store
         self._python_tag = ""
         self.environments = EnvironmentBuilder(self, settings)
 
@@ -50,10 +51,6 @@ class IsolatedSandbox(PooledSandbox, Store):
             SandboxUnavailable: what it takes is not there.
             SandboxError: it did not start.
         """
-
-    async def stored_environments(self) -> frozenset[str]:
-        """Digests of what is stored for this home alone; empty where the place is shared."""
-        return frozenset()
 
     @abstractmethod
     def hint(self) -> str:

@@ -12,7 +12,6 @@ import pytest
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.index_builder import IndexBuilder
@@ -39,15 +38,8 @@ def unmark(home: Path) -> None:
 
 def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:
     """Another builder of the sandbox's environments, which gives up on a silent index after some seconds."""
-    if isinstance(sandbox, WasmSandbox):
-        store = sandbox.store
-        return HostEnvironments(store, settings, index=IndexBuilder(store, settings, fetch_seconds))
-    return EnvironmentBuilder(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
-
-
-def store_of(sandbox: Packaging) -> Store:
-    """Where a sandbox keeps its environments."""
-    return sandbox.store if isinstance(sandbox, WasmSandbox) else sandbox
+    kind = HostEnvironments if isinstance(sandbox, WasmSandbox) else EnvironmentBuilder
+    return kind(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
 
 
 async def empty(sandbox: Packaging) -> None:

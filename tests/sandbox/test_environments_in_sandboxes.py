@@ -24,7 +24,6 @@ from tests.sandbox.environment_homes import (
     Packaging,
     builder_of,
     silent,
-    store_of,
     unmark,
 )
 from tests.sandbox.package_index import Index, sdist, serving, wheel
@@ -171,7 +170,7 @@ class EnvironmentSuite:
             unmark(settings.home)
             dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
             assert dropped[environment.digest].record.packages == ("fleeting",)
-            assert await store_of(sandbox).has_environment(environment.digest) is None
+            assert await sandbox.store.has_environment(environment.digest) is None
             job = Job(
                 code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
             )

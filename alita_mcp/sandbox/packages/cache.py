@@ -7,13 +7,14 @@ import time
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import Protocol
 
 import anyio
 from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
+from alita_mcp.file_locks import awaited
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.collector import Bounds, Collected, choose
 from alita_mcp.sandbox.packages.uses import Use, Uses
@@ -21,6 +22,8 @@ from alita_mcp.sandbox.packages.uses import Use, Uses
 HOLD_SECONDS = 3600.0
 """How long this process holds an environment after its last use."""
 TEND_SECONDS = 600.0
+BUILD_WAIT_SECONDS = 900.0
+"""How long a build of the same environment by another process is waited for."""
 _log = logging.getLogger(__name__)
 
 
@@ -38,17 +41,16 @@ class Store(Protocol):
 
     @abstractmethod
     async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Stores an environment, given as an uncompressed tar, and returns its location. Safe against a second builder.
+        """Stores an environment, given as an uncompressed tar, and returns its location; one builder at a time does it.
 
         Raises:
             SandboxError: it cannot be stored, or the tar holds what no environment holds.
         """
         ...
 
-    @abstractmethod
     async def stored_environments(self) -> frozenset[str]:
         """Digests of what is stored for this home alone; empty where the place is shared."""
-        ...
+        return frozenset()
 
     @abstractmethod
     async def drop_environment(self, digest: str) -> bool:
@@ -91,15 +93,11 @@ class EnvironmentCache:
             try:
                 # held from the start: what a killed process leaves half done has a lock file and no record
                 await to_thread.run_sync(self._uses.hold, digest)
-                location = self._locations.get(digest) or await self._store.has_environment(digest)
-                if location is None:
-                    tar = await make()
-                    location = await self._store.store_environment(digest, tar)
-                    await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
-                self._locations[digest] = location
+                if digest not in self._locations:
+                    self._locations[digest] = await self._found_or_made(digest, packages, make)
+                return Environment(digest=digest, location=self._locations[digest])
             finally:
                 self._release_unknown(digest)
-        return Environment(digest=digest, location=location)
 
     @asynccontextmanager
     async def held(self, environment: Environment | None) -> AsyncIterator[None]:
@@ -152,6 +150,23 @@ class EnvironmentCache:
             except SandboxError as problem:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
+
+    async def _found_or_made(
+        self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
+    ) -> str:
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(awaited(self._uses.build_lock(digest), BUILD_WAIT_SECONDS))
+            except TimeoutError as late:
+                raise SandboxError(
+                    f"Another process has been building {digest} for {BUILD_WAIT_SECONDS:g} s."
+                ) from late
+            location = await self._store.has_environment(digest)
+            if location is None:
+                tar = await make()
+                location = await self._store.store_environment(digest, tar)
+                await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
+            return location
 
     async def _settled(self) -> tuple[Use, ...]:
         """What is known once everything half done or unknown is either noted or gone."""

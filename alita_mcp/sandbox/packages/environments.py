@@ -31,12 +31,17 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 
 
-class BackEnd(Builder, Store, Protocol):
+class BackEnd(Builder, Protocol):
     """Sandbox as the builder of environments needs it."""
 
     @property
     def kind(self) -> str:
         """Part of an environment's digest."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Place where it keeps its environments."""
         ...
 
     async def python_tag(self) -> str:
@@ -55,7 +60,7 @@ class EnvironmentBuilder(EnvironmentCache):
         wheels: Mapping[str, Wheel] = PINNED,
         index: IndexBuilder | None = None,
     ) -> None:
-        super().__init__(back_end, Uses(settings.home, back_end.kind), bounds_of(settings))
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind), bounds_of(settings))
         self._back_end = back_end
         self._index = index or IndexBuilder(back_end, settings)
         self._wheels = wheels

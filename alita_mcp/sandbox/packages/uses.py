@@ -121,6 +121,12 @@ class Uses:
             with suppress(OSError):
                 Path(lock.lock_file).unlink()
 
+    def build_lock(self, digest: str) -> Path:
+        """Lock file of who builds an environment; its folder is there."""
+        folder = self._root / "building"
+        folder.mkdir(exist_ok=True)
+        return folder / digest_name(digest)
+
     def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
         """Records that an environment is complete.
 
@@ -143,8 +149,8 @@ class Uses:
         return any(map(is_held, self._holders(digest)))
 
     def forget(self, digest: str) -> None:
-        """Removes the record and the lock files of processes that ended."""
-        for file in (self._record(digest), *self._holders(digest)):
+        """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
+        for file in (self._record(digest), *self._holders(digest), self.build_lock(digest)):
             file.unlink(missing_ok=True)
 
     def listed(self) -> tuple[Use, ...]:
