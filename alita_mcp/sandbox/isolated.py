@@ -12,7 +12,7 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.conformance.probes import probe_isolation
 from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.packages.builder import OnLine, build
+from alita_mcp.sandbox.packages.builder import build
 from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
@@ -81,7 +81,7 @@ class IsolatedSandbox(PooledSandbox):
 
     async def run_builder(  # noqa: PLR0913 - each is a limit or the work itself
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
+        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         """Runs a builder program and returns its result file; see `builder.build`.
 

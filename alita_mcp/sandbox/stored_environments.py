@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
 from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected
-from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.uses import Use, Uses
 from alita_mcp.settings import Settings
-
-
-@runtime_checkable
-class PackagedSandbox(Protocol):
-    """Sandbox that builds environments of packages."""
-
-    environments: EnvironmentBuilder
 
 
 def kept_environments(settings: Settings) -> dict[str, tuple[Use, ...]]:
@@ -30,10 +22,9 @@ async def prune(settings: Settings, kind: str) -> Collected:
     Raises:
         SandboxError: its store cannot be reached.
     """
-    sandbox = load_sandbox(kind, settings)
+    sandbox: Any = load_sandbox(kind, settings)  # each of ours builds environments
     try:
-        if not isinstance(sandbox, PackagedSandbox):
-            return Collected(dropped=(), kept=())
-        return await sandbox.environments.collect(NOTHING_KEPT)
+        collected: Collected = await sandbox.environments.collect(NOTHING_KEPT)
+        return collected
     finally:
         await sandbox.aclose()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Protocol
 
 from anyio import to_thread
 from packaging.version import InvalidVersion
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.cache import EnvironmentCache, Store
+from alita_mcp.sandbox.packages.cache import EnvironmentCache
 from alita_mcp.sandbox.packages.collector import bounds_of
-from alita_mcp.sandbox.packages.index_builder import Builder, IndexBuilder
+from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import (
@@ -29,24 +28,6 @@ from alita_mcp.sandbox.packages.uv_binary import (
 from alita_mcp.sandbox.wire.link import PACKAGES
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
-
-
-class BackEnd(Builder, Protocol):
-    """Sandbox as the builder of environments needs it."""
-
-    @property
-    def kind(self) -> str:
-        """Part of an environment's digest."""
-        ...
-
-    @property
-    def store(self) -> Store:
-        """Place where it keeps its environments."""
-        ...
-
-    async def python_tag(self) -> str:
-        """Python version and platform inside."""
-        ...
 
 
 class EnvironmentBuilder(EnvironmentCache):
