@@ -58,12 +58,7 @@ class IsolatedSandbox(PooledSandbox):
 
     @asynccontextmanager
     async def open_worker(
-        self,
-        limits: Limits,
-        environment: Environment | None = None,
-        *,
-        egress: bool = False,
-        depth: int = 0,
+        self, limits: Limits, environment: Environment | None = None, *, egress: bool = False, depth: int = 0
     ) -> AsyncIterator[Worker]:
         """Lends a worker of its own that attested its confinement; waits while as many others run as may."""
         key = WorkerKey(limits, environment, egress)

@@ -80,11 +80,7 @@ class Workspace:
                 )
             os.lseek(fd, offset, os.SEEK_SET)
             data = _read_fully(fd, min(length, CHUNK))
-        return {
-            "data": base64.b64encode(data).decode(),
-            "size": found.st_size,
-            "stamp": stamp_of(found),
-        }
+        return {"data": base64.b64encode(data).decode(), "size": found.st_size, "stamp": stamp_of(found)}
 
     def stage(self, operations: tuple[Operation, ...]) -> None:
         """Takes pieces of files to be written by `commit`.
