@@ -13,9 +13,9 @@ import anyio
 
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages import builder_program
-from alita_mcp.sandbox.packages.bubblewrap_folders import unpack
 from alita_mcp.sandbox.packages.builder import BuilderFailed
 from alita_mcp.sandbox.packages.cache import Store
+from alita_mcp.sandbox.packages.folders import unpack
 from alita_mcp.sandbox.wire.link import PACKAGES
 
 PROGRAM = Path(builder_program.__file__)

@@ -31,7 +31,7 @@ from alita_mcp.sandbox.bubblewrap.command import (
 from alita_mcp.sandbox.bubblewrap.process import confined_process
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
+from alita_mcp.sandbox.packages.folders import Folders
 from alita_mcp.sandbox.wire.attestation import Demands
 from alita_mcp.sandbox.wire.link import Confinement, Transport
 from alita_mcp.settings import Settings

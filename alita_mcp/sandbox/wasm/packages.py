@@ -20,9 +20,9 @@ from anyio import to_thread
 
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
+from alita_mcp.sandbox.packages.folders import Folders
 from alita_mcp.sandbox.packages.tar import plain_entries
 from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
 from alita_mcp.sandbox.wasm.build import PYTHON
