@@ -133,8 +133,9 @@ async def test_an_environment_that_another_living_process_uses_stays(
     await kept.obtain("abc", (), tar)
     unmark(home)
     mark = (
-        "import sys; from pathlib import Path; from alita_mcp.sandbox.packages.uses import Uses;"
-        "(uses := Uses(Path(sys.argv[1]), 'trusting')).hold('abc'); print('marked', flush=True); sys.stdin.read()"
+        "import sys, anyio; from pathlib import Path; from alita_mcp.sandbox.packages.uses import Uses;"
+        "uses = Uses(Path(sys.argv[1]), 'trusting'); anyio.run(uses.hold, 'abc');"
+        "print('marked', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", mark, str(home)]
     async with await anyio.open_process(command, stderr=None) as other:
@@ -195,7 +196,7 @@ async def test_what_a_killed_builder_left_half_done_goes(
     folder = home / "environments" / ".uses" / "trusting"
     folder.mkdir(parents=True)
     (folder / "half@left").touch()
-    (other := Uses(home, "trusting")).hold("busy")
+    await (other := Uses(home, "trusting")).hold("busy")
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["busy"]
     assert [file.name.partition("@")[0] for file in folder.iterdir()] == ["busy"]
     other.release("busy")
@@ -241,7 +242,7 @@ async def test_an_environment_is_used_anew_by_whoever_prepares_it(
 async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: EnvironmentCache) -> None:
     names = [await kept.home_id()]
     for kind in ("trusting", "other"):
-        with Uses(home, kind).locked():
+        async with Uses(home, kind).locked():
             names.append(Uses(home, kind).home_id())
     assert len(set(names)) == 1
     assert (
@@ -269,6 +270,37 @@ async def test_a_home_that_another_process_keeps_locked_is_an_error(
         pytest.raises(SandboxError, match="has locked"),
     ):
         await EnvironmentCache(store, uses, GENEROUS).collect()
+
+
+async def test_two_processes_build_an_environment_once(
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
+) -> None:
+    begun, finish = anyio.Event(), anyio.Event()
+
+    async def slow() -> bytes:
+        begun.set()
+        await finish.wait()
+        return b"of the first"
+
+    other = EnvironmentCache(store, Uses(home, "trusting"), GENEROUS)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(kept.obtain, "abc", (), slow)
+            await begun.wait()
+            tasks.start_soon(other.obtain, "abc", (), refusing)
+            await anyio.wait_all_tasks_blocked()
+            finish.set()
+    assert store.environments == {"abc": b"of the first"}
+
+
+async def test_a_build_of_another_process_is_not_waited_for_without_end(
+    store: TrustingBackEnd, uses: Uses, home: Path
+) -> None:
+    impatient = Uses(home, "trusting", build_seconds=0.05)
+    async with uses.building("abc"):
+        with pytest.raises(SandboxError, match="has been building abc for 0"):
+            await EnvironmentCache(store, impatient, GENEROUS).obtain("abc", (), tar)
+    assert impatient.listed() == ()
 
 
 async def test_tending_collects_and_goes_on_after_a_failure(

@@ -7,14 +7,13 @@ import time
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
 from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.file_locks import awaited
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages.collector import Bounds, Collected, choose
 from alita_mcp.sandbox.packages.uses import Use, Uses
@@ -22,8 +21,6 @@ from alita_mcp.sandbox.packages.uses import Use, Uses
 HOLD_SECONDS = 3600.0
 """How long this process holds an environment after its last use."""
 TEND_SECONDS = 600.0
-BUILD_WAIT_SECONDS = 900.0
-"""How long a build of the same environment by another process is waited for."""
 _log = logging.getLogger(__name__)
 
 
@@ -81,7 +78,7 @@ class EnvironmentCache:
     async def home_id(self) -> str:
         """Identifier of this home."""
         if not self._home_id:
-            async with self._locked():
+            async with self._uses.locked():
                 self._home_id = await to_thread.run_sync(self._uses.home_id)
         return self._home_id
 
@@ -92,7 +89,7 @@ class EnvironmentCache:
         async with self._making[digest]:
             try:
                 # held from the start: what a killed process leaves half done has a lock file and no record
-                await to_thread.run_sync(self._uses.hold, digest)
+                await self._uses.hold(digest)
                 if digest not in self._locations:
                     self._locations[digest] = await self._found_or_made(digest, packages, make)
                 return Environment(digest=digest, location=self._locations[digest])
@@ -112,7 +109,7 @@ class EnvironmentCache:
         digest = environment.digest
         self._open[digest] += 1
         try:
-            await to_thread.run_sync(self._uses.hold, digest)
+            await self._uses.hold(digest)
             # always looked at: an engine gives a worker an empty volume where a person removed the one it had
             if await self._store.has_environment(digest) != environment.location:
                 self._locations.pop(digest, None)
@@ -132,7 +129,7 @@ class EnvironmentCache:
         bounds = bounds or self._bounds
         for digest in tuple(self._locations):
             if self._open[digest]:
-                await to_thread.run_sync(self._uses.hold, digest)
+                await self._uses.hold(digest)
             elif self._uses.idle_seconds(digest) > HOLD_SECONDS:
                 del self._locations[digest]
                 self._release_unknown(digest)
@@ -154,13 +151,7 @@ class EnvironmentCache:
     async def _found_or_made(
         self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
     ) -> str:
-        async with AsyncExitStack() as stack:
-            try:
-                await stack.enter_async_context(awaited(self._uses.build_lock(digest), BUILD_WAIT_SECONDS))
-            except TimeoutError as late:
-                raise SandboxError(
-                    f"Another process has been building {digest} for {BUILD_WAIT_SECONDS:g} s."
-                ) from late
+        async with self._uses.building(digest):
             location = await self._store.has_environment(digest)
             if location is None:
                 tar = await make()
@@ -174,7 +165,7 @@ class EnvironmentCache:
         recorded = {use.digest for use in listed if use.record}
         begun = {use.digest for use in listed} | await self._store.stored_environments()
         for digest in sorted(begun - recorded):
-            async with self._locked():
+            async with self._uses.locked():
                 if self._uses.is_in_use(digest):
                     continue
                 if await self._store.has_environment(digest) is not None:
@@ -184,7 +175,7 @@ class EnvironmentCache:
         return await to_thread.run_sync(self._uses.listed)
 
     async def _drop_unless_used(self, digest: str) -> bool:
-        async with self._locked():
+        async with self._uses.locked():
             if self._uses.is_in_use(digest) or not await self._store.drop_environment(digest):
                 return False
             await to_thread.run_sync(self._uses.forget, digest)
@@ -194,10 +185,3 @@ class EnvironmentCache:
         """Releases what no worker has and is not known to be complete."""
         if not self._open[digest] and digest not in self._locations:
             self._uses.release(digest)
-
-    @asynccontextmanager
-    async def _locked(self) -> AsyncIterator[None]:
-        """Holds the lock of the records; the event loop goes on while another process holds it."""
-        with ExitStack() as stack:
-            await to_thread.run_sync(stack.enter_context, self._uses.locked())
-            yield

@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.file_locks import file_lock, is_held
+from alita_mcp.file_locks import awaited, file_lock, is_held
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from filelock import FileLock
 
 LOCK_SECONDS = 120.0
+BUILD_SECONDS = 900.0
+"""How long the build of the same environment by another process is waited for."""
 _FOLDER = ".uses"
 _RECORD = ".json"
 
@@ -60,32 +63,27 @@ class Use(Value):
 class Uses:
     """Records of one kind of sandbox's environments in one home; several processes write here."""
 
-    def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(
+        self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS, build_seconds: float = BUILD_SECONDS
+    ) -> None:
         self._lock_seconds = lock_seconds
+        self._build_seconds = build_seconds
         self._root = home / "environments" / _FOLDER
         self._folder = self._root / kind
         self._kind = kind
         self._locks: dict[str, FileLock] = {}
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the records; for short work only.
 
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
         """
-        from filelock import Timeout
+        return self._turn(self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}")
 
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with file_lock(self._root / f"{self._kind}.lock").acquire(self._lock_seconds):
-                yield
-        except Timeout as late:
-            raise SandboxError(
-                f"Another process has locked {self._folder} for {self._lock_seconds:g} s."
-            ) from late
-        except OSError as problem:
-            raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
+    def building(self, digest: str) -> AbstractAsyncContextManager[None]:
+        """Holds the lock of the build of an environment; errors as `locked`."""
+        return self._turn(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -98,19 +96,15 @@ class Uses:
         file.write_text(fresh := uuid.uuid4().hex, "ascii")
         return fresh
 
-    def hold(self, digest: str) -> None:
+    async def hold(self, digest: str) -> None:
         """Keeps an environment from being dropped until `release` or the end of this process, and notes its use.
 
         Raises:
             SandboxError: as `locked`.
         """
         if digest not in self._locks:
-            holder = self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}"
-            with self.locked():
-                self._sweep(digest)
-                if digest not in self._locks:
-                    self._locks[digest] = file_lock(holder)
-                    self._locks[digest].acquire()
+            async with self.locked():
+                await to_thread.run_sync(self._take, digest)
         with suppress(FileNotFoundError):
             os.utime(self._record(digest))
 
@@ -120,12 +114,6 @@ class Uses:
             lock.release()
             with suppress(OSError):
                 Path(lock.lock_file).unlink()
-
-    def build_lock(self, digest: str) -> Path:
-        """Lock file of who builds an environment; its folder is there."""
-        folder = self._root / "building"
-        folder.mkdir(exist_ok=True)
-        return folder / digest_name(digest)
 
     def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
         """Records that an environment is complete.
@@ -150,7 +138,7 @@ class Uses:
 
     def forget(self, digest: str) -> None:
         """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
-        for file in (self._record(digest), *self._holders(digest), self.build_lock(digest)):
+        for file in (self._record(digest), *self._holders(digest), self._build_lock(digest)):
             file.unlink(missing_ok=True)
 
     def listed(self) -> tuple[Use, ...]:
@@ -159,12 +147,28 @@ class Uses:
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
         return tuple(self._use(digest) for digest in sorted(names))
 
-    def _sweep(self, digest: str) -> None:
-        """Removes lock files of processes that ended; on Windows one stays while another process looks at it."""
-        for holder in self._holders(digest):
-            with suppress(OSError):
-                if not is_held(holder):
-                    holder.unlink()
+    @asynccontextmanager
+    async def _turn(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            try:
+                for folder in (self._folder, file.parent):
+                    folder.mkdir(parents=True, exist_ok=True)
+                await stack.enter_async_context(awaited(file, seconds))
+            except TimeoutError as late:
+                raise SandboxError(f"Another process {what} for {seconds:g} s.") from late
+            except OSError as problem:
+                raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
+            yield
+
+    def _take(self, digest: str) -> None:
+        """Holds a lock file of its own, and removes those of processes that ended."""
+        for other in self._holders(digest):
+            with suppress(OSError):  # on Windows it stays while another process looks at it
+                if not is_held(other):
+                    other.unlink()
+        if digest not in self._locks:
+            self._locks[digest] = file_lock(self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}")
+            self._locks[digest].acquire()
 
     def _use(self, digest: str) -> Use:
         return Use(
@@ -173,6 +177,9 @@ class Uses:
             last_used=max(map(_mtime, (self._record(digest), *self._holders(digest)))),
             in_use=self.is_in_use(digest),
         )
+
+    def _build_lock(self, digest: str) -> Path:
+        return self._root / "building" / digest_name(digest)
 
     def _record(self, digest: str) -> Path:
         return self._folder / f"{digest_name(digest)}{_RECORD}"
