@@ -1,6 +1,6 @@
-"""Locks between processes: one file held for a moment, and one per live process that says who is still there.
+"""Lock files between processes, held for a moment or for as long as a process lives.
 
-The operating system frees both when a process dies, however it dies.
+The operating system frees them when a process dies, however it dies.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Owner:
         self._lock.acquire(timeout=0)
 
     def close(self) -> None:
-        """Says that this process is gone."""
+        """Ends the announcement of this process."""
         self._lock.release()
         self._file(self.name).unlink(missing_ok=True)
 

@@ -60,7 +60,7 @@ class IsolatedSandbox(PooledSandbox):
     async def open_worker(
         self, limits: Limits, environment: Environment | None = None, *, egress: bool = False, depth: int = 0
     ) -> AsyncIterator[Worker]:
-        """Lends a worker of its own that attested its confinement; waits while as many others run as may."""
+        """Opens a worker of its own that attested its confinement; waits while as many others run as may."""
         key = WorkerKey(limits, environment, egress)
         place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
         async with place as kept:

@@ -112,7 +112,7 @@ class OpenFolder:
             os.close(fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """Puts a file there, complete or not at all; what was there keeps its mode, and nobody may execute it."""
+        """Writes a file, complete or not at all; what was there keeps its mode, but for its right to be executed."""
         mode = _NEW_FILE
         with suppress(FileNotFoundError):
             mode = self.look(name).st_mode & _READ_WRITE_BITS

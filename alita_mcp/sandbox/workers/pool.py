@@ -92,7 +92,7 @@ class Pool(Generic[K, W]):
     async def worker(
         self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
     ) -> AsyncIterator[W]:
-        """Lends a worker of that key for one call; with `fresh` one without earlier and later calls.
+        """Opens a worker of that key for one call; with `fresh` one without earlier and later calls.
 
         `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
         one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
