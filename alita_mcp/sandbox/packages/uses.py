@@ -105,7 +105,7 @@ class Uses:
         if digest not in self._locks:
             async with self.locked():
                 await to_thread.run_sync(self._take, digest)
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # not recorded yet, or another user's
             os.utime(self._record(digest))
 
     def release(self, digest: str) -> None:
