@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import uuid
@@ -98,22 +99,15 @@ class Folders(Store):
 
 
 def unpack(tar: bytes, folder: Path) -> None:
-    """Writes the files of a tar below a folder; errors as `plain_entries`."""
-    folder.chmod(FOLDER_MODE)
+    """Writes the files of a tar below a folder, readable by all users under any umask; errors as `plain_entries`."""
     for entry, content in plain_entries(tar):
         target = folder / entry.name
         if content is None:
-            _make_folder(target, folder)
+            target.mkdir(parents=True, exist_ok=True)
             continue
-        _make_folder(target.parent, folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
             shutil.copyfileobj(content, file)
         target.chmod(entry.mode)
-
-
-def _make_folder(folder: Path, root: Path) -> None:
-    """With its parents below the root, each readable by everybody whatever the umask is."""
-    if folder != root and not folder.is_dir():
-        _make_folder(folder.parent, root)
-        folder.mkdir()
-        folder.chmod(FOLDER_MODE)
+    for made, _folders, _files in os.walk(folder):
+        Path(made).chmod(FOLDER_MODE)
