@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from functools import partial
 from importlib import import_module
 
 import anyio
@@ -50,7 +48,7 @@ async def open_sandbox(settings: Settings, progress: Progress = silent) -> Sandb
         SandboxUnavailable: none isolates here; the message says why, the hint what to install.
     """
     reports = []
-    for name in _candidates(settings.sandbox):
+    for name in BACK_ENDS if settings.sandbox == "auto" else [settings.sandbox]:
         sandbox, report = await _proved(name, settings, progress)
         if sandbox is not None:
             return sandbox
@@ -90,7 +88,16 @@ def load_sandbox(name: str, settings: Settings) -> Sandbox:
     Raises:
         SandboxUnavailable: there is no such back end, or it cannot be made.
     """
-    return _load(name)(settings)
+    module_name, _, class_name = BACK_ENDS.get(name, name).partition(":")
+    try:
+        make = getattr(import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise SandboxUnavailable(
+            f"{BACK_ENDS.get(name, name)} cannot be loaded: {problem}",
+            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, wasm or the import string module:Class.",
+        ) from problem
+    sandbox: Sandbox = make(settings)
+    return sandbox
 
 
 class _Choice:
@@ -131,7 +138,6 @@ class LazySandbox:
         self._choice: _Choice | None = None
         self._is_tended = False
         self._wanted = anyio.Event()
-        self._is_chosen = anyio.Event()
 
     @property
     def kind(self) -> str:
@@ -167,13 +173,8 @@ class LazySandbox:
             if self._chosen is None:
                 with self.preparation:
                     self._chosen = await open_sandbox(self._settings, self.preparation.tell)
-                self._is_chosen.set()
                 self._wanted.set()
             return self._chosen
-
-    async def until_chosen(self) -> None:
-        """Waits until another caller has chosen a back end."""
-        await self._is_chosen.wait()
 
     async def probe(self) -> ProbeReport:
         """The chosen back end's own."""
@@ -231,14 +232,10 @@ class LazySandbox:
                     await self._chosen.aclose()
 
 
-def _candidates(setting: str) -> tuple[str, ...]:
-    return tuple(BACK_ENDS) if setting == "auto" else (setting,)
-
-
 async def _proved(name: str, settings: Settings, progress: Progress) -> tuple[Sandbox | None, ProbeReport]:
     """The opened back end and its report; None, and nothing left open, when it does not isolate."""
     try:
-        sandbox = _load(name)(settings)
+        sandbox = load_sandbox(name, settings)
     except SandboxError as problem:
         return None, _failed(name, problem)
     isolates = False
@@ -254,17 +251,6 @@ async def _proved(name: str, settings: Settings, progress: Progress) -> tuple[Sa
             with anyio.CancelScope(shield=True):
                 await sandbox.aclose()
     return (sandbox if isolates else None), report
-
-
-def _load(name: str) -> Callable[[Settings], Sandbox]:
-    module_name, _, class_name = BACK_ENDS.get(name, name).partition(":")
-    try:
-        return partial(getattr(import_module(module_name), class_name))
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise SandboxUnavailable(
-            f"{BACK_ENDS.get(name, name)} cannot be loaded: {problem}",
-            hint="ALITA_SANDBOX takes auto, docker, bubblewrap, wasm or the import string module:Class.",
-        ) from problem
 
 
 def _failed(name: str, problem: SandboxError) -> ProbeReport:

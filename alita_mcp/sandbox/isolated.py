@@ -12,7 +12,8 @@ from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.abilities import Abilities, whole_cpython
 from alita_mcp.sandbox.conformance.probes import probe_isolation
 from alita_mcp.sandbox.interface import Broker, Environment, Job, ProbeReport, Progress, RunResult
-from alita_mcp.sandbox.packages.builder import OnLine, build
+from alita_mcp.sandbox.packages.builder import build
+from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.wire.link import Confinement, Transport, Worker
 from alita_mcp.sandbox.workers.pooled import PooledSandbox
@@ -32,10 +33,11 @@ class IsolatedSandbox(PooledSandbox):
 
     kind: str
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, store: Store) -> None:
         super().__init__(settings)
+        self.store = store
         self._python_tag = ""
-        self._environments = EnvironmentBuilder(self, settings)
+        self.environments = EnvironmentBuilder(self, settings)
 
     @abstractmethod
     def boot(
@@ -51,43 +53,14 @@ class IsolatedSandbox(PooledSandbox):
         """
 
     @abstractmethod
-    async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Stores an environment, given as an uncompressed tar, and returns its location. Safe against a second builder.
-
-        Raises:
-            SandboxError: it cannot be stored, or the tar holds what no environment holds.
-        """
-
-    @abstractmethod
-    async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that was stored completely, or None."""
-
-    @abstractmethod
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment, complete or not; False when a sandbox uses it.
-
-        Raises:
-            SandboxError: it cannot be removed.
-        """
-
-    async def stored_environments(self) -> frozenset[str]:
-        """Digests of what is stored for this home alone; empty where the place is shared."""
-        return frozenset()
-
-    @abstractmethod
     def hint(self) -> str:
         """How to make this back end work where it does not."""
 
     @asynccontextmanager
     async def open_worker(
-        self,
-        limits: Limits,
-        environment: Environment | None = None,
-        *,
-        egress: bool = False,
-        depth: int = 0,
+        self, limits: Limits, environment: Environment | None = None, *, egress: bool = False, depth: int = 0
     ) -> AsyncIterator[Worker]:
-        """Lends a worker of its own that attested its confinement; waits while as many others run as may."""
+        """Opens a worker of its own that attested its confinement; waits while as many others run as may."""
         key = WorkerKey(limits, environment, egress)
         place = self._pool.worker(key, memory_bytes=limits.memory_bytes, fresh=True, depth=depth)
         async with place as kept:
@@ -103,7 +76,7 @@ class IsolatedSandbox(PooledSandbox):
 
     async def run_builder(  # noqa: PLR0913 - each is a limit or the work itself
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
+        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         """Runs a builder program and returns its result file; see `builder.build`.
 
@@ -139,21 +112,21 @@ class IsolatedSandbox(PooledSandbox):
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes of wheels for the Python inside; see the interface."""
-        return await self._environments.resolve(packages, progress)
+        return await self.environments.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; see the interface."""
-        return await self._environments.prepare(lock, progress)
+        return await self.environments.prepare(lock, progress)
 
     async def tend(self) -> None:
         """Closes workers that were idle for too long and drops unused environments, until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._environments.tend)
+            tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._environments.held(key.environment))
+            await stack.enter_async_context(self.environments.held(key.environment))
             transport, confinement = await stack.enter_async_context(self.boot(key.limits, key.environment))
             worker = Worker(transport, key.limits, confinement)
             await worker.greet(egress=key.egress)

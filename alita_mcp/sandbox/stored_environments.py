@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected, Store, collect
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, Collected
 from alita_mcp.sandbox.packages.uses import Use, Uses
 from alita_mcp.settings import Settings
 
@@ -20,10 +22,9 @@ async def prune(settings: Settings, kind: str) -> Collected:
     Raises:
         SandboxError: its store cannot be reached.
     """
-    sandbox = load_sandbox(kind, settings)
+    sandbox: Any = load_sandbox(kind, settings)  # each of ours builds environments
     try:
-        if not isinstance(sandbox, Store):
-            return Collected(dropped=(), kept=())
-        return await collect(sandbox, Uses(settings.home, kind), NOTHING_KEPT)
+        collected: Collected = await sandbox.environments.collect(NOTHING_KEPT)
+        return collected
     finally:
         await sandbox.aclose()

@@ -15,7 +15,7 @@ import anyio
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.locks import held
+from alita_mcp.file_locks import held
 from alita_mcp.library.words.text import likeness
 from alita_mcp.values import Value
 

@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
 from alita_mcp.sandbox.packages.uses import Uses
@@ -18,13 +19,13 @@ DIGEST, HELD = "a" * 64, "b" * 64
 def shelf(home: Path) -> Uses:
     """Two environments of bubblewrap, one of them in use."""
     uses = Uses(home, "bubblewrap")
-    with uses.locked():
-        for digest, packages in ((DIGEST, tuple(f"p{number}" for number in range(8))), (HELD, ("uv",))):
-            (home / "environments" / digest).mkdir()
-            uses.note(digest, packages, 3 << 20)
+    (home / "environments" / ".uses" / "bubblewrap").mkdir(parents=True)
+    for digest, packages in ((DIGEST, tuple(f"p{number}" for number in range(8))), (HELD, ("uv",))):
+        (home / "environments" / digest).mkdir()
+        uses.note(digest, packages, 3 << 20)
     day_ago = time.time() - 86_400
     os.utime(home / "environments" / ".uses" / "bubblewrap" / f"{DIGEST}.json", (day_ago, day_ago))
-    uses.mark(HELD)
+    anyio.run(uses.hold, HELD)
     return uses
 
 
@@ -58,8 +59,8 @@ def test_environments_whose_engine_is_away_stay(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     uses = Uses(home, "docker")
-    with uses.locked():
-        uses.note(DIGEST, (), 1)
+    (home / "environments" / ".uses" / "docker").mkdir(parents=True)
+    uses.note(DIGEST, (), 1)
     said = alita("environments", "--prune")
     assert said.status == 5
     assert "the environments of docker stay: No Docker engine answers" in said.err

@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import LibraryError, ModelError
-from alita_mcp.library.locks import held
+from alita_mcp.file_locks import held
 from alita_mcp.library.search.calibration import Calibration
 from alita_mcp.library.search.vectors.record import (
     VectorRecord,

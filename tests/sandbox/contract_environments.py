@@ -13,6 +13,7 @@ from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment, Job
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from tests.sandbox.contract import WAIT_SECONDS
 from tests.sandbox.leftovers import Leftovers, nothing_left
 from tests.sandbox.tars import HELLO, USES_HELLO, folder, link, tar_of
@@ -56,10 +57,10 @@ class EnvironmentContract:
     async def test_an_environment_is_found_once_it_is_stored(
         self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
-        assert await sandbox.has_environment(digest) is None
-        location = await sandbox.store_environment(digest, tar_of(HELLO, folder("empty")))
-        assert await sandbox.has_environment(digest) == location
-        assert await sandbox.store_environment(digest, tar_of(HELLO)) == location
+        assert await sandbox.store.has_environment(digest) is None
+        location = await sandbox.store.store_environment(digest, tar_of(HELLO, folder("empty")))
+        assert await sandbox.store.has_environment(digest) == location
+        assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == location
         environment = Environment(digest=digest, location=location)
         result = await sandbox.run(Job(code=USES_HELLO, function="f", arguments={}, environment=environment))
         assert result.value == [42, "1", None, "OSError"], result
@@ -80,22 +81,26 @@ class EnvironmentContract:
     async def test_two_builders_of_one_environment_agree(self, sandbox: IsolatedSandbox, digest: str) -> None:
         locations: list[str] = []
 
+        async def tar() -> bytes:
+            return tar_of(HELLO)
+
         async def store() -> None:
-            locations.append(await sandbox.store_environment(digest, tar_of(HELLO)))
+            builder = EnvironmentBuilder(sandbox, sandbox.settings)
+            locations.append((await builder.obtain(digest, (), tar)).location)
 
         with anyio.fail_after(WAIT_SECONDS):
             async with anyio.create_task_group() as tasks:
                 for _ in range(3):
                     tasks.start_soon(store)
-        assert set(locations) == {await sandbox.has_environment(digest)}
+        assert set(locations) == {await sandbox.store.has_environment(digest)}
         assert len(locations) == 3
 
     async def test_bytes_that_are_no_tar_are_no_environment(
         self, sandbox: IsolatedSandbox, digest: str
     ) -> None:
         with pytest.raises(SandboxError):
-            await sandbox.store_environment(digest, b"no tar " * 1000)
-        assert await sandbox.has_environment(digest) is None
+            await sandbox.store.store_environment(digest, b"no tar " * 1000)
+        assert await sandbox.store.has_environment(digest) is None
 
     @pytest.mark.parametrize(
         "entry", [link("l", "/etc/passwd"), folder("../up"), folder("/abs")], ids=range(3)
@@ -104,15 +109,15 @@ class EnvironmentContract:
         self, sandbox: IsolatedSandbox, digest: str, entry: tarfile.TarInfo
     ) -> None:
         with pytest.raises(SandboxError, match="no plain file below"):
-            await sandbox.store_environment(digest, tar_of(HELLO, entry))
-        assert await sandbox.has_environment(digest) is None
+            await sandbox.store.store_environment(digest, tar_of(HELLO, entry))
+        assert await sandbox.store.has_environment(digest) is None
 
     @pytest.mark.parametrize("name", ["../up", "/abs", "", "a/b", "A B", ".hidden", "x" * 200])
     async def test_a_digest_is_never_a_path(self, sandbox: IsolatedSandbox, name: str) -> None:
         with pytest.raises(SandboxError, match="no digest"):
-            await sandbox.store_environment(name, tar_of(HELLO))
+            await sandbox.store.store_environment(name, tar_of(HELLO))
         with pytest.raises(SandboxError, match="no digest"):
-            await sandbox.has_environment(name)
+            await sandbox.store.has_environment(name)
 
     async def test_the_python_inside_has_a_tag(self, sandbox: IsolatedSandbox) -> None:
         tag = await sandbox.python_tag()

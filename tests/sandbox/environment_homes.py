@@ -12,10 +12,9 @@ import pytest
 from alita_mcp.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from alita_mcp.sandbox.docker.sandbox import DockerSandbox
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.collector import NOTHING_KEPT, collect
+from alita_mcp.sandbox.packages.collector import NOTHING_KEPT
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
 from alita_mcp.sandbox.packages.index_builder import IndexBuilder
-from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.wasm.packages import HostEnvironments
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
@@ -30,24 +29,24 @@ async def silent(_line: str) -> None:
 
 def unmark(home: Path) -> None:
     """Makes all environments of a home look as if no living process used them."""
-    for mark in (home / "environments" / ".uses").rglob("*@*"):
-        os.utime(mark, (0, 0))
+    for file in (home / "environments" / ".uses").rglob("*"):
+        if "@" in file.name:
+            file.unlink()
+        elif file.suffix == ".json":
+            os.utime(file, (0, 0))
 
 
 def builder_of(sandbox: Packaging, settings: Settings, fetch_seconds: int = 20) -> EnvironmentBuilder:
     """Another builder of the sandbox's environments, which gives up on a silent index after some seconds."""
-    if isinstance(sandbox, WasmSandbox):
-        store = sandbox.store
-        return HostEnvironments(store, settings, index=IndexBuilder(store, settings, fetch_seconds))
-    return EnvironmentBuilder(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
+    kind = HostEnvironments if isinstance(sandbox, WasmSandbox) else EnvironmentBuilder
+    return kind(sandbox, settings, index=IndexBuilder(sandbox, settings, fetch_seconds))
 
 
 async def empty(sandbox: Packaging) -> None:
     """Drops every environment of the sandbox's home."""
-    home = sandbox.settings.home
-    unmark(home)
+    unmark(sandbox.settings.home)
     with anyio.fail_after(120):
-        await collect(sandbox, Uses(home, sandbox.kind), NOTHING_KEPT)
+        await sandbox.environments.collect(NOTHING_KEPT)
 
 
 class _InOneHome:

@@ -118,7 +118,7 @@ def f(port):
         self, sandbox: IsolatedSandbox, site: Site, digest: str
     ) -> None:
         environment = Environment(
-            digest=digest, location=await sandbox.store_environment(digest, tar_of(library_files()))
+            digest=digest, location=await sandbox.store.store_environment(digest, tar_of(library_files()))
         )
         authority = trustme.CA()
         code = f"""{GET}

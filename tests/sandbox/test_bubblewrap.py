@@ -101,7 +101,7 @@ class TestBubblewrap(BubblewrapFixtures, ConfinedContract):
     async def test_an_environment_is_seen_although_its_home_is_private(
         self, sandbox: BubblewrapSandbox, home: Path, digest: str
     ) -> None:
-        location = await sandbox.store_environment(digest, tar_of(HELLO))
+        location = await sandbox.store.store_environment(digest, tar_of(HELLO))
         await anyio.Path(home).chmod(0o700)
         job = Job(code="import hello\ndef f():\n    return hello.X\n", function="f", arguments={})
         environment = Environment(digest=digest, location=location)
@@ -118,7 +118,7 @@ class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
         )
         ours.mkdir(parents=True)
         theirs.mkdir()
-        await sandbox.store_environment(digest, tar_of(HELLO))
+        await sandbox.store.store_environment(digest, tar_of(HELLO))
         assert (ours.exists(), theirs.exists()) == (True, False)
 
     async def test_a_disk_that_refuses_is_an_error_of_the_sandbox(
@@ -127,7 +127,7 @@ class TestBubblewrapEnvironments(BubblewrapFixtures, EnvironmentContract):
         await anyio.Path(home).mkdir()
         (home / "environments").write_text("in the way")
         with pytest.raises(SandboxError, match="cannot be stored"):
-            await sandbox.store_environment(digest, tar_of(HELLO))
+            await sandbox.store.store_environment(digest, tar_of(HELLO))
 
 
 @pytest.fixture

@@ -70,9 +70,9 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
         self, sandbox: DockerSandbox, digest: str
     ) -> None:
         run(["docker", "volume", "create", volume_name(digest)])
-        assert await sandbox.has_environment(digest) is None
-        assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
-        assert await sandbox.has_environment(digest) == volume_name(digest)
+        assert await sandbox.store.has_environment(digest) is None
+        assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
+        assert await sandbox.store.has_environment(digest) == volume_name(digest)
 
     async def test_a_builder_that_died_holds_up_nobody(
         self, sandbox: DockerSandbox, settings: Settings, digest: str
@@ -92,7 +92,7 @@ class TestDockerEnvironments(DockerFixtures, EnvironmentContract):
             ]
         )
         with anyio.fail_after(WAIT_SECONDS):
-            assert await sandbox.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
+            assert await sandbox.store.store_environment(digest, tar_of(HELLO)) == volume_name(digest)
         assert holder not in run(["docker", "ps", "--all", "--format", "{{.Names}}"]).split()
 
 

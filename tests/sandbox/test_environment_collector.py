@@ -15,18 +15,15 @@ from hypothesis import strategies as st
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.owner import ProcessOwner
-from alita_mcp.sandbox.packages.cache import EnvironmentCache, EnvironmentGone
+from alita_mcp.sandbox.packages.cache import HOLD_SECONDS, EnvironmentCache, EnvironmentGone
 from alita_mcp.sandbox.packages.collector import (
     DAY_SECONDS,
     NOTHING_KEPT,
     Bounds,
     bounds_of,
     choose,
-    collect,
-    locked,
 )
-from alita_mcp.sandbox.packages.uses import MARK_SECONDS, Record, Use, Uses
+from alita_mcp.sandbox.packages.uses import Record, Use, Uses
 from alita_mcp.settings import Settings
 from tests.sandbox.environment_homes import unmark
 from tests.sandbox.trusting_back_end import TrustingBackEnd
@@ -85,7 +82,7 @@ def uses(home: Path) -> Uses:
 
 @pytest.fixture
 def kept(store: TrustingBackEnd, uses: Uses) -> EnvironmentCache:
-    return EnvironmentCache(store, uses)
+    return EnvironmentCache(store, uses, GENEROUS)
 
 
 async def tar() -> bytes:
@@ -126,7 +123,7 @@ async def test_an_environment_of_a_dead_process_is_nobodys(
     await kept.obtain("abc", (), tar)
     unmark(home)
     folder = home / "environments" / ".uses" / "trusting"
-    (folder / f"abc@{ProcessOwner.this_process()._replace(started='1')}").touch()
+    (folder / "abc@left").touch()
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
 
 
@@ -136,8 +133,9 @@ async def test_an_environment_that_another_living_process_uses_stays(
     await kept.obtain("abc", (), tar)
     unmark(home)
     mark = (
-        "import sys; from pathlib import Path; from alita_mcp.sandbox.packages.uses import Uses;"
-        "Uses(Path(sys.argv[1]), 'trusting').mark('abc'); print('marked', flush=True); sys.stdin.read()"
+        "import sys, anyio; from pathlib import Path; from alita_mcp.sandbox.packages.uses import Uses;"
+        "uses = Uses(Path(sys.argv[1]), 'trusting'); anyio.run(uses.hold, 'abc');"
+        "print('marked', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", mark, str(home)]
     async with await anyio.open_process(command, stderr=None) as other:
@@ -150,14 +148,20 @@ async def test_an_environment_that_another_living_process_uses_stays(
     assert [use.digest for use in (await kept.collect(NOTHING_KEPT)).dropped] == ["abc"]
 
 
-async def test_what_a_worker_holds_stays_though_its_mark_grew_old(
+def long_ago(home: Path) -> None:
+    """Makes the last use of the environment older than what a process holds without using it."""
+    used = time.time() - HOLD_SECONDS - 1
+    os.utime(home / "environments" / ".uses" / "trusting" / "abc.json", (used, used))
+
+
+async def test_what_a_worker_has_open_stays_though_it_was_begun_long_ago(
     kept: EnvironmentCache, store: TrustingBackEnd, home: Path
 ) -> None:
     environment = await kept.obtain("abc", (), tar)
     async with kept.held(environment), kept.held(None):
-        unmark(home)
+        long_ago(home)
         assert (await kept.collect(NOTHING_KEPT)).dropped == ()
-    unmark(home)
+        long_ago(home)
     assert len((await kept.collect(NOTHING_KEPT)).dropped) == 1
 
 
@@ -191,10 +195,12 @@ async def test_what_a_killed_builder_left_half_done_goes(
 ) -> None:
     folder = home / "environments" / ".uses" / "trusting"
     folder.mkdir(parents=True)
-    (folder / f"half@{ProcessOwner.this_process()._replace(started='1')}").touch()
-    (folder / f"busy@{ProcessOwner.this_process()}").touch()
+    (folder / "half@left").touch()
+    await (other := Uses(home, "trusting")).hold("busy")
     assert [use.digest for use in (await kept.collect(GENEROUS)).kept] == ["busy"]
     assert [file.name.partition("@")[0] for file in folder.iterdir()] == ["busy"]
+    other.release("busy")
+    assert (await kept.collect(GENEROUS)).kept == ()
 
 
 async def test_a_whole_environment_without_a_record_gets_one(
@@ -213,12 +219,12 @@ async def test_a_build_that_fails_leaves_no_trace(kept: EnvironmentCache, uses: 
     assert uses.listed() == ()
 
 
-async def test_marks_of_the_dead_are_swept(kept: EnvironmentCache, home: Path) -> None:
-    await kept.obtain("abc", (), tar)
+async def test_lock_files_of_the_dead_are_swept(kept: EnvironmentCache, home: Path) -> None:
     folder = home / "environments" / ".uses" / "trusting"
-    for pid in range(5):
-        (folder / f"abc@{ProcessOwner.this_process()._replace(pid=2**22 - 1 - pid)}").touch()
-    await kept.collect(GENEROUS)
+    folder.mkdir(parents=True)
+    for name in ("left", "0123456789ab-4194303-1"):  # the second as homes of older versions have them
+        (folder / f"abc@{name}").touch()
+    await kept.obtain("abc", (), tar)
     assert len(list(folder.glob("abc@*"))) == 1
 
 
@@ -229,24 +235,26 @@ async def test_an_environment_is_used_anew_by_whoever_prepares_it(
     for file in (home / "environments" / ".uses" / "trusting").iterdir():
         os.utime(file, (1, 1))
     assert uses.listed()[0].last_used == 1
-    await EnvironmentCache(store, uses).obtain("abc", (), refusing)
-    assert time.time() - uses.listed()[0].last_used < MARK_SECONDS
+    await EnvironmentCache(store, uses, GENEROUS).obtain("abc", (), refusing)
+    assert time.time() - uses.listed()[0].last_used < HOLD_SECONDS
 
 
 async def test_a_home_has_one_name_for_all_kinds_and_processes(home: Path, kept: EnvironmentCache) -> None:
     names = [await kept.home_id()]
     for kind in ("trusting", "other"):
-        async with locked(Uses(home, kind)):
+        async with Uses(home, kind).locked():
             names.append(Uses(home, kind).home_id())
     assert len(set(names)) == 1
-    assert await EnvironmentCache(TrustingBackEnd(home), Uses(home / "b", "k")).home_id() not in names
+    assert (
+        await EnvironmentCache(TrustingBackEnd(home), Uses(home / "b", "k"), GENEROUS).home_id() not in names
+    )
 
 
 @pytest.mark.parametrize("digest", ["../up", "/abs", "a/b", "", ".hidden"])
 async def test_a_digest_is_never_a_path(kept: EnvironmentCache, digest: str) -> None:
     with pytest.raises(SandboxError, match="no digest"):
         await kept.obtain(digest, (), tar)
-    with pytest.raises(SandboxError, match="not here"):
+    with pytest.raises(SandboxError, match="no digest"):
         async with kept.held(Environment(digest=digest, location=f"at {digest}")):
             pytest.fail("it was held")
 
@@ -261,20 +269,51 @@ async def test_a_home_that_another_process_keeps_locked_is_an_error(
         FileLock(home / "environments" / ".uses" / "trusting.lock"),
         pytest.raises(SandboxError, match="has locked"),
     ):
-        await collect(store, uses, GENEROUS)
+        await EnvironmentCache(store, uses, GENEROUS).collect()
+
+
+async def test_two_processes_build_an_environment_once(
+    kept: EnvironmentCache, store: TrustingBackEnd, home: Path
+) -> None:
+    begun, finish = anyio.Event(), anyio.Event()
+
+    async def slow() -> bytes:
+        begun.set()
+        await finish.wait()
+        return b"of the first"
+
+    other = EnvironmentCache(store, Uses(home, "trusting"), GENEROUS)
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(kept.obtain, "abc", (), slow)
+            await begun.wait()
+            tasks.start_soon(other.obtain, "abc", (), refusing)
+            await anyio.wait_all_tasks_blocked()
+            finish.set()
+    assert store.environments == {"abc": b"of the first"}
+
+
+async def test_a_build_of_another_process_is_not_waited_for_without_end(
+    store: TrustingBackEnd, uses: Uses, home: Path
+) -> None:
+    impatient = Uses(home, "trusting", build_seconds=0.05)
+    async with uses.building("abc"):
+        with pytest.raises(SandboxError, match="has been building abc for 0"):
+            await EnvironmentCache(store, impatient, GENEROUS).obtain("abc", (), tar)
+    assert impatient.listed() == ()
 
 
 async def test_tending_collects_and_goes_on_after_a_failure(
     store: TrustingBackEnd, uses: Uses, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = EnvironmentCache(store, uses, tend_seconds=0.01)
+    kept = EnvironmentCache(store, uses, NOTHING_KEPT, tend_seconds=0.01)
     await kept.obtain("abc", (), tar)
     unmark(home)
     (lock := home / "environments" / ".uses" / "trusting.lock").unlink()
     lock.mkdir()
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(kept.tend, NOTHING_KEPT)
+            tasks.start_soon(kept.tend)
             while "not tended" not in caplog.text:  # noqa: ASYNC110 - a log tells nobody
                 await anyio.sleep(0.01)
             lock.rmdir()

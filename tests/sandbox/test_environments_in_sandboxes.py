@@ -170,7 +170,7 @@ class EnvironmentSuite:
             unmark(settings.home)
             dropped = {use.digest: use for use in (await builder.collect(NOTHING_KEPT)).dropped}
             assert dropped[environment.digest].record.packages == ("fleeting",)
-            assert await sandbox.has_environment(environment.digest) is None
+            assert await sandbox.store.has_environment(environment.digest) is None
             job = Job(
                 code="import fleeting\ndef f(): return 1", function="f", arguments={}, environment=environment
             )

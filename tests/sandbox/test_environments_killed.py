@@ -138,7 +138,7 @@ class KilledBuilders:
                 assert begun(settings.home, own.kind) == recorded(settings.home, own.kind)
             finally:
                 for digest in begun(settings.home, own.kind):
-                    await own.drop_environment(digest)
+                    await own.store.drop_environment(digest)
                 await own.aclose()
 
     async def starts_anew(self, sandbox: IsolatedSandbox, settings: Settings) -> None:
@@ -208,7 +208,7 @@ class TestKilledInDocker(InDocker, KilledBuilders):
         label = ["--label", f"alita.environment={volume}"]
         docker("volume", "create", *small, *label, volume)
         with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="no space left on device"):
-            await sandbox.store_environment(digest, tar_of({"large": bytes(4 << 20)}))
+            await sandbox.store.store_environment(digest, tar_of({"large": bytes(4 << 20)}))
         assert not docker_has("volume", "inspect", volume)
         assert not docker_has("container", "inspect", f"{volume}-filling")
 
@@ -217,23 +217,23 @@ class TestKilledInDocker(InDocker, KilledBuilders):
         docker("volume", "create", volume_name(digest))
         try:
             with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="not one of ours"):
-                await sandbox.drop_environment(digest)
+                await sandbox.store.drop_environment(digest)
         finally:
             docker("volume", "rm", volume_name(digest))
 
     async def test_a_volume_that_a_container_has_open_stays(self, sandbox: IsolatedSandbox) -> None:
         digest = uuid.uuid4().hex
         with anyio.fail_after(WAIT_SECONDS):
-            await sandbox.store_environment(digest, tar_of({"x.py": b""}))
+            await sandbox.store.store_environment(digest, tar_of({"x.py": b""}))
             mount = ["--volume", f"{volume_name(digest)}:/x", sandbox.settings.docker_image, "true"]
             docker("create", "--name", f"has-{digest}", *mount)
             try:
-                assert await sandbox.drop_environment(digest) is False
+                assert await sandbox.store.drop_environment(digest) is False
             finally:
                 docker("rm", f"has-{digest}")
-            assert await sandbox.drop_environment(digest) is True
-            assert await sandbox.drop_environment(digest) is True
-            assert await sandbox.has_environment(digest) is None
+            assert await sandbox.store.drop_environment(digest) is True
+            assert await sandbox.store.drop_environment(digest) is True
+            assert await sandbox.store.has_environment(digest) is None
 
 
 @pytest.mark.bubblewrap
@@ -257,7 +257,7 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
         )  # the same end as a full disk, for this file only
         try:
             with anyio.fail_after(WAIT_SECONDS), pytest.raises(SandboxError, match="cannot be stored in"):
-                await sandbox.store_environment("full", tar_of({"small": b"", "large": bytes(5 << 20)}))
+                await sandbox.store.store_environment("full", tar_of({"small": b"", "large": bytes(5 << 20)}))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert not self.filling(settings.home)
@@ -267,11 +267,11 @@ class TestKilledInBubblewrap(InBubblewrap, KilledBuilders):
         self, sandbox: IsolatedSandbox, settings: Settings
     ) -> None:
         ours, theirs = "a" * 64, settings.home / "environments" / "notes"
-        await sandbox.store_environment(ours, tar_of({"x.py": b""}))
+        await sandbox.store.store_environment(ours, tar_of({"x.py": b""}))
         theirs.mkdir()
-        assert {ours, "notes"} & await sandbox.stored_environments() == {ours}
-        assert await sandbox.drop_environment(ours) is True
-        assert await sandbox.drop_environment(ours) is True
-        assert await sandbox.has_environment(ours) is None
+        assert {ours, "notes"} & await sandbox.store.stored_environments() == {ours}
+        assert await sandbox.store.drop_environment(ours) is True
+        assert await sandbox.store.drop_environment(ours) is True
+        assert await sandbox.store.has_environment(ours) is None
         await EnvironmentBuilder(sandbox, settings).collect(NOTHING_KEPT)
         assert theirs.is_dir()

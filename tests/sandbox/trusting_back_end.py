@@ -13,14 +13,15 @@ import anyio
 
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.packages import builder_program
-from alita_mcp.sandbox.packages.bubblewrap_folders import unpack
 from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.packages.cache import Store
+from alita_mcp.sandbox.packages.folders import unpack
 from alita_mcp.sandbox.wire.link import PACKAGES
 
 PROGRAM = Path(builder_program.__file__)
 
 
-class TrustingBackEnd:
+class TrustingBackEnd(Store):
     """Keeps environments in a dictionary; never give it what a stranger wrote."""
 
     kind = "trusting"
@@ -38,6 +39,10 @@ class TrustingBackEnd:
         """Building waits for it."""
         self.open: set[str] = set()
         """Environments that a sandbox has open, which are not dropped."""
+
+    @property
+    def store(self) -> Store:
+        return self
 
     @property
     def built(self) -> dict[str, bytes]:

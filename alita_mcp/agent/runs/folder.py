@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from alita_mcp.agent.runs.values import RunStatus, RunSummary
 from alita_mcp.agent.values import Solution, TaskEvent
 from alita_mcp.errors import LibraryError
+from alita_mcp.file_locks import file_lock, is_held
 from alita_mcp.library.disk import read_plain_file, unreadable
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class RunFolder:
         try:
             self.path.mkdir(mode=0o700)
             (self.path / VALUES).mkdir(mode=0o700)
-            lock = _lock(self.path / LOCK)
+            lock = file_lock(self.path / LOCK)
             lock.acquire(timeout=5)
             _write(self.path / REQUEST, json.dumps(request, ensure_ascii=False).encode())
         except OSError as failure:
@@ -145,15 +146,8 @@ class RunFolder:
 
     def is_under_way(self) -> bool:
         """Whether the process that began it still works on it."""
-        from filelock import Timeout
-
-        if not (self.path / LOCK).exists():
-            return False
         try:
-            with _lock(self.path / LOCK).acquire(timeout=0):
-                return False
-        except Timeout:
-            return True
+            return is_held(self.path / LOCK)
         except OSError:
             return False
 
@@ -191,9 +185,3 @@ def _write(place: Path, content: bytes) -> None:
     with os.fdopen(handle, "wb") as file:
         file.write(content)
     aside.replace(place)
-
-
-def _lock(path: Path) -> FileLock:
-    from filelock import FileLock
-
-    return FileLock(path, thread_local=False, mode=0o600)

@@ -20,12 +20,12 @@ from alita_mcp.errors import (
     ToolQuarantined,
     ToolUnavailable,
 )
+from alita_mcp.file_locks import Owner, held
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.disk import OnStep, no_step, unreadable
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
-from alita_mcp.library.locks import Owner, held
 from alita_mcp.library.rows import Approval, By, Claim
 from alita_mcp.library.trust.trust import unproven
 from alita_mcp.library.versions.files import (

@@ -13,7 +13,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 ASIDE = ".alita-"
 """Beginning of the names under which files are written before they get their own."""
@@ -49,13 +48,7 @@ class OpenFolder:
     def __enter__(self) -> OpenFolder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes it; nothing else of it works after that."""
+    def __exit__(self, *_how: object) -> None:
         if self._fd is not None:
             os.close(self._fd)
 
@@ -119,7 +112,7 @@ class OpenFolder:
             os.close(fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """Puts a file there, complete or not at all; what was there keeps its mode, and nobody may execute it."""
+        """Writes a file, complete or not at all; what was there keeps its mode, but for its right to be executed."""
         mode = _NEW_FILE
         with suppress(FileNotFoundError):
             mode = self.look(name).st_mode & _READ_WRITE_BITS

@@ -12,6 +12,7 @@ from anyio import to_thread
 from alita_mcp.sandbox.broker.host_services import MAX_CHAIN, HostServices
 from alita_mcp.sandbox.broker.redaction import redact, redact_json
 from alita_mcp.sandbox.broker.requests import (
+    BrokerRequest,
     CallToolRequest,
     ChangeRequest,
     CompleteRequest,
@@ -33,7 +34,7 @@ MAX_PROMPT_BYTES = 256 << 10
 MAX_COMPLETIONS = 20
 """How many completions one call may ask for."""
 _V = TypeVar("_V")
-_Answer = tuple[Any, int, int]
+_Reply = tuple[Any, int, int]
 """What the tool gets, and how many bytes went out and came in."""
 
 
@@ -58,13 +59,13 @@ class GrantedBroker(Broker):
         )
         self._workspace = Workspace(services.workspace) if services.workspace else None
         self._completions = 0
-        self._open: dict[str, Callable[[dict[str, Any]], Awaitable[_Answer]]] = {
-            "complete": self._complete,
-            "call_tool": self._call_tool,
-            "secret": self._secret,
-            "workspace.list": self._list,
-            "workspace.read": self._read,
-            "workspace.change": self._change,
+        self._handlers: dict[str, tuple[type[BrokerRequest], Callable[[Any], Awaitable[_Reply]]]] = {
+            "complete": (CompleteRequest, self._complete),
+            "call_tool": (CallToolRequest, self._call_tool),
+            "secret": (SecretRequest, self._secret),
+            "workspace.list": (ListRequest, self._list),
+            "workspace.read": (ReadRequest, self._read),
+            "workspace.change": (ChangeRequest, self._change),
         }
 
     @property
@@ -73,11 +74,11 @@ class GrantedBroker(Broker):
         return self._hosts if self._grants.network else None
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """The value that a door gives; see the seam."""
+        """The value that a request gets; see the interface."""
         started = time.monotonic()
         status, moved = "failed", [0, 0]
         try:
-            value, *moved = await self._open.get(door, _no_such_door(door))(words)
+            value, *moved = await self._handled(door, words)
             status = "ok"
         except PermissionError:
             status = "refused"
@@ -85,6 +86,12 @@ class GrantedBroker(Broker):
         finally:
             self._note(door, words, status, started, (moved[0], moved[1]))
         return value
+
+    async def _handled(self, door: str, words: dict[str, Any]) -> _Reply:
+        if door not in self._handlers:
+            raise PermissionError(lacks(door))
+        kind, handle = self._handlers[door]
+        return await handle(parse_request(kind, f"alita_tool.{door.partition('.')[0]}", words))
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
@@ -112,8 +119,7 @@ class GrantedBroker(Broker):
         values = (self._services.secrets.get(name) for name in self._grants.secrets)
         return any(value.encode() in data for value in values if value)
 
-    async def _complete(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(CompleteRequest, "alita_tool.complete", words)
+    async def _complete(self, request: CompleteRequest) -> _Reply:
         if not self._grants.model:
             raise PermissionError(lacks("complete"))
         if self._services.complete is None:
@@ -134,8 +140,7 @@ class GrantedBroker(Broker):
         )
         return text, size, len(text.encode())
 
-    async def _call_tool(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(CallToolRequest, "alita_tool.call_tool", words)
+    async def _call_tool(self, request: CallToolRequest) -> _Reply:
         if request.name not in self._grants.tools:
             raise PermissionError(lacks("call_tool", request.name if self._grants.tools else ""))
         if self._services.call_tool is None:
@@ -148,8 +153,7 @@ class GrantedBroker(Broker):
         value = await _from_app(self._services.call_tool(request.name, request.arguments, chain=chain))
         return value, _size(request.arguments), _size(value)
 
-    async def _secret(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(SecretRequest, "alita_tool.secret", words)
+    async def _secret(self, request: SecretRequest) -> _Reply:
         if request.name not in self._grants.secrets:
             raise PermissionError(lacks("secret", request.name if self._grants.secrets else ""))
         if request.name not in self._services.secrets:
@@ -158,20 +162,17 @@ class GrantedBroker(Broker):
             )
         return self._services.secrets[request.name], 0, 0
 
-    async def _list(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(ListRequest, "alita_tool.workspace", words)
+    async def _list(self, request: ListRequest) -> _Reply:
         names = await to_thread.run_sync(self._entered("read").names, request.path)
         return names, 0, 0
 
-    async def _read(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(ReadRequest, "alita_tool.workspace", words)
+    async def _read(self, request: ReadRequest) -> _Reply:
         piece = await to_thread.run_sync(
             self._entered("read").read, request.path, request.offset, request.length
         )
         return piece, 0, len(piece["data"]) * 3 // 4
 
-    async def _change(self, words: dict[str, Any]) -> _Answer:
-        request = parse_request(ChangeRequest, "alita_tool.workspace", words)
+    async def _change(self, request: ChangeRequest) -> _Reply:
         workspace = self._entered("write")
         workspace.stage(request.operations)
         # abandoning the thread would leave half of the changes to nobody's knowledge
@@ -206,13 +207,6 @@ class GrantedBroker(Broker):
                 seconds=round(time.monotonic() - started, 4),
             )
         )
-
-
-def _no_such_door(door: str) -> Callable[[dict[str, Any]], Awaitable[_Answer]]:
-    async def refuse(_words: dict[str, Any]) -> _Answer:
-        raise PermissionError(lacks(door))
-
-    return refuse
 
 
 async def _from_app(answer: Awaitable[_V]) -> _V:

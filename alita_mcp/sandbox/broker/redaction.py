@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from alita_mcp.errors import UsageError
+from alita_mcp.texts import with_each_text
 
 REDACTED = "[secret]"
 SHORTEST = 4
@@ -34,7 +36,7 @@ def redact(text: str, values: Iterable[str]) -> str:
 
 def redact_json(value: Any, values: Iterable[str]) -> Any:
     """A JSON value without the secrets, also in the names of objects."""
-    return _redacted(value, _forms(values))
+    return with_each_text(value, partial(_without, _forms(values)))
 
 
 def _forms(values: Iterable[str]) -> list[str]:
@@ -74,16 +76,6 @@ def _encodings(value: bytes) -> set[str]:
         codes.add(code[-(-before * 8 // 6) : (before + len(value)) * 8 // 6])
     codes |= {code.replace("+", "-").replace("/", "_") for code in codes}
     return codes | {quote(code, safe="") for code in codes} | {value.hex(), value.hex().upper()}
-
-
-def _redacted(value: Any, forms: list[str]) -> Any:
-    if isinstance(value, str):
-        return _without(forms, value)
-    if isinstance(value, list):
-        return [_redacted(part, forms) for part in value]
-    if isinstance(value, dict):
-        return {_without(forms, name): _redacted(part, forms) for name, part in value.items()}
-    return value
 
 
 def _without(forms: list[str], text: str) -> str:

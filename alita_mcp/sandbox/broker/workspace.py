@@ -12,7 +12,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,10 @@ class Workspace:
             if len(found) + len(entries) > MAX_NAMES or size > MAX_LISTING_BYTES:
                 if folder == path:
                     raise OSError(errno.EFBIG, f"more than {MAX_NAMES} names in one folder", path)
-                self._mark_unlisted(found, {folder, *waiting})
-                break
+                unlisted = {folder, *waiting}
+                return [
+                    [entry[0], "unlisted", entry[2]] if entry[0] in unlisted else entry for entry in found
+                ]
             found += entries
             waiting += [entry[0] for entry in entries if entry[1] == "folder"]
         return found
@@ -78,11 +80,7 @@ class Workspace:
                 )
             os.lseek(fd, offset, os.SEEK_SET)
             data = _read_fully(fd, min(length, CHUNK))
-        return {
-            "data": base64.b64encode(data).decode(),
-            "size": found.st_size,
-            "stamp": stamp_of(found),
-        }
+        return {"data": base64.b64encode(data).decode(), "size": found.st_size, "stamp": stamp_of(found)}
 
     def stage(self, operations: tuple[Operation, ...]) -> None:
         """Takes pieces of files to be written by `commit`.
@@ -154,19 +152,13 @@ class Workspace:
 
     @contextmanager
     def _folder(self, way: list[str], *, make: bool = False) -> Iterator[OpenFolder]:
-        folder = self._open_root()
-        with _named("/".join(way)):
-            try:
+        with ExitStack() as opened:
+            folder = opened.enter_context(self._open_root())
+            with _named("/".join(way)):
                 for name in way:
                     if make:
                         folder.make_folder(name)
-                    inner = folder.enter(name)
-                    folder.close()
-                    folder = inner
-            except BaseException:
-                folder.close()
-                raise
-        with folder:
+                    folder = opened.enter_context(folder.enter(name))
             yield folder
 
     def _open_root(self) -> OpenFolder:
@@ -184,11 +176,6 @@ class Workspace:
                 for name, found in folder.names()
                 if _is_text(name)
             ]
-
-    def _mark_unlisted(self, found: Listing, folders: set[str]) -> None:
-        for entry in found:
-            if entry[0] in folders:
-                entry[1] = "unlisted"
 
 
 def parts_of(path: str) -> list[str]:

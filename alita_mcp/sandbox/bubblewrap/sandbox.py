@@ -31,7 +31,7 @@ from alita_mcp.sandbox.bubblewrap.command import (
 from alita_mcp.sandbox.bubblewrap.process import confined_process
 from alita_mcp.sandbox.interface import Environment
 from alita_mcp.sandbox.isolated import IsolatedSandbox
-from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
+from alita_mcp.sandbox.packages.folders import Folders
 from alita_mcp.sandbox.wire.attestation import Demands
 from alita_mcp.sandbox.wire.link import Confinement, Transport
 from alita_mcp.settings import Settings
@@ -63,9 +63,9 @@ class BubblewrapSandbox(IsolatedSandbox):
     kind = "bubblewrap"
 
     def __init__(self, settings: Settings, cgroups: Cgroups | None = None) -> None:
-        super().__init__(settings)
-        self._cgroups = cgroups or Cgroups()
         self._folders = Folders(settings.home / "environments")
+        super().__init__(settings, self._folders)
+        self._cgroups = cgroups or Cgroups()
         self._tools: tuple[str, Interpreter] | None = None
 
     def hint(self) -> str:
@@ -91,23 +91,6 @@ class BubblewrapSandbox(IsolatedSandbox):
             argv = [*scope.prefix, *words]
             async with confined_process(argv, confine) as transport:
                 yield transport, scope.confinement
-
-    async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Keeps an environment in a folder of the library's home."""
-        return await anyio.to_thread.run_sync(self._folders.store, digest, tar)
-
-    async def has_environment(self, digest: str) -> str | None:
-        """The folder of an environment that was stored completely."""
-        return self._folders.find(digest)
-
-    async def stored_environments(self) -> frozenset[str]:
-        """Digests of all stored environments; only this home stores any in the folder."""
-        return await anyio.to_thread.run_sync(self._folders.names)
-
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes the folder of an environment."""
-        await anyio.to_thread.run_sync(self._folders.drop, digest)
-        return True
 
     def _packages(self, environment: Environment | None) -> str:
         """The folder of an environment; never one that somebody else named, because it is mounted."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from alita_mcp.sandbox.docker.engine import OWNER_LABEL, START_DOCKER, Engine
 from alita_mcp.sandbox.docker.transport import running_container
-from alita_mcp.sandbox.docker.volumes import drop_volume, has_volume, store_volume, volume_name
+from alita_mcp.sandbox.docker.volumes import Volumes, volume_name
 from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.isolated import IsolatedSandbox
 from alita_mcp.sandbox.wire.attestation import Demands
@@ -28,8 +28,8 @@ class DockerSandbox(IsolatedSandbox):
     kind = "docker"
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings)
         self._engine = Engine(settings.docker_image)
+        super().__init__(settings, Volumes(self._engine))
 
     def hint(self) -> str:
         """How to install or start an engine."""
@@ -89,20 +89,6 @@ class DockerSandbox(IsolatedSandbox):
             "volumes": volumes,
             "labels": {OWNER_LABEL: str(self._engine.owner)},
         }
-
-    async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Keeps an environment in a named volume."""
-        await self._engine.ensure_image()
-        return await store_volume(self._engine, digest, tar)
-
-    async def has_environment(self, digest: str) -> str | None:
-        """The volume of an environment that was filled completely."""
-        await self._engine.ensure_image()
-        return await has_volume(self._engine, digest)
-
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes the volume of an environment."""
-        return await drop_volume(self._engine, digest)
 
     async def aclose(self) -> None:
         """Ends every container and closes the connection to the engine."""

@@ -12,12 +12,10 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import EgressPolicy
-from alita_mcp.sandbox.network.proxy import PROXY_VARIABLES, USUAL_CLOCKS, Clocks, serve
+from alita_mcp.sandbox.network.proxy import USUAL_CLOCKS, Clocks, serve
 from alita_mcp.sandbox.wire.frames import WINDOW, Frame, FrameError, Kind, credit, read_credit
 from alita_mcp.sandbox.wire.link import Worker
 from alita_mcp.sandbox.wire.outbox import Outbox
-
-__all__ = ["MAX_STREAMS", "PROXY_VARIABLES", "STREAM_KINDS", "Egress", "Stream"]
 
 MAX_STREAMS = 256
 """Far more than the inside opens at once; some of those that it closed may still be on their way out."""
@@ -46,7 +44,7 @@ class Stream:
         while not self._arrived:
             if self._ended:
                 return b""
-            await self._change()
+            await self._changed.wait()
         data = self._arrived.popleft()
         self._outstanding -= len(data)
         self._taken += len(data)
@@ -60,7 +58,7 @@ class Stream:
         view = memoryview(data)
         while view:
             while self._credit <= 0:
-                await self._change()
+                await self._changed.wait()
             piece = view[: min(self._credit, _PIECE)]
             self._credit -= len(piece)
             await self._outbox.send(Kind.DATA, self._number, bytes(piece))
@@ -91,9 +89,6 @@ class Stream:
             self._ended = True
         self._changed.set()
         self._changed = anyio.Event()
-
-    async def _change(self) -> None:
-        await self._changed.wait()
 
 
 def _credit_of(frame: Frame) -> int:

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 
 import anyio
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.exception_groups import unwrapped
+from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.network.egress import Egress
 from alita_mcp.sandbox.network.egress_policies import AllowList
+from alita_mcp.sandbox.network.proxy import PROXY
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import GRACE_SECONDS, Worker
 from alita_mcp.sandbox.workers.calls import EndReport, ran_out_of_memory, read_end_report
 
-PROXY = "http://127.0.0.1:3128"
 MAX_RESULT_BYTES = 512 << 20
 MAX_LINE = 1_000
 KEPT_LINES = 40
 PAYLOAD_FILE, RESULT_FILE = "/tmp/payload", "/tmp/result"  # noqa: S108 - paths inside the sandbox
-OnLine = Callable[[str], Awaitable[None]]
 
 
 class BuilderFailed(SandboxError):
@@ -38,7 +37,7 @@ class BuilderFailed(SandboxError):
 class Lines:
     """Splitter of output into lines: passes each to a callback and keeps the last ones."""
 
-    def __init__(self, on_line: OnLine) -> None:
+    def __init__(self, on_line: Progress) -> None:
         self.kept: deque[str] = deque(maxlen=KEPT_LINES)
         self._on_line = on_line
         self._rest = {1: b"", 2: b""}
@@ -66,7 +65,7 @@ class Lines:
 
 
 async def build(
-    worker: Worker, program: str, payload: bytes, hosts: frozenset[str], on_line: OnLine
+    worker: Worker, program: str, payload: bytes, hosts: frozenset[str], on_line: Progress
 ) -> bytes:
     """Runs a builder program and returns the content of its result file.
 

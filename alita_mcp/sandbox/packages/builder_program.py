@@ -63,14 +63,13 @@ def _resolve(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     wanted.write_text("\n".join(request["packages"]) + "\n", "utf-8")
     options = ["--generate-hashes", "--format", "pylock.toml", "--output-file", str(found), str(wanted)]
     if notes := _uv(request, work, "compile", *options):
-        _say(file, {"status": 1, "notes": notes})
+        _complain(file, *notes)
         return
     items = tomllib.loads(found.read_text("utf-8")).get("packages", [])
     packages = [_package(item, prefers_pure="on_host" in request) for item in items]
     unproved = [package["name"] for package in packages if not package["sha256"]]
     if unproved:
-        note = f"error: The index tells no SHA-256 hash of {', '.join(unproved)}"
-        _say(file, {"status": 1, "notes": [note[:MAX_NOTE]]})
+        _complain(file, f"error: The index tells no SHA-256 hash of {', '.join(unproved)}")
         return
     _say(file, {"status": 0, "packages": packages})
 
@@ -93,12 +92,12 @@ def _install(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     options = [*install, "--target", str(target), "-r", str(lock)]
     notes = _uv(request, work, "install", *options) if request["requirements"] else []
     if notes:
-        _say(file, {"status": 1, "notes": notes})
+        _complain(file, *notes)
         return
     (target / ".lock").unlink(missing_ok=True)
     count = sum(len(files) for _, _, files in os.walk(target))
     if count > MAX_FILES:
-        _say(file, {"status": 1, "notes": [f"error: {count} files are more than {MAX_FILES}"]})
+        _complain(file, f"error: {count} files are more than {MAX_FILES}")
         return
     if "on_host" in request:
         _leave_out_natives(target)
@@ -235,15 +234,12 @@ def _fetch(request: dict[str, Any], work: Path, file: BinaryIO) -> None:
     try:
         wheel = _wheel_of(request, work)
     except OSError as problem:
-        _say(
-            file,
-            {"status": 1, "notes": [f"error: Failed to fetch: {request['filename']}: {problem}"[:MAX_NOTE]]},
-        )
+        _complain(file, f"error: Failed to fetch: {request['filename']}: {problem}")
         return
     found = hashlib.sha256(wheel).hexdigest()
     if not wheel or found != request["sha256"]:
         what = f"Hash mismatch for {request['filename']}: {found}" if wheel else f"no {request['filename']}"
-        _say(file, {"status": 1, "notes": [f"error: {what}"]})
+        _complain(file, f"error: {what}")
         return
     _say(file, {"status": 0})
     file.write(wheel)
@@ -324,6 +320,10 @@ def _tell(line: str) -> None:
     """Progress: the host reads what is written, line by line."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+
+
+def _complain(file: BinaryIO, *notes: str) -> None:
+    _say(file, {"status": 1, "notes": [note[:MAX_NOTE] for note in notes]})
 
 
 def _say(file: BinaryIO, message: dict[str, Any]) -> None:

@@ -1,24 +1,25 @@
-"""Cache of one back end's environments: made at most once, marked while used, collected later."""
+"""Cache of one back end's environments: made at most once, held while used, collected later."""
 
 from __future__ import annotations
 
 import logging
 import time
+from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import anyio
 from anyio import to_thread
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.interface import Environment
-from alita_mcp.sandbox.packages.collector import Bounds, Collected, Store, collect, locked
-from alita_mcp.sandbox.packages.uses import Uses
+from alita_mcp.sandbox.packages.collector import Bounds, Collected, choose
+from alita_mcp.sandbox.packages.uses import Use, Uses
 
-RENEW_SECONDS = 600.0
-"""How long this process trusts that what it marked is still there; far less than a mark protects."""
+HOLD_SECONDS = 3600.0
+"""How long this process holds an environment after its last use."""
 TEND_SECONDS = 600.0
 _log = logging.getLogger(__name__)
 
@@ -27,35 +28,57 @@ class EnvironmentGone(SandboxError):
     """Error: the environment was collected since it was prepared; preparing it again builds it again."""
 
 
-class FillableStore(Store, Protocol):
-    """Store that also takes new environments."""
+class Store(Protocol):
+    """Place where a back end keeps its environments."""
 
-    async def store_environment(self, digest: str, tar: bytes) -> str:
-        """Stores an environment, completely or not at all; returns its location."""
+    @abstractmethod
+    async def has_environment(self, digest: str) -> str | None:
+        """The location of an environment that is complete."""
         ...
 
+    @abstractmethod
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Stores an environment, given as an uncompressed tar, and returns its location; one builder at a time does it.
 
-class _Seen(NamedTuple):
-    location: str
-    at: float
+        Raises:
+            SandboxError: it cannot be stored, or the tar holds what no environment holds.
+        """
+        ...
+
+    async def stored_environments(self) -> frozenset[str]:
+        """Digests of what is stored for this home alone; empty where the place is shared."""
+        return frozenset()
+
+    @abstractmethod
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes an environment, complete or not; False when a sandbox uses it.
+
+        Raises:
+            SandboxError: it cannot be removed.
+        """
+        ...
 
 
 class EnvironmentCache:
     """Cache of one back end's built environments, kept by lock digest."""
 
-    def __init__(self, store: FillableStore, uses: Uses, tend_seconds: float = TEND_SECONDS) -> None:
+    def __init__(
+        self, store: Store, uses: Uses, bounds: Bounds, *, tend_seconds: float = TEND_SECONDS
+    ) -> None:
+        self._bounds = bounds
         self._tend_seconds = tend_seconds
         self._store = store
         self._uses = uses
         self._making: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
-        self._seen: dict[str, _Seen] = {}
+        self._locations: dict[str, str] = {}
+        """Of the complete environments that this process holds."""
         self._open: Counter[str] = Counter()
         self._home_id = ""
 
     async def home_id(self) -> str:
         """Identifier of this home."""
         if not self._home_id:
-            async with locked(self._uses):
+            async with self._uses.locked():
                 self._home_id = await to_thread.run_sync(self._uses.home_id)
         return self._home_id
 
@@ -64,11 +87,14 @@ class EnvironmentCache:
     ) -> Environment:
         """The environment of a digest; `make` gives its tar when it is not stored."""
         async with self._making[digest]:
-            location = self._lately_seen(digest) or await self._find(digest)
-            if location is None:
-                location = await self._make(digest, packages, make)
-                self._seen[digest] = _Seen(location, time.monotonic())
-        return Environment(digest=digest, location=location)
+            try:
+                # held from the start: what a killed process leaves half done has a lock file and no record
+                await self._uses.hold(digest)
+                if digest not in self._locations:
+                    self._locations[digest] = await self._found_or_made(digest, packages, make)
+                return Environment(digest=digest, location=self._locations[digest])
+            finally:
+                self._release_unknown(digest)
 
     @asynccontextmanager
     async def held(self, environment: Environment | None) -> AsyncIterator[None]:
@@ -81,68 +107,81 @@ class EnvironmentCache:
             yield
             return
         digest = environment.digest
-        # always looked at: an engine gives a worker an empty volume where a person removed the one it had
-        there = self._lately_seen(digest) and await self._store.has_environment(digest)
-        if (there or await self._find(digest)) != environment.location:
-            raise EnvironmentGone(f"The environment {digest!r} is not here any more.")
         self._open[digest] += 1
         try:
+            await self._uses.hold(digest)
+            # always looked at: an engine gives a worker an empty volume where a person removed the one it had
+            if await self._store.has_environment(digest) != environment.location:
+                self._locations.pop(digest, None)
+                raise EnvironmentGone(f"The environment {digest!r} is not here any more.")
+            self._locations[digest] = environment.location
             yield
         finally:
             self._open[digest] -= 1
+            self._release_unknown(digest)
 
-    async def collect(self, bounds: Bounds) -> Collected:
-        """Renews the marks of environments in use, then drops those that are over the bounds or were never finished."""
-        for digest in +self._open:
-            await to_thread.run_sync(self._uses.mark, digest)
-        collected = await collect(self._store, self._uses, bounds)
-        for use in collected.dropped:
-            self._seen.pop(use.digest, None)
-        return collected
+    async def collect(self, bounds: Bounds | None = None) -> Collected:
+        """Drops environments over the bounds and unfinished ones of killed builders.
 
-    async def tend(self, bounds: Bounds) -> None:
+        Raises:
+            SandboxError: the store or the home failed.
+        """
+        bounds = bounds or self._bounds
+        for digest in tuple(self._locations):
+            if self._open[digest]:
+                await self._uses.hold(digest)
+            elif self._uses.idle_seconds(digest) > HOLD_SECONDS:
+                del self._locations[digest]
+                self._release_unknown(digest)
+        known = await self._settled()
+        chosen = choose(known, bounds, time.time())
+        dropped = tuple([use for use in chosen if await self._drop_unless_used(use.digest)])
+        return Collected(dropped=dropped, kept=tuple(use for use in known if use not in dropped))
+
+    async def tend(self) -> None:
         """Collects every `tend_seconds` until cancelled; a failure is logged and tried again the next time."""
         while True:
             try:
-                collected = await self.collect(bounds)
-                for use in collected.dropped:
+                for use in (await self.collect()).dropped:
                     _log.info("environment %s dropped, last used %.0f", use.digest, use.last_used)
             except SandboxError as problem:
                 _log.warning("environments are not tended: %s", problem)
             await anyio.sleep(self._tend_seconds)
 
-    def _lately_seen(self, digest: str) -> str | None:
-        seen = self._seen.get(digest)
-        return seen.location if seen and time.monotonic() - seen.at < RENEW_SECONDS else None
-
-    async def _find(self, digest: str) -> str | None:
-        """Where it is; marked in the same breath, so that it stays."""
-        async with locked(self._uses):
-            location = await self._store.has_environment(digest)
-            if location is None:
-                self._seen.pop(digest, None)
-                return None
-            await to_thread.run_sync(self._uses.mark, digest)
-        self._seen[digest] = _Seen(location, time.monotonic())
-        return location
-
-    async def _make(
+    async def _found_or_made(
         self, digest: str, packages: tuple[str, ...], make: Callable[[], Awaitable[bytes]]
     ) -> str:
-        """Marked from the start: what is left when this process is killed is known by the mark of a dead one."""
-        try:
-            await _written(self._uses.mark, digest)
-            tar = await make()
-            location = await self._store.store_environment(digest, tar)
-            await _written(self._uses.note, digest, packages, len(tar))
-        except BaseException:
-            self._uses.unmark(digest)
-            raise
-        return location
+        async with self._uses.building(digest):
+            location = await self._store.has_environment(digest)
+            if location is None:
+                tar = await make()
+                location = await self._store.store_environment(digest, tar)
+                await to_thread.run_sync(self._uses.note, digest, packages, len(tar))
+            return location
 
+    async def _settled(self) -> tuple[Use, ...]:
+        """What is known once everything half done or unknown is either noted or gone."""
+        listed = await to_thread.run_sync(self._uses.listed)
+        recorded = {use.digest for use in listed if use.record}
+        begun = {use.digest for use in listed} | await self._store.stored_environments()
+        for digest in sorted(begun - recorded):
+            async with self._uses.locked():
+                if self._uses.is_in_use(digest):
+                    continue
+                if await self._store.has_environment(digest) is not None:
+                    await to_thread.run_sync(self._uses.note, digest, (), 0)
+                elif await self._store.drop_environment(digest):
+                    await to_thread.run_sync(self._uses.forget, digest)
+        return await to_thread.run_sync(self._uses.listed)
 
-async def _written(note: Callable[..., None], *words: object) -> None:
-    try:
-        await to_thread.run_sync(note, *words)
-    except OSError as problem:
-        raise SandboxError(f"The use of an environment cannot be noted: {problem}.") from problem
+    async def _drop_unless_used(self, digest: str) -> bool:
+        async with self._uses.locked():
+            if self._uses.is_in_use(digest) or not await self._store.drop_environment(digest):
+                return False
+            await to_thread.run_sync(self._uses.forget, digest)
+            return True
+
+    def _release_unknown(self, digest: str) -> None:
+        """Releases what no worker has and is not known to be complete."""
+        if not self._open[digest] and digest not in self._locations:
+            self._uses.release(digest)

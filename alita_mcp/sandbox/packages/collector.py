@@ -1,36 +1,14 @@
-"""Collector of unused environments: drops those unused for long, then the least recently used until the rest fits."""
+"""Choice of the environments to drop: those unused for long, then the least recently used until the rest fits."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
-from typing import Protocol, runtime_checkable
+from collections.abc import Sequence
 
-from anyio import to_thread
-
-from alita_mcp.sandbox.packages.uses import Use, Uses
+from alita_mcp.sandbox.packages.uses import Use
 from alita_mcp.settings import Settings
 from alita_mcp.values import Value
 
 DAY_SECONDS = 86_400.0
-
-
-@runtime_checkable
-class Store(Protocol):
-    """Place where a back end keeps its environments."""
-
-    async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that is complete."""
-        ...
-
-    async def stored_environments(self) -> frozenset[str]:
-        """Digests of what is stored for this home alone; empty where the place is shared."""
-        ...
-
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment, complete or not; False when a sandbox uses it."""
-        ...
 
 
 class Bounds(Value):
@@ -69,49 +47,3 @@ def choose(uses: Sequence[Use], bounds: Bounds, now: float) -> tuple[Use, ...]:
             chosen.append(use)
             size -= use.size_bytes
     return tuple(chosen)
-
-
-async def collect(store: Store, uses: Uses, bounds: Bounds) -> Collected:
-    """Drops environments over the bounds and unfinished ones of killed builders.
-
-    Raises:
-        SandboxError: the store or the home failed.
-    """
-    known = await _settled(store, uses)
-    dropped = [
-        use for use in choose(known, bounds, time.time()) if await _drop_unless_used(store, uses, use.digest)
-    ]
-    gone = {use.digest for use in dropped}
-    return Collected(dropped=tuple(dropped), kept=tuple(use for use in known if use.digest not in gone))
-
-
-async def _settled(store: Store, uses: Uses) -> tuple[Use, ...]:
-    """What is known once everything half done or unknown is either noted or gone."""
-    listed = await to_thread.run_sync(uses.listed)
-    recorded = {use.digest for use in listed if use.record}
-    begun = {use.digest for use in listed} | await store.stored_environments()
-    for digest in sorted(begun - recorded):
-        async with locked(uses):
-            if uses.is_in_use(digest):
-                continue
-            if await store.has_environment(digest) is not None:
-                await to_thread.run_sync(uses.note, digest, (), 0)
-            elif await store.drop_environment(digest):
-                await to_thread.run_sync(uses.forget, digest)
-    return await to_thread.run_sync(uses.listed)
-
-
-async def _drop_unless_used(store: Store, uses: Uses, digest: str) -> bool:
-    async with locked(uses):
-        if uses.is_in_use(digest) or not await store.drop_environment(digest):
-            return False
-        await to_thread.run_sync(uses.forget, digest)
-        return True
-
-
-@asynccontextmanager
-async def locked(uses: Uses) -> AsyncIterator[None]:
-    """`Uses.locked` without stopping the event loop while another process holds it."""
-    with ExitStack() as stack:
-        await to_thread.run_sync(stack.enter_context, uses.locked())
-        yield

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Protocol
+from collections.abc import Mapping
 
 from anyio import to_thread
 from packaging.version import InvalidVersion
 
 from alita_mcp.errors import PackagesRejected, SandboxError, SandboxRefused
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.cache import EnvironmentCache, FillableStore
-from alita_mcp.sandbox.packages.collector import Bounds, Collected, bounds_of
-from alita_mcp.sandbox.packages.index_builder import Builder, IndexBuilder
+from alita_mcp.sandbox.packages.cache import EnvironmentCache
+from alita_mcp.sandbox.packages.collector import bounds_of
+from alita_mcp.sandbox.packages.index_builder import BackEnd, IndexBuilder
 from alita_mcp.sandbox.packages.lockfile import environment_digest, read_lock, read_requirements
 from alita_mcp.sandbox.packages.uses import Uses
 from alita_mcp.sandbox.packages.uv_binary import (
@@ -32,20 +30,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
 
 
-class BackEnd(Builder, FillableStore, Protocol):
-    """Sandbox as the builder of environments needs it."""
-
-    @property
-    def kind(self) -> str:
-        """Part of an environment's digest."""
-        ...
-
-    async def python_tag(self) -> str:
-        """Python version and platform inside."""
-        ...
-
-
-class EnvironmentBuilder:
+class EnvironmentBuilder(EnvironmentCache):
     """Resolves packages and builds environments for one back end; one build per digest at a time."""
 
     def __init__(
@@ -56,10 +41,9 @@ class EnvironmentBuilder:
         wheels: Mapping[str, Wheel] = PINNED,
         index: IndexBuilder | None = None,
     ) -> None:
+        super().__init__(back_end.store, Uses(settings.home, back_end.kind), bounds_of(settings))
         self._back_end = back_end
-        self._settings = settings
         self._index = index or IndexBuilder(back_end, settings)
-        self._cache = EnvironmentCache(back_end, Uses(settings.home, back_end.kind))
         self._wheels = wheels
         self._uv_binary: UvBinary | None = None
 
@@ -103,22 +87,8 @@ class EnvironmentBuilder:
             _, tar = await self._index.ask(request, names, progress, uv)
             return tar
 
-        digest = environment_digest(lock, self._back_end.kind, await self._cache.home_id())
-        return await self._cache.obtain(digest, tuple(names), install)
-
-    @asynccontextmanager
-    async def held(self, environment: Environment | None) -> AsyncIterator[None]:
-        """Keeps an environment from being collected while a worker has it; see `EnvironmentCache.held`."""
-        async with self._cache.held(environment):
-            yield
-
-    async def collect(self, bounds: Bounds | None = None) -> Collected:
-        """Drops unused environments, by the settings' bounds or tighter ones."""
-        return await self._cache.collect(bounds or bounds_of(self._settings))
-
-    async def tend(self) -> None:
-        """Collects at intervals until cancelled."""
-        await self._cache.tend(bounds_of(self._settings))
+        digest = environment_digest(lock, self._back_end.kind, await self.home_id())
+        return await self.obtain(digest, tuple(names), install)
 
     async def _uv(self, python: str, progress: Progress) -> Environment | None:
         """The environment that is uv itself, so that it crosses into the sandbox's store once."""
@@ -133,8 +103,8 @@ class EnvironmentBuilder:
                 program = await self._fetch(binary, progress)
             return await to_thread.run_sync(uv_tar, program)
 
-        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self._cache.home_id()}\n"
-        return await self._cache.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
+        words = f"uv {binary.identity}\n{self._back_end.kind}\n{await self.home_id()}\n"
+        return await self.obtain(hashlib.sha256(words.encode()).hexdigest(), ("uv",), make)
 
     async def _fetch(self, binary: UvBinary, progress: Progress) -> bytes:
         wheel = binary.wheel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Annotated, Any, Protocol
 
@@ -15,7 +15,9 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from alita_mcp.errors import PackagesRejected, SandboxError
 from alita_mcp.sandbox.interface import Environment, Progress
-from alita_mcp.sandbox.packages.builder import PROXY, BuilderFailed, OnLine
+from alita_mcp.sandbox.network.proxy import PROXY
+from alita_mcp.sandbox.packages.builder import BuilderFailed
+from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import MAX_HASHES, MAX_LOCKED
 from alita_mcp.sandbox.packages.package_index import package_index, trusted_authorities
 from alita_mcp.sandbox.packages.uv_failure import failure_of
@@ -30,12 +32,26 @@ BUILD_SCRATCH_BYTES = 1 << 30
 _STEP = re.compile(r"(resolving|fetching) ([A-Za-z0-9._-]{1,100})|compiling modules")
 
 
-class Builder(Protocol):
-    """Sandbox that runs builder programs."""
+class BackEnd(Protocol):
+    """Sandbox as the builder of environments needs it."""
+
+    @property
+    def kind(self) -> str:
+        """Part of an environment's digest."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """Place where it keeps its environments."""
+        ...
+
+    async def python_tag(self) -> str:
+        """Python version and platform inside."""
+        ...
 
     async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: Callable[[str], Awaitable[None]], environment: Environment | None = None,
+        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         """Bytes of the program's result file; the program reaches `hosts` only.
 
@@ -73,7 +89,7 @@ class BuilderReport(Value):
 class IndexBuilder:
     """Runner of `builder_program.py`, one request at a time."""
 
-    def __init__(self, builder: Builder, settings: Settings, fetch_seconds: int = FETCH_SECONDS) -> None:
+    def __init__(self, builder: BackEnd, settings: Settings, fetch_seconds: int = FETCH_SECONDS) -> None:
         self._builder = builder
         self._settings = settings
         self._fetch_seconds = fetch_seconds
@@ -120,7 +136,7 @@ class IndexBuilder:
         return report, rest
 
 
-def _steps_of(progress: Progress) -> OnLine:
+def _steps_of(progress: Progress) -> Progress:
     """Hands on what the builder says about its steps, and nothing else of what it prints."""
 
     async def on_line(line: str) -> None:

@@ -30,7 +30,8 @@ def package_index(settings: Settings) -> PackageIndex:
         UsageError: the URL is none of HTTP or HTTPS.
     """
     if not settings.package_index:
-        return _default_index()
+        hosts = frozenset({f"{_INDEX_HOST}:443", f"{_FILES_HOST}:443"})
+        return PackageIndex(url=f"https://{_INDEX_HOST}/simple", hosts=hosts)
     parts = urlsplit(settings.package_index)
     try:
         port = parts.port or _PORTS.get(parts.scheme, 0)
@@ -39,12 +40,6 @@ def package_index(settings: Settings) -> PackageIndex:
     if not parts.hostname or not port:
         raise UsageError("ALITA_PACKAGE_INDEX is not the http(s) URL of a package index.")
     return PackageIndex(url=settings.package_index, hosts=frozenset({f"{parts.hostname}:{port}"}))
-
-
-def _default_index() -> PackageIndex:
-    return PackageIndex(
-        url=f"https://{_INDEX_HOST}/simple", hosts=frozenset({f"{_INDEX_HOST}:443", f"{_FILES_HOST}:443"})
-    )
 
 
 def trusted_authorities(settings: Settings) -> bytes:

@@ -1,28 +1,34 @@
-"""Records of environment use: one file for each environment, and one for each process that uses it.
+"""Records of environments and of their use: one file for each environment, one lock file for each process that uses it.
 
-On the host, because labels of volumes cannot change. A mark protects an environment while the process that made it
-lives and renews it; a record outlives the process and says when the environment was last wanted.
+On the host, because labels of volumes cannot change. The time of a record is that of the last use. The system frees
+a lock when its process ends, however it ends.
 """
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.file_locks import awaited, file_lock, is_held
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.values import Value
 
-MARK_SECONDS = 3600.0
-"""How long a mark protects without being renewed."""
+if TYPE_CHECKING:
+    from filelock import FileLock
+
 LOCK_SECONDS = 120.0
+BUILD_SECONDS = 900.0
+"""How long the build of the same environment by another process is waited for."""
 _FOLDER = ".uses"
 _RECORD = ".json"
 
@@ -55,34 +61,29 @@ class Use(Value):
 
 
 class Uses:
-    """Records of use of one kind of sandbox's environments in one home; several processes write here."""
+    """Records of one kind of sandbox's environments in one home; several processes write here."""
 
-    def __init__(self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(
+        self, home: Path, kind: str, lock_seconds: float = LOCK_SECONDS, build_seconds: float = BUILD_SECONDS
+    ) -> None:
         self._lock_seconds = lock_seconds
+        self._build_seconds = build_seconds
         self._root = home / "environments" / _FOLDER
         self._folder = self._root / kind
         self._kind = kind
-        self._owner = str(ProcessOwner.this_process())
+        self._locks: dict[str, FileLock] = {}
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the records; for short work only.
 
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
         """
-        from filelock import FileLock, Timeout
+        return self._turn(self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}")
 
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._root / f"{self._kind}.lock", timeout=self._lock_seconds, thread_local=False):
-                yield
-        except Timeout as late:
-            raise SandboxError(
-                f"Another process has locked {self._folder} for {self._lock_seconds:g} s."
-            ) from late
-        except OSError as problem:
-            raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
+    def building(self, digest: str) -> AbstractAsyncContextManager[None]:
+        """Holds the lock of the build of an environment; errors as `locked`."""
+        return self._turn(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -95,70 +96,96 @@ class Uses:
         file.write_text(fresh := uuid.uuid4().hex, "ascii")
         return fresh
 
-    def mark(self, digest: str) -> None:
-        """Records that this process uses an environment now."""
-        self._mark(digest, self._owner).touch()
-        if (record := self._record(digest)).exists():
-            record.touch()
+    async def hold(self, digest: str) -> None:
+        """Keeps an environment from being dropped until `release` or the end of this process, and notes its use.
 
-    def unmark(self, digest: str) -> None:
-        """Removes this process's mark."""
-        self._mark(digest, self._owner).unlink(missing_ok=True)
+        Raises:
+            SandboxError: as `locked`.
+        """
+        if digest not in self._locks:
+            async with self.locked():
+                await to_thread.run_sync(self._take, digest)
+        with suppress(OSError):  # not recorded yet, or another user's
+            os.utime(self._record(digest))
+
+    def release(self, digest: str) -> None:
+        """Ends `hold`."""
+        if lock := self._locks.pop(digest, None):
+            lock.release()
+            with suppress(OSError):
+                Path(lock.lock_file).unlink()
 
     def note(self, digest: str, packages: tuple[str, ...], size_bytes: int) -> None:
-        """Records that an environment is complete."""
+        """Records that an environment is complete.
+
+        Raises:
+            SandboxError: the home cannot be written.
+        """
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         record = Record(kind=self._kind, packages=packages, size_bytes=size_bytes, made_at=made_at)
-        self._record(digest).write_text(record.model_dump_json(), "utf-8")
+        try:
+            self._record(digest).write_text(record.model_dump_json(), "utf-8")
+        except OSError as problem:
+            raise SandboxError(f"The use of an environment cannot be noted: {problem}.") from problem
+
+    def idle_seconds(self, digest: str) -> float:
+        """Seconds since the last use that was noted."""
+        return time.time() - _mtime(self._record(digest))
 
     def is_in_use(self, digest: str) -> bool:
-        """Whether a living process marked it within the last `MARK_SECONDS`."""
-        return any(_protects(mark) for mark in self._folder.glob(f"{digest_name(digest)}@*"))
+        """Whether a living process holds it."""
+        return any(map(is_held, self._holders(digest)))
 
     def forget(self, digest: str) -> None:
-        """Removes the record and every mark."""
-        self._record(digest).unlink(missing_ok=True)
-        for mark in self._folder.glob(f"{digest_name(digest)}@*"):
-            mark.unlink(missing_ok=True)
+        """Removes the record and all lock files of an environment that no process holds; call it under the lock."""
+        for file in (self._record(digest), *self._holders(digest), self._build_lock(digest)):
+            file.unlink(missing_ok=True)
 
     def listed(self) -> tuple[Use, ...]:
-        """All environments made or begun in this home; marks of ended processes are removed."""
+        """All environments made or begun in this home."""
         files = [file for file in self._folder.glob("*") if file.is_file()]
         names = {file.name.partition("@")[0].removesuffix(_RECORD) for file in files}
-        uses = [self._use(digest) for digest in sorted(names)]
-        for file in files:
-            if (
-                "@" in file.name
-                and not _protects(file)
-                and self._record(file.name.partition("@")[0]).exists()
-            ):
-                file.unlink(missing_ok=True)
-        return tuple(uses)
+        return tuple(self._use(digest) for digest in sorted(names))
+
+    @asynccontextmanager
+    async def _turn(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            try:
+                for folder in (self._folder, file.parent):
+                    folder.mkdir(parents=True, exist_ok=True)
+                await stack.enter_async_context(awaited(file, seconds))
+            except TimeoutError as late:
+                raise SandboxError(f"Another process {what} for {seconds:g} s.") from late
+            except OSError as problem:
+                raise SandboxError(f"{self._folder} cannot be locked: {problem}.") from problem
+            yield
+
+    def _take(self, digest: str) -> None:
+        """Holds a lock file of its own, and removes those of processes that ended."""
+        for other in self._holders(digest):
+            with suppress(OSError):  # on Windows it stays while another process looks at it
+                if not is_held(other):
+                    other.unlink()
+        if digest not in self._locks:
+            self._locks[digest] = file_lock(self._folder / f"{digest_name(digest)}@{uuid.uuid4().hex}")
+            self._locks[digest].acquire()
 
     def _use(self, digest: str) -> Use:
-        files = [
-            file
-            for file in (self._record(digest), *self._folder.glob(f"{digest_name(digest)}@*"))
-            if file.exists()
-        ]
         return Use(
             digest=digest,
             record=_read(self._record(digest)),
-            last_used=max((_mtime(file) for file in files), default=0.0),
+            last_used=max(map(_mtime, (self._record(digest), *self._holders(digest)))),
             in_use=self.is_in_use(digest),
         )
+
+    def _build_lock(self, digest: str) -> Path:
+        return self._root / "building" / digest_name(digest)
 
     def _record(self, digest: str) -> Path:
         return self._folder / f"{digest_name(digest)}{_RECORD}"
 
-    def _mark(self, digest: str, owner: str) -> Path:
-        return self._folder / f"{digest_name(digest)}@{owner}"
-
-
-def _protects(mark: Path) -> bool:
-    owner = ProcessOwner.parse(mark.name.partition("@")[2])
-    fresh = time.time() - _mtime(mark) < MARK_SECONDS
-    return fresh and owner is not None and not owner.is_gone()
+    def _holders(self, digest: str) -> list[Path]:
+        return list(self._folder.glob(f"{digest_name(digest)}@*"))
 
 
 def _mtime(file: Path) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from alita_mcp.errors import AlitaError, PackagesRejected, SandboxError
 
-_FORBIDDEN = re.compile(r"returned a (40[13]\b[^.]*) error")
 _NETWORK = re.compile(
     r"Failed to fetch|Request failed|error sending request|error decoding response|Failed to download"
 )
@@ -18,20 +17,38 @@ _CUT_SHORT = re.compile(
 _HTTP = re.compile(
     r"HTTP status (?:client|server) error \(([^)]*)\)|(operation timed out|dns error|tunnel[^.:]*)"
 )
-_SPACE = re.compile(r"No space left on device|os error 28|File too large|os error 27")
-_FILES = re.compile(r"(\d+ files are more than \d+)")
-_HASHES = re.compile(r"Hash mismatch for `?([^`:\s]+)")
-_UNSAFE = re.compile(r"^unsafe: (.*)", re.MULTILINE)
 _ABSENT = re.compile(r"(\S+) was not found in the package registry")
 _NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)(?:\S*) has no (?:usable wheels|wheels with a matching)")
 _PYTHON = re.compile(r"(\S+) (?:requires|depends on) Python ?([<>=!~][^\s,]*)")
 _BECAUSE = re.compile(r"Because (.*?)(?:, we can conclude|$)", re.DOTALL)
 _INVALID = re.compile(r"(\S+) has an invalid package format|The structure of `([^`]+)`")
 _STRUCTURE = re.compile(r"The structure of `[^`]+` \([^)]*\) was invalid:\s*(.+)")
-_NEVER_STARTED = re.compile(r"uv cannot be started: (.*)")
 _OTHER_VERSIONS = "Take other versions, or leave out one of them."
 _WHEELS = "Take a package that has a wheel for the sandbox's Python, or the standard library."
 _INDEX = "See ALITA_PACKAGE_INDEX and ALITA_PACKAGE_INDEX_CA."
+_ROOM = "{asked} take more room than an environment may have"
+_KNOWN: tuple[tuple[str, type[AlitaError], str, str], ...] = (
+    (r"uv cannot be started: (.*)", SandboxError, "uv does not start in the sandbox: {0}.", ""),
+    (r"(\d+ files are more than \d+)", PackagesRejected, f"{_ROOM}: {{0}}.", "Use smaller packages."),
+    (
+        r"No space left on device|os error 28|File too large|os error 27",
+        PackagesRejected, f"{_ROOM}.", "Use smaller packages.",
+    ),
+    (
+        r"^unsafe: (.*)",
+        PackagesRejected, "{asked} could not be installed: a wheel holds {0!r}, which leads out of it.", "",
+    ),
+    (
+        r"Hash mismatch for `?([^`:\s]+)",
+        PackagesRejected, "The file that the index gives for {0} does not have the hash of the lock.",
+        "Somebody replaced it, or the index is not the one that the lock was made with.",
+    ),
+    (
+        r"returned a (40[13]\b[^.]*) error",
+        SandboxError, "The package index could not be reached: it answered {0}.", _INDEX,
+    ),
+)  # fmt: skip
+"""Complaints, and what each of them means; the first one that is found counts."""
 
 Judge = Callable[[str, str], AlitaError | None]
 """Complaints and what was asked for in; an error out where they tell of this kind of failure."""
@@ -41,7 +58,7 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     """PackagesRejected when the packages are at fault, SandboxError when the index or the sandbox is."""
     told = _without_urls("\n".join(notes))
     asked = ", ".join(packages)[:200]
-    for judge in (_broken_sandbox, _no_room, _hostile, _unreachable, _unsolvable):
+    for judge in (_known, _unreachable, _unsolvable):
         if (failure := judge(told, asked)) is not None:
             return failure
     causes = [
@@ -53,39 +70,15 @@ def failure_of(notes: Sequence[str], packages: Sequence[str]) -> AlitaError:
     return PackagesRejected(f"{asked} could not be installed: {reason[:300].rstrip('. ')}.", hint=_WHEELS)
 
 
-def _broken_sandbox(told: str, _asked: str) -> AlitaError | None:
-    found = _NEVER_STARTED.search(told)
-    return SandboxError(f"uv does not start in the sandbox: {found[1]}.") if found else None
-
-
-def _no_room(told: str, asked: str) -> AlitaError | None:
-    if found := _FILES.search(told):
-        return PackagesRejected(
-            f"{asked} take more room than an environment may have: {found[1]}.", hint="Use smaller packages."
-        )
-    if not _SPACE.search(told):
-        return None
-    return PackagesRejected(
-        f"{asked} take more room than an environment may have.", hint="Use smaller packages."
-    )
-
-
-def _hostile(told: str, asked: str) -> AlitaError | None:
-    if found := _UNSAFE.search(told):
-        return PackagesRejected(
-            f"{asked} could not be installed: a wheel holds {found[1]!r}, which leads out of it."
-        )
-    if found := _HASHES.search(told):
-        return PackagesRejected(
-            f"The file that the index gives for {found[1]} does not have the hash of the lock.",
-            hint="Somebody replaced it, or the index is not the one that the lock was made with.",
-        )
+def _known(told: str, asked: str) -> AlitaError | None:
+    """Failures that one complaint tells."""
+    for pattern, error, message, hint in _KNOWN:
+        if found := re.search(pattern, told, re.MULTILINE):
+            return error(message.format(*found.groups(), asked=asked), hint=hint)
     return None
 
 
 def _unreachable(told: str, _asked: str) -> AlitaError | None:
-    if found := _FORBIDDEN.search(told):
-        return SandboxError(f"The package index could not be reached: it answered {found[1]}.", hint=_INDEX)
     if not _NETWORK.search(told) or (_is_broken_file(told) and not _CUT_SHORT.search(told)):
         return None
     causes = [line.partition("cause: ")[2] for line in told.splitlines() if "cause: " in line]

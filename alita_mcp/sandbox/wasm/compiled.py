@@ -27,6 +27,7 @@ from anyio import to_thread
 from pydantic import Field, ValidationError
 
 from alita_mcp.errors import SandboxUnavailable
+from alita_mcp.file_locks import file_lock
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm import compiling
 from alita_mcp.sandbox.wasm.component import Component
@@ -165,9 +166,9 @@ class CompiledFiles:
     @asynccontextmanager
     async def _turn(self, folder: Path, progress: Progress) -> AsyncIterator[None]:
         """One process at a time; the system frees the lock of one that is killed."""
-        from filelock import FileLock, Timeout
+        from filelock import Timeout
 
-        lock = FileLock(folder / _LOCK, thread_local=False)
+        lock = file_lock(folder / _LOCK)
         told = 0.0
         try:
             with anyio.fail_after(2 * self._most_seconds):

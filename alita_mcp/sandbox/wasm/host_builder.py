@@ -21,11 +21,11 @@ from anyio.abc import ByteReceiveStream, ByteStream, Process, SocketAttribute
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.exception_groups import unwrapped
-from alita_mcp.sandbox.interface import Environment
+from alita_mcp.sandbox.interface import Environment, Progress
 from alita_mcp.sandbox.network.egress_policies import AllowList
 from alita_mcp.sandbox.network.metering import ByteBudget, MeteredStream
 from alita_mcp.sandbox.network.proxy import serve
-from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines, OnLine
+from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
 from alita_mcp.sandbox.wasm.process import environment as variables
@@ -43,7 +43,7 @@ class HostBuilder:
 
     async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
-        scratch_bytes: int, on_line: OnLine, environment: Environment | None = None,
+        scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip
         """What the builder program answers to the request in the payload; see `index_builder.Builder`.
 

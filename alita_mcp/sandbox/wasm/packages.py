@@ -20,13 +20,12 @@ from anyio import to_thread
 
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.sandbox.interface import Environment, Job, Progress, RunResult
-from alita_mcp.sandbox.packages.bubblewrap_folders import Folders
 from alita_mcp.sandbox.packages.cache import EnvironmentGone
 from alita_mcp.sandbox.packages.environments import EnvironmentBuilder
+from alita_mcp.sandbox.packages.folders import Folders
 from alita_mcp.sandbox.packages.tar import plain_entries
 from alita_mcp.sandbox.wasm.abilities import ANOTHER_SANDBOX
 from alita_mcp.sandbox.wasm.build import PYTHON
-from alita_mcp.sandbox.wasm.host_builder import HostBuilder
 from alita_mcp.sandbox.wasm.wheels import native_modules, root_modules
 from alita_mcp.sandbox.wire.frames import Kind
 from alita_mcp.sandbox.wire.link import MAX_ORDER_BYTES, PACKAGES, Worker
@@ -101,37 +100,22 @@ class HostEnvironments(EnvironmentBuilder):
         """Nothing: it need not cross into a sandbox."""
 
 
-class PackageStore(HostBuilder):
-    """Store of archives, from which workers load them; the back end of `HostEnvironments`."""
-
-    kind = "wasm"
+class PackageStore(Folders):
+    """Store of archives, from which workers load them."""
 
     def __init__(self, settings: Settings, run_apart: RunApart) -> None:
-        self._folders = Folders(settings.home / "environments", mode=0o700)
+        super().__init__(settings.home / "environments", mode=0o700)
         self._run_apart = run_apart
         self._seen_whole: dict[str, tuple[str, int, int]] = {}
         self._given: WeakKeyDictionary[Worker, str] = WeakKeyDictionary()
 
-    async def python_tag(self) -> str:
-        """That of the Python in the component."""
-        return PYTHON_TAG
-
     async def has_environment(self, digest: str) -> str | None:
         """The folder of an environment that was stored completely and is what was stored."""
-        location = self._folders.find(digest)
+        location = self.find(digest)
         if location is None or await to_thread.run_sync(self._is_whole, location):
             return location
         await self.drop_environment(digest)
         return None
-
-    async def stored_environments(self) -> frozenset[str]:
-        """All folders: nobody but this home puts any there."""
-        return await to_thread.run_sync(self._folders.names)
-
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes the folder of an environment."""
-        await to_thread.run_sync(self._folders.drop, digest)
-        return True
 
     async def store_environment(self, digest: str, tar: bytes) -> str:
         """Compiles the modules of an environment inside and keeps all of it as an archive; its folder.
@@ -146,7 +130,7 @@ class PackageStore(HostBuilder):
             code |= await self._compiled(batch)
         archive = await to_thread.run_sync(_packed, files, code)
         await self._check(files, archive)
-        return await to_thread.run_sync(self._folders.store, digest, _tar_of(archive))
+        return await super().store_environment(digest, _tar_of(archive))
 
     async def give(self, worker: Worker, archive: Archive) -> None:
         """Makes a worker have these packages and no others, whatever it is told to load next."""
@@ -156,7 +140,7 @@ class PackageStore(HostBuilder):
         await worker.order(Kind.PACKAGES, {}, archive.content)
         self._given[worker] = archive.sha256
 
-    async def find(self, environment: Environment | None) -> Archive:
+    async def archive_of(self, environment: Environment | None) -> Archive:
         """The archive of an environment.
 
         Raises:
@@ -164,7 +148,7 @@ class PackageStore(HostBuilder):
         """
         if environment is None:
             return NO_PACKAGES
-        if self._folders.find(environment.digest) == environment.location:
+        if self.find(environment.digest) == environment.location:
             archive = await to_thread.run_sync(_whole_archive, Path(environment.location))
             if archive is not None:
                 return archive

@@ -11,7 +11,8 @@ from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Environment, Job, Probe, ProbeReport, Progress, RunResult
 from alita_mcp.sandbox.wasm import abilities, attestation, component, probes
 from alita_mcp.sandbox.wasm.compiled import Compiled, CompiledFiles
-from alita_mcp.sandbox.wasm.packages import Archive, HostEnvironments, PackageStore
+from alita_mcp.sandbox.wasm.host_builder import HostBuilder
+from alita_mcp.sandbox.wasm.packages import PYTHON_TAG, Archive, HostEnvironments, PackageStore
 from alita_mcp.sandbox.wasm.process import worker_process
 from alita_mcp.sandbox.wasm.shelf import Lease, Shelf
 from alita_mcp.sandbox.wire.frames import Kind, encode
@@ -26,7 +27,7 @@ KEPT_IDLE = 4
 _WORKER = "alita_mcp.sandbox.wasm.worker.main"
 
 
-class WasmSandbox(PooledSandbox):
+class WasmSandbox(HostBuilder, PooledSandbox):
     """Sandbox over wasmtime; works wherever that has a wheel, without a container engine or privileges."""
 
     kind = "wasm"
@@ -36,7 +37,7 @@ class WasmSandbox(PooledSandbox):
         self._files = files or CompiledFiles()
         self._shelf = Shelf(self._boot)
         self.store = PackageStore(settings, self._run_apart)
-        self._environments = HostEnvironments(self.store, settings)
+        self.environments = HostEnvironments(self, settings)
         self._preparing = anyio.Lock()
         self._compiled: Compiled | None = None
         self._attested: attestation.WorkerAttestation | None = None
@@ -63,33 +64,21 @@ class WasmSandbox(PooledSandbox):
 
     async def resolve(self, packages: tuple[str, ...], progress: Progress) -> Lock:
         """Exact versions and hashes, of pure wheels where there are any; see the seam."""
-        return await self._environments.resolve(packages, progress)
+        return await self.environments.resolve(packages, progress)
 
     async def prepare(self, lock: Lock, progress: Progress) -> Environment:
         """The environment for a lock; see the seam."""
-        return await self._environments.prepare(lock, progress)
+        return await self.environments.prepare(lock, progress)
 
     async def python_tag(self) -> str:
         """Python and platform inside."""
-        return await self.store.python_tag()
-
-    async def has_environment(self, digest: str) -> str | None:
-        """The location of an environment that was stored completely, or None."""
-        return await self.store.has_environment(digest)
-
-    async def stored_environments(self) -> frozenset[str]:
-        """Digests of all environments of this home."""
-        return await self.store.stored_environments()
-
-    async def drop_environment(self, digest: str) -> bool:
-        """Removes an environment; see `environment_collector.Store`."""
-        return await self.store.drop_environment(digest)
+        return PYTHON_TAG
 
     async def tend(self) -> None:
         """Ends workers that were idle for too long and drops unused environments, until it is cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._shelf.tend, self.settings.idle_seconds)
-            tasks.start_soon(self._environments.tend)
+            tasks.start_soon(self.environments.tend)
             await self._pool.tend()
 
     async def aclose(self) -> None:
@@ -99,8 +88,8 @@ class WasmSandbox(PooledSandbox):
 
     async def _start(self, key: WorkerKey) -> PooledWorker:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._environments.held(key.environment))
-            archive = await self.store.find(key.environment)
+            await stack.enter_async_context(self.environments.held(key.environment))
+            archive = await self.store.archive_of(key.environment)
             lease = await self._lease(key.limits, archive)
             lease.at_end = stack.pop_all()
             return lease

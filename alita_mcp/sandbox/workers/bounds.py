@@ -30,11 +30,11 @@ class PoolFigures(Value):
     busy: int
     idle: int
     waiting: int
-    started: int
-    reused: int
-    evicted: int
+    started: int = 0
+    reused: int = 0
+    evicted: int = 0
     """Closed while idle, for another key's room."""
-    expired: int
+    expired: int = 0
     """Closed after `idle_seconds`."""
-    recycled: int
+    recycled: int = 0
     """Closed after their number of calls, or because they were not usable any more."""

@@ -88,32 +88,29 @@ class CallSession:
     async def _respond(self, frame: Frame) -> None:
         reply = self._reply if frame.kind == Kind.ASK else self._reply_about_connection
         with self._pending[frame.stream]:
-            await self._outbox.send(Kind.ANSWER, frame.stream, await reply(frame.payload))
+            try:
+                answer = await reply(frame.payload)
+            except StreamFailed as failed:
+                answer = _error(failed.name, str(failed))
+            except NotJson as problem:
+                answer = _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
+            except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
+                answer = _error(*in_words(problem))
+            await self._outbox.send(Kind.ANSWER, frame.stream, answer)
         del self._pending[frame.stream]
 
     async def _reply_about_connection(self, payload: bytes) -> bytes:
-        try:
-            read = partial(StreamRequest.model_validate_json, payload)
-            request = await off_loop(read, large=len(payload) > LARGE_BYTES)
-            self._used += request.do == "open"
-            return _response(await self._streams.handle(request))
-        except StreamFailed as failed:
-            return _error(failed.name, str(failed))
-        except Exception as problem:  # noqa: BLE001 - the edge: as below
-            return _error(*in_words(problem))
+        read = partial(StreamRequest.model_validate_json, payload)
+        request = await off_loop(read, large=len(payload) > LARGE_BYTES)
+        self._used += request.do == "open"
+        return _response(await self._streams.handle(request))
 
     async def _reply(self, payload: bytes) -> bytes:
         if self.limit_reached:
             return _error("RuntimeError", self.limit_reached)
-        try:
-            read = partial(read_request, payload)
-            door, words = await off_loop(read, large=len(payload) > LARGE_BYTES)
-            value = await self._broker.answer(door, words)
-            return await off_loop(partial(_response, value), large=is_large(value))
-        except NotJson as problem:
-            return _error("ValueError", f"the answer cannot be handed in: {problem}".partition(" (")[0])
-        except Exception as problem:  # noqa: BLE001 - the edge: whatever fails here fails in the tool, in words
-            return _error(*in_words(problem))
+        door, words = await off_loop(partial(read_request, payload), large=len(payload) > LARGE_BYTES)
+        value = await self._broker.answer(door, words)
+        return await off_loop(partial(_response, value), large=is_large(value))
 
 
 class _NoBroker:

@@ -22,6 +22,7 @@ from alita_mcp.sandbox.wire.link import GRACE_SECONDS, PACKAGES, Worker, WorkerL
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
 from alita_mcp.sandbox.workers.call_session import CallSession
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
+from alita_mcp.texts import with_each_text
 from alita_mcp.values import Limits, Value
 
 HEADER_BYTES = 64 << 10
@@ -95,7 +96,7 @@ def read_end_report(payload: bytes) -> EndReport:
         SandboxError: it is not what a supervisor sends.
     """
     try:
-        return EndReport.model_validate(_clean(json.loads(payload)))
+        return EndReport.model_validate(with_each_text(json.loads(payload), _clean))
     except (ValueError, RecursionError, ValidationError) as broken:
         raise SandboxError(f"The sandbox broke its protocol: {broken}"[:500]) from broken
 
@@ -137,7 +138,7 @@ async def call(worker: Worker, job: Job, broker: Broker | None = None) -> RunRes
         # nothing inside can kill PID 1; only the kernel does, when memory is short
         if not await worker.transport.ran_out_of_memory(ended=True):
             raise
-        return _memory(job.limits, collected, 0.0)
+        return _memory(job.limits, collected, EndReport(status="memory", seconds=0))
     return await _result(worker, collected, job.limits)
 
 
@@ -203,7 +204,7 @@ async def _result(worker: Worker, collected: FrameCollector, limits: Limits) -> 
     if head is None:
         raise SandboxError("The sandbox broke its protocol: no result.")
     if await ran_out_of_memory(worker, head):
-        return _memory(limits, collected, head.seconds, head)
+        return _memory(limits, collected, head)
     value, status, message = None, head.status, head.message
     if status == "ok":
         try:
@@ -226,17 +227,15 @@ def _value(data: bytes, limits: Limits) -> Any:
     return decode_strict(data, limits.json_depth)
 
 
-def _memory(
-    limits: Limits, collected: FrameCollector, seconds: float, head: EndReport | None = None
-) -> RunResult:
+def _memory(limits: Limits, collected: FrameCollector, head: EndReport) -> RunResult:
     return RunResult(
         status="memory",
-        error_type=head.error_type if head else "",
+        error_type=head.error_type,
         message=f"used more than {limits.memory_bytes} bytes of memory (memory_bytes)",
-        trace=head.trace[:_MAX_TRACE] if head else (),
+        trace=head.trace[:_MAX_TRACE],
         stdout=_text(collected.output[1]),
         stderr=_text(collected.output[2]),
-        wall_seconds=seconds,
+        wall_seconds=head.seconds,
     )
 
 
@@ -260,12 +259,6 @@ def _text(data: bytearray) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _clean(value: Any) -> Any:
+def _clean(text: str) -> str:
     """Text from inside without halves of surrogate pairs, which no pydantic value takes."""
-    if isinstance(value, str):
-        return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", value)
-    if isinstance(value, list):
-        return [_clean(part) for part in value]
-    if isinstance(value, dict):
-        return {_clean(name): _clean(part) for name, part in value.items()}
-    return value
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)

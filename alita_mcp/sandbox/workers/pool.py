@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import anyio
 
@@ -85,14 +85,14 @@ class Pool(Generic[K, W]):
         self._idle: dict[_Place[K, W], None] = {}  # least recently used first
         self._queue: FairQueue[K, _Waiter[K, W]] = FairQueue(lambda waiter: waiter.depth)
         self._in_use: Counter[K] = Counter()
-        self._did: Counter[Literal["started", "reused", "evicted", "expired", "recycled"]] = Counter()
+        self._did: Counter[str] = Counter()
         self._closed = False
 
     @asynccontextmanager
     async def worker(
         self, key: K, *, memory_bytes: int, fresh: bool = False, depth: int = 0
     ) -> AsyncIterator[W]:
-        """Lends a worker of that key for one call; with `fresh` one without earlier and later calls.
+        """Opens a worker of that key for one call; with `fresh` one without earlier and later calls.
 
         `memory_bytes` is what the key's workers may use, the same for all of them. A call of `depth` n was made by
         one of n - 1, which keeps its worker meanwhile: it comes first and has n times the room besides, so that
@@ -144,10 +144,8 @@ class Pool(Generic[K, W]):
     def figures(self) -> PoolFigures:
         """Current state and counts so far."""
         return PoolFigures(
-            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue),
-            started=self._did["started"], reused=self._did["reused"], evicted=self._did["evicted"],
-            expired=self._did["expired"], recycled=self._did["recycled"],
-        )  # fmt: skip
+            busy=self._in_use.total(), idle=len(self._idle), waiting=len(self._queue), **self._did
+        )
 
     async def _admitted(self, waiter: _Waiter[K, W]) -> _Place[K, W]:
         self._enter(waiter)

@@ -19,13 +19,8 @@ class PooledSandbox(ABC):
     """Sandbox whose calls run in workers from a bounded pool."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self.settings = settings
         self._pool: Pool[WorkerKey, PooledWorker] = Pool(self._start, _bounds(settings))
-
-    @property
-    def settings(self) -> Settings:
-        """The settings it was made with."""
-        return self._settings
 
     async def run(self, job: Job, broker: Broker | None = None) -> RunResult:
         """Runs one call in a pooled worker; see the interface."""

@@ -21,8 +21,8 @@ import anyio.to_thread
 from pydantic import AfterValidator, Field, ValidationError
 
 from alita_mcp.errors import LibraryError
+from alita_mcp.file_locks import held
 from alita_mcp.library.disk import Damaged, read_plain_file, unreadable
-from alita_mcp.library.locks import held
 from alita_mcp.synthesis.model_records.later import EVENTS, later_of
 from alita_mcp.synthesis.model_records.result import TaskResult, counted
 from alita_mcp.values import TOOL_NAME, Value

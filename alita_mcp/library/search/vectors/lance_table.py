@@ -19,7 +19,7 @@ from typing import Any
 import anyio
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.locks import awaited
+from alita_mcp.file_locks import awaited
 from alita_mcp.settings import quiet_lancedb
 
 FRAGMENTS_BEFORE_FOLDING = 20

@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.locks import held
+from alita_mcp.file_locks import held
 from alita_mcp.library.search.vectors.lance_table import LanceTable, quoted
 from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding.interface import Embedder, Vector, same_length

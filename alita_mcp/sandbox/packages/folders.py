@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import uuid
 from pathlib import Path
 
+from anyio import to_thread
+
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.owner import ProcessOwner
+from alita_mcp.sandbox.packages.cache import Store
 from alita_mcp.sandbox.packages.lockfile import digest_name
 from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
@@ -17,7 +21,7 @@ _MADE = re.compile(r"[0-9a-f]{64}")
 """What `environment_digest` gives; a folder of another name was put there by somebody else."""
 
 
-class Folders:
+class Folders(Store):
     """Store of environments: a folder per digest below `root`, readable by everybody where `mode` says so."""
 
     def __init__(self, root: Path, mode: int = FOLDER_MODE) -> None:
@@ -29,12 +33,24 @@ class Folders:
         folder = self._place(digest)
         return str(folder) if folder.is_dir() else None
 
-    def store(self, digest: str, tar: bytes) -> str:
-        """Unpacks a tar; of several builders the first one wins, which makes no difference to the others.
+    async def has_environment(self, digest: str) -> str | None:
+        """The folder of an environment that was stored completely."""
+        return self.find(digest)
 
-        Raises:
-            SandboxError: the tar holds what no environment holds, or the disk refuses.
-        """
+    async def store_environment(self, digest: str, tar: bytes) -> str:
+        """Unpacks a tar; a folder that is there already stays."""
+        return await to_thread.run_sync(self._unpack, digest, tar)
+
+    async def stored_environments(self) -> frozenset[str]:
+        """Digests of all stored environments: only this home stores any in the folder."""
+        return await to_thread.run_sync(self._names)
+
+    async def drop_environment(self, digest: str) -> bool:
+        """Removes a folder; it cannot be found from the first instant on."""
+        await to_thread.run_sync(self._drop, digest)
+        return True
+
+    def _unpack(self, digest: str, tar: bytes) -> str:
         folder = self._place(digest)
         self._sweep()
         partial = self._partial()
@@ -52,18 +68,12 @@ class Folders:
             shutil.rmtree(partial, ignore_errors=True)
         return str(folder)
 
-    def names(self) -> frozenset[str]:
-        """Digests of all stored environments, after the remains of killed builders are removed."""
+    def _names(self) -> frozenset[str]:
         self._sweep()
         names = (folder.name for folder in self._root.glob("*") if folder.is_dir())
         return frozenset(name for name in names if _MADE.fullmatch(name))
 
-    def drop(self, digest: str) -> None:
-        """Removes a folder; it cannot be found from the first instant on.
-
-        Raises:
-            SandboxError: the disk refuses.
-        """
+    def _drop(self, digest: str) -> None:
         folder = self._place(digest)
         doomed = self._partial()
         try:
@@ -89,22 +99,15 @@ class Folders:
 
 
 def unpack(tar: bytes, folder: Path) -> None:
-    """Writes the files of a tar below a folder; errors as `plain_entries`."""
-    folder.chmod(FOLDER_MODE)
+    """Writes the files of a tar below a folder, readable by all users under any umask; errors as `plain_entries`."""
     for entry, content in plain_entries(tar):
         target = folder / entry.name
         if content is None:
-            _make_folder(target, folder)
+            target.mkdir(parents=True, exist_ok=True)
             continue
-        _make_folder(target.parent, folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
             shutil.copyfileobj(content, file)
         target.chmod(entry.mode)
-
-
-def _make_folder(folder: Path, root: Path) -> None:
-    """With its parents below the root, each readable by everybody whatever the umask is."""
-    if folder != root and not folder.is_dir():
-        _make_folder(folder.parent, root)
-        folder.mkdir()
-        folder.chmod(FOLDER_MODE)
+    for made, _folders, _files in os.walk(folder):
+        Path(made).chmod(FOLDER_MODE)

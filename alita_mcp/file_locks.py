@@ -1,6 +1,6 @@
-"""Locks between processes: one file held for a moment, and one per live process that says who is still there.
+"""Lock files between processes, held for a moment or for as long as a process lives.
 
-The operating system frees both when a process dies, however it dies.
+The operating system frees them when a process dies, however it dies.
 """
 
 from __future__ import annotations
@@ -21,6 +21,26 @@ if TYPE_CHECKING:
 POLL_S = 0.01
 
 
+def file_lock(path: Path) -> FileLock:
+    """Lock file of this user that is not held yet; any thread of this process may release it."""
+    from filelock import FileLock
+
+    return FileLock(path, thread_local=False, mode=0o600)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a living process holds a lock file; this one counts."""
+    from filelock import Timeout
+
+    if not path.exists():
+        return False
+    try:
+        with file_lock(path).acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
 @contextmanager
 def held(path: Path, timeout_s: float) -> Iterator[None]:
     """Holds a lock file while the block runs.
@@ -30,7 +50,7 @@ def held(path: Path, timeout_s: float) -> Iterator[None]:
     """
     from filelock import Timeout
 
-    lock = _lock(path)
+    lock = file_lock(path)
     try:
         lock.acquire(timeout=timeout_s, poll_interval=POLL_S)
     except Timeout as busy:
@@ -52,7 +72,7 @@ async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
     """
     from filelock import Timeout
 
-    lock = _lock(path)
+    lock = file_lock(path)
     with anyio.fail_after(timeout_s):
         while True:
             try:
@@ -70,32 +90,21 @@ class Owner:
     """This process among the processes of one library; its name stands on everything unfinished that it makes."""
 
     def __init__(self, folder: Path) -> None:
-        """Announces this process; call it under the library's own lock, so that nobody sweeps meanwhile."""
+        """Announces this process; call it under the library's own lock, so that no other process sweeps meanwhile."""
         self.name = secrets.token_hex(8)
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(self._file(self.name))
+        self._lock = file_lock(self._file(self.name))
         self._lock.acquire(timeout=0)
 
     def close(self) -> None:
-        """Says that this process is gone."""
+        """Ends the announcement of this process."""
         self._lock.release()
         self._file(self.name).unlink(missing_ok=True)
 
     def is_alive(self, owner: str) -> bool:
         """Whether the process of that name still runs; words that no process ever had as a name are dead."""
-        from filelock import Timeout
-
-        if owner == self.name:
-            return True
-        file = self._file(owner)
-        if not owner.isalnum() or not file.exists():
-            return False
-        try:
-            with _lock(file).acquire(timeout=0):
-                return False
-        except Timeout:
-            return True
+        return owner == self.name or (owner.isalnum() and is_held(self._file(owner)))
 
     def dead(self) -> list[str]:
         """The names of processes that are gone without having said so."""
@@ -108,9 +117,3 @@ class Owner:
 
     def _file(self, owner: str) -> Path:
         return self._folder / f"{owner}.lock"
-
-
-def _lock(path: Path) -> FileLock:
-    from filelock import FileLock
-
-    return FileLock(path, thread_local=False)
