@@ -131,6 +131,7 @@ class LazySandbox:
         self._choice: _Choice | None = None
         self._is_tended = False
         self._wanted = anyio.Event()
+        self._is_chosen = anyio.Event()
 
     @property
     def kind(self) -> str:
@@ -166,8 +167,13 @@ class LazySandbox:
             if self._chosen is None:
                 with self.preparation:
                     self._chosen = await open_sandbox(self._settings, self.preparation.tell)
+                self._is_chosen.set()
                 self._wanted.set()
             return self._chosen
+
+    async def until_chosen(self) -> None:
+        """Waits until another caller has chosen a back end."""
+        await self._is_chosen.wait()
 
     async def probe(self) -> ProbeReport:
         """The chosen back end's own."""
