@@ -107,7 +107,7 @@ class Tool:
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         sockets.permit(self.ask_network if options["grants"]["network"] else None)
         if options["packages"]:
-            packages.install(options["packages"], wit_world.packaged)
+            packages.install(options["packages"], wit_world.packaged, _FILES.top)
             gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])
