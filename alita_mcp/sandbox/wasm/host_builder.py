@@ -129,7 +129,7 @@ class _Bounded:
         self._budget = ByteBudget(MAX_DOWNLOAD_BYTES)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a host of the index; see the seam."""
+        """A connection to a host of the index; see `EgressPolicy`."""
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
 
 

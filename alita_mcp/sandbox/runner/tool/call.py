@@ -49,7 +49,7 @@ class Child:
             self._exit(96)
 
     def ask(self, door: str, words: dict[str, Any]) -> Any:
-        """What the host answers at a door of `alita_tool`; several threads wait for each other."""
+        """The host's answer to a request of `alita_tool`; several threads wait for each other."""
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
         question = self._dumps({"door": door, "words": words}, allow_nan=False).encode()

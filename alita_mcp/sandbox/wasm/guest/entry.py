@@ -80,7 +80,7 @@ class Tool:
         return {"status": "ok"}, data
 
     def ask(self, door: str, words: dict[str, Any]) -> Any:
-        """What the host answers at a door of `alita_tool`."""
+        """The host's answer to a request of `alita_tool`."""
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
         question = json.dumps({"door": door, "words": words}, allow_nan=False)
