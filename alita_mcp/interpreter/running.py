@@ -17,7 +17,7 @@ from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.values import Limits, Value
 
 LIMITS = Limits(result_bytes=32 << 20)
-"""A tool's, but for the room that figures and files take in the result."""
+"""A tool's, but for the bytes of figures and files in the result."""
 
 
 class ProgramReport(Value):

@@ -1,7 +1,7 @@
 """Session of steps that run in one long call, in a worker of its own.
 
-The program inside asks for its next step as a tool asks at a door, and says with the same question what came of the
-last one. So a session works in every sandbox, within the same walls as a call.
+The program inside asks for its next step as a tool asks its broker, and reports the last one with the same
+request. So a session works in every sandbox, within the same limits as a call.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Session:
     ) -> CodeRun:
         """Runs one step once those before it have ended; the first one asks where. Cancelling it ends the session.
 
-        `broker` answers every door but the session's own while the step runs.
+        `broker` answers all requests but the session's own while the step runs.
 
         Raises:
             SandboxBusy: too many steps wait.

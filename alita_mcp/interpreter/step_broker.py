@@ -69,11 +69,11 @@ class StepBroker:
         return self._outcome
 
     def close(self) -> None:
-        """The program inside has ended: nobody waits for it any more."""
+        """The program inside has ended: nothing waits for it any more."""
         self._told.set()
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """What a door gives; the next step, once there is one."""
+        """The value of a request; the next step, once there is one."""
         if door != DOOR:
             return await self._answer_behind(door, words)
         try:
@@ -113,6 +113,6 @@ class StepEgressPolicy:
         self._steps = steps
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection; see the seam."""
+        """A connection; see `EgressPolicy`."""
         policy = self._steps.inner.egress_policy if self._steps.inner else None
         return await (policy or NoHosts()).open(host, port)

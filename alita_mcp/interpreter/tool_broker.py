@@ -125,7 +125,7 @@ class ToolBroker(CleaningBroker):
         return self._inner.egress_policy if self._inner is not None else None
 
     async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """The value that a door gives; see the seam."""
+        """The value that a request gives; see `Broker`."""
         if door in self._own:
             return await self._own[door](words)
         if self._inner is None:

@@ -11,9 +11,13 @@ from alita_mcp.app.runs.comparison import OTHER_WORLD, compare, compared, open_s
 from alita_mcp.errors import PackagesRejected
 from alita_mcp.interpreter.code_run import CodeRun, WrittenFile
 from alita_mcp.sandbox.choose import silent
-from alita_mcp.sandbox.interface import Sandbox
+from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
+
+
+def idle_sandbox(kind: str) -> ScriptedSandbox:
+    return ScriptedSandbox(lambda job: RunResult(status="ok"), kind=kind)
 
 
 def ok(result: Any = None, stdout: str = "", **files: bytes) -> CodeRun:
@@ -61,7 +65,7 @@ def test_runs_that_differ_say_where_and_how(
 
 
 async def test_packages_that_the_other_kind_has_not_are_compared_in_the_first() -> None:
-    first, second = ScriptedSandbox.of_calls({}, kind="docker"), ScriptedSandbox.of_calls({}, kind="wasm")
+    first, second = idle_sandbox("docker"), idle_sandbox("wasm")
     asked: list[tuple[str, Any]] = []
 
     async def run_in(where: Sandbox, elsewhere: Mapping[str, Any] | None = None) -> CodeRun:
@@ -77,12 +81,12 @@ async def test_packages_that_the_other_kind_has_not_are_compared_in_the_first() 
 
 async def test_beside_the_embedded_sandbox_there_is_no_second(settings: Settings) -> None:
     async with open_second_sandbox(settings) as second:
-        assert await second.beside(ScriptedSandbox.of_calls({}, kind="wasm"), silent) is None
+        assert await second.beside(idle_sandbox("wasm"), silent) is None
 
 
 @pytest.mark.slow
 async def test_beside_another_kind_the_embedded_sandbox_is_opened_once(settings: Settings) -> None:
-    first = ScriptedSandbox.of_calls({}, kind="docker")
+    first = idle_sandbox("docker")
     async with open_second_sandbox(settings) as second:
         opened = await second.beside(first, silent)
         assert opened is not None

@@ -24,7 +24,7 @@ WAIT = 'read -r go && exec "$@"'
 """Holds the start until this process has put the shell's number under its limits."""
 MOUNT_AND_WAIT = 'read -r go && mount --bind "$1" "$2" && shift 2 && exec "$@"'
 DROP = ("setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", "--")
-"""Makes root nobody in particular.
+"""Drops the rights of root for those of an unused user.
 
 Not the `user` of `subprocess`: with it Python forks this whole process instead of borrowing its memory for the start,
 and OpenBLAS, which has something to do at each fork, then waits for its own threads for ever.

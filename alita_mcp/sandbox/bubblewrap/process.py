@@ -92,7 +92,7 @@ async def _start(argv: list[str], complaints: IO[bytes]) -> tuple[Process, Polle
     # pipes of our own, not streams of the event loop: they are read and written without a task switch
     (stdin, to_it), (from_it, stdout) = os.pipe(), os.pipe()
     try:
-        # milliseconds; cut in half it would leave a process that nobody knows
+        # milliseconds; cut in half it would leave a process without an owner
         with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
                 argv, stdin=stdin, stdout=stdout, stderr=complaints, env=environment, cwd="/",

@@ -9,8 +9,7 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,100 +20,10 @@ from alita_mcp.values import Limits
 _USUAL = frozenset({"PATH", "LANG", "HOME", "TMPDIR", "LC_ALL", "LC_CTYPE", "TZ", "PWD", "SHLVL", "_"})
 _SHORT = 8
 """Values of variables shorter than this may be equal by chance."""
-_READS = """
-from pathlib import Path
-def f(path, other):
-    found = []
-    try:
-        found.append(open(path).read())
-    except OSError:
-        pass
-    try:
-        found.append(Path(path).read_text())
-    except OSError:
-        pass
-    try:
-        found.append(open('/proc/1/root' + path).read())
-    except OSError:
-        pass
-    try:
-        found.append(open('../../../../../../../..' + path).read())
-    except OSError:
-        pass
-    return found
-"""
-_LISTS = """
-import os
-def f(path, other):
-    try:
-        return [name for name in os.listdir(path) if name == other]
-    except OSError:
-        return []
-"""
-_WRITES = """
-def f(path, other):
-    done = []
-    for target in (path, other):
-        try:
-            open(target, 'a').close()
-            done.append(target)
-        except OSError:
-            pass
-    return done
-"""
-_SYSTEM = """
-import os
-def f(path, other):
-    return [folder for folder in ('/', '/usr', '/etc', '/dev', '/proc/sys/kernel') if os.access(folder, os.W_OK)]
-"""
-_CONNECTS = """
-import socket
-def f(path, other):
-    done = []
-    for address in (tuple(path), ('192.0.2.1', 443), ('169.254.169.254', 80)):
-        try:
-            socket.create_connection(address, timeout=1).close()
-            done.append(address[0])
-        except OSError:
-            pass
-    return done
-"""
-_INTERFACES = """
-def f(path, other):
-    try:
-        lines = open('/proc/net/dev').read().splitlines()
-    except OSError:
-        return []
-    names = [line.split(':')[0].strip() for line in lines if ':' in line]
-    return [name for name in names if name != 'lo']
-"""
-_FAMILIES = """
-import socket
-def f(path, other):
-    done = []
-    for name, family, kind in (('vsock', 40, 1), ('packet', 17, 3), ('alg', 38, 5), ('raw', 2, 3)):
-        try:
-            socket.socket(family, kind).close()
-            done.append(name)
-        except OSError:
-            pass
-    return done
-"""
-_ENVIRONMENT = (
-    "import os\ndef f(path, other):\n    return [[name, os.environ[name]] for name in os.environ]\n"
-)
-_SIGNALS = """
-import os
-def f(path, other):
-    try:
-        os.kill(path, 0)
-        return ['the server']
-    except OSError:
-        return []
-"""
+_ENVIRONMENT = "import os\ndef f(**_canary):\n    return [[name, os.environ[name]] for name in os.environ]\n"
 _RIGHTS = """
 import os
-def f(path, other):
+def f(**_canary):
     held = ['uid 0'] if os.getuid() == 0 else []
     try:
         lines = open('/proc/self/status').read().splitlines()
@@ -122,62 +31,44 @@ def f(path, other):
         return held
     return held + [line for line in lines if line.startswith('Cap') and set(line.split()[1]) != {'0'}]
 """
-_KERNEL = """
-import os
-def f(path, other):
-    done = []
-    for target in ('/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/proc/self/mem/../../1/mem'):
-        try:
-            os.close(os.open(target, os.O_WRONLY))
-            done.append(target)
-        except OSError:
-            pass
-    return done
-"""
-_ENGINES = """
-import os
-def f(path, other):
-    sockets = ('/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock',
-               '/run/podman/podman.sock', '/run/dbus/system_bus_socket')
-    return [place for place in sockets if os.path.exists(place)]
-"""
-
-
-class Canary:
-    """Secret in a file of the host and a listener on its loopback address."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self.secret = secrets.token_hex(16)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.file = folder / f"canary-{self.secret[:8]}"
-        self.file.write_text(self.secret, "ascii")
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        self.address = list(listener.getsockname())
-
-
-Words = Callable[[Canary], tuple[Any, Any]]
-Judge = Callable[[Any], Any]
 
 
 def _nothing(
-    sentence: str, code: str, words: Words, judge: Judge = bool, *, essential: bool = False
+    sentence: str, code: str, judge: Callable[[Any], Any] = bool, *, essential: bool = False
 ) -> Claim:
-    """A claim that a program comes back with nothing; `judge` picks out what it must not have."""
+    """Claim that a program comes back with nothing; `judge` picks out what it must not have.
+
+    The program gets a `file` of the host that holds a secret, the `address` of a listener on the host's loopback and
+    the `pid` of this process.
+    """
 
     async def attempt(subject: Subject) -> None:
-        with _canary() as canary:
-            path, other = words(canary)
-            result = await subject.run(code, {"path": path, "other": other}, limits=Limits(wall_seconds=20))
+        with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as listener:
+            secret = secrets.token_hex(16)
+            file = Path(folder) / f"canary-{secret[:8]}"
+            file.write_text(secret, "ascii")
+            canary = {"file": str(file), "address": list(listener.getsockname()), "pid": os.getpid()}
+            result = await subject.run(code, canary, limits=Limits(wall_seconds=20))
             if result.ok and judge(result.value):
                 raise Broken(f"it got {str(judge(result.value))[:200]!r} from {str(result.value)[:200]}")
 
     return Claim("", sentence, attempt, essential)
 
 
-@contextmanager
-def _canary() -> Iterator[Canary]:
-    with ExitStack() as stack:
-        yield Canary(stack)
+def _none_of(sentence: str, imports: str, targets: str, attempt: str, *, essential: bool = False) -> Claim:
+    """Claim that an attempt, an expression that gives a list, comes back empty or with an OSError for each `target`."""
+    code = f"""
+import {imports}
+def f(file, address, pid):
+    found = []
+    for target in {targets}:
+        try:
+            found += {attempt}
+        except OSError:
+            pass
+    return found
+"""
+    return _nothing(sentence, code, essential=essential)
 
 
 def _leaked(variables: list[list[str]]) -> list[str]:
@@ -191,17 +82,28 @@ def _leaked(variables: list[list[str]]) -> list[str]:
 
 ISOLATION = chapter(
     "isolation",
-    _nothing("reads no file of the host", _READS, lambda canary: (str(canary.file), ""), essential=True),
-    _nothing("lists no folder of the host", _LISTS, lambda canary: (str(canary.file.parent), canary.file.name)),
-    _nothing("writes to no file of the host", _WRITES,
-             lambda canary: (str(canary.file), str(canary.file) + "-new")),
-    _nothing("may write to no system folder", _SYSTEM, lambda _: ("", "")),
-    _nothing("connects to no address", _CONNECTS, lambda canary: (canary.address, "")),
-    _nothing("sees no network interface", _INTERFACES, lambda _: ("", "")),
-    _nothing("opens no socket that a network namespace does not hold", _FAMILIES, lambda _: ("", "")),
-    _nothing("sees no variable of the server", _ENVIRONMENT, lambda _: ("", ""), _leaked),
-    _nothing("signals no process of the host", _SIGNALS, lambda _: (os.getpid(), "")),
-    _nothing("holds no rights", _RIGHTS, lambda _: ("", "")),
-    _nothing("opens no setting of the kernel", _KERNEL, lambda _: ("", "")),
-    _nothing("finds no socket of an engine", _ENGINES, lambda _: ("", "")),
+    _none_of("reads no file of the host", "pathlib", """(
+        lambda: open(file).read(), lambda: pathlib.Path(file).read_text(), lambda: open('/proc/1/root' + file).read(),
+        lambda: open('../../../../../../../..' + file).read())""", "[target()]", essential=True),
+    _none_of("lists no folder of the host", "os", "[os.path.dirname(file)]",
+             "[name for name in os.listdir(target) if name == os.path.basename(file)]"),
+    _none_of("writes to no file of the host", "os", "[file, file + '-new']", "open(target, 'a').close() or [target]"),
+    _none_of("may write to no system folder", "os", "['/', '/usr', '/etc', '/dev', '/proc/sys/kernel']",
+             "[target] if os.access(target, os.W_OK) else []"),
+    _none_of("connects to no address", "socket", "[tuple(address), ('192.0.2.1', 443), ('169.254.169.254', 80)]",
+             "socket.create_connection(target, timeout=1).close() or [target[0]]"),
+    _none_of("sees no network interface", "os", "['/proc/net/dev']",
+             "{line.split(':')[0].strip() for line in open(target) if ':' in line} - {'lo'}"),
+    _none_of("opens no socket that a network namespace does not hold", "socket",
+             "[('vsock', 40, 1), ('packet', 17, 3), ('alg', 38, 5), ('raw', 2, 3)]",
+             "socket.socket(target[1], target[2]).close() or [target[0]]"),
+    _nothing("sees no variable of the server", _ENVIRONMENT, _leaked),
+    _none_of("signals no process of the host", "os", "[pid]", "os.kill(target, 0) or ['the server']"),
+    _nothing("holds no rights", _RIGHTS),
+    _none_of("opens no setting of the kernel", "os",
+             "['/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/proc/self/mem/../../1/mem']",
+             "os.close(os.open(target, os.O_WRONLY)) or [target]"),
+    _none_of("finds no socket of an engine", "os", """[
+        '/var/run/docker.sock', '/run/docker.sock', '/run/containerd/containerd.sock', '/run/podman/podman.sock',
+        '/run/dbus/system_bus_socket']""", "[target] if os.path.exists(target) else []"),
 )  # fmt: skip

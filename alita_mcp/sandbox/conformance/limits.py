@@ -1,6 +1,6 @@
 """Conformance claims about limits: each holds at its value, and the message names it with that value.
 
-Every program gives up by itself a little above its limit, so that a back end without limits harms nobody.
+Every program gives up by itself a little above its limit, so that a back end without limits does no harm.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def attempts(home, secret, address):
         "uid": os.getuid(),
     }
 """
-_GREEDY = "def greedy():\n    held = []\n    while True:\n        held.append(bytearray(b'x') * (4 << 20))\n"
-_SLOW = "import time\ndef slow():\n    time.sleep(600)\n"
+_GREEDY = "def probe():\n    held = []\n    while True:\n        held.append(bytearray(b'x') * (4 << 20))\n"
+_SLOW = "import time\ndef probe():\n    time.sleep(600)\n"
 _FORKS = """
 import os, time
 
@@ -139,16 +139,11 @@ async def _break_out(sandbox: Runs) -> tuple[Probe, ...]:
 
 async def _memory_cap(sandbox: Runs) -> tuple[Probe, ...]:
     limits = Limits(wall_seconds=20, memory_bytes=_MEMORY)
-    return (await _expect(sandbox, "memory cap bites", "memory", Job(
-        code=_GREEDY, function="greedy", arguments={}, limits=limits
-    )),)  # fmt: skip
+    return await _expect(sandbox, "memory cap bites", "memory", _GREEDY, limits)
 
 
 async def _time_cap(sandbox: Runs) -> tuple[Probe, ...]:
-    limits = Limits(wall_seconds=0.5)
-    return (await _expect(sandbox, "time cap bites", "timeout", Job(
-        code=_SLOW, function="slow", arguments={}, limits=limits
-    )),)  # fmt: skip
+    return await _expect(sandbox, "time cap bites", "timeout", _SLOW, Limits(wall_seconds=0.5))
 
 
 async def _process_cap(sandbox: Runs) -> tuple[Probe, ...]:
@@ -159,6 +154,6 @@ async def _process_cap(sandbox: Runs) -> tuple[Probe, ...]:
     return (Probe(name="process cap bites", passed=passed, detail=f"{count} of {_PROCESSES} processes"),)
 
 
-async def _expect(sandbox: Runs, name: str, status: str, job: Job) -> Probe:
-    answer = await sandbox.run(job)
-    return Probe(name=name, passed=answer.status == status, detail=answer.message or answer.status)
+async def _expect(sandbox: Runs, name: str, status: str, code: str, limits: Limits) -> tuple[Probe, ...]:
+    answer = await sandbox.run(Job(code=code, function="probe", arguments={}, limits=limits))
+    return (Probe(name=name, passed=answer.status == status, detail=answer.message or answer.status),)

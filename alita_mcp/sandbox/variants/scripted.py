@@ -1,10 +1,8 @@
-"""Scripted sandbox: results come from a function or a table, every job is recorded, no code runs."""
+"""Scripted sandbox: results come from a function, every job is recorded, no code runs."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from alita_mcp.sandbox.abilities import Abilities
 from alita_mcp.sandbox.interface import Broker, Environment, Job, Probe, ProbeReport, Progress, RunResult
@@ -30,22 +28,6 @@ class ScriptedSandbox:
         self.closed = False
         self._answer = answer
         self._kind = kind
-
-    @classmethod
-    def of_calls(
-        cls, answers: Mapping[tuple[str, str], RunResult], kind: str = "scripted"
-    ) -> ScriptedSandbox:
-        """Scripted sandbox with a table of `call_key(function, arguments)`; an unknown call is an error of the tool."""
-
-        def answer(job: Job) -> RunResult:
-            known = answers.get(call_key(job.function, job.arguments))
-            return known or RunResult(
-                status="error",
-                error_type="LookupError",
-                message=f"the script has no answer to {job.function}({job.arguments!r})",
-            )
-
-        return cls(answer, kind)
 
     @property
     def kind(self) -> str:
@@ -90,8 +72,3 @@ class ScriptedSandbox:
     async def aclose(self) -> None:
         """Records that it was closed."""
         self.closed = True
-
-
-def call_key(function: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Key of a call in a table: the function's name and its arguments as JSON with sorted keys."""
-    return function, json.dumps(arguments, sort_keys=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import metadata
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
@@ -25,8 +25,6 @@ _PIPES = {0, 1, 2}
 class LinuxFacts(Value):
     """Facts that Linux tells a process about itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     status: dict[str, str]
     """Lines of `/proc/self/status`, read after the last right was dropped."""
     own_network: bool
@@ -38,8 +36,6 @@ class LinuxFacts(Value):
 
 class WorkerAttestation(Value):
     """Attestation of a worker after it dropped its rights."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     engine: str
     """Version of wasmtime."""

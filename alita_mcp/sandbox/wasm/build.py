@@ -28,7 +28,7 @@ _SOURCES = (
     "wire/__init__.py", "wire/strict_json.py", "runner/__init__.py", "runner/tool/__init__.py",
     "runner/tool/failures.py", "runner/tool/grants.py", "runner/tool/shapes.py", "runner/tool/workspace.py",
 )  # fmt: skip
-"""What of the sandbox's room goes into it besides `guest/`."""
+"""Sources of the sandbox package that go into it besides `guest/`."""
 _PROGRAM = _HERE.parents[1] / "interpreter" / "program.py"
 """Makes the program that runs code once: it is compiled with the component, since each run imports it anew."""
 _ENTRY = "from alita_mcp.sandbox.wasm.guest.entry import WitWorld\n"
@@ -51,10 +51,10 @@ class BuildFailed(Exception):
 
 def sources() -> dict[str, Path]:
     """Source files of the component, by their names below `alita_mcp/sandbox`."""
-    room = _HERE.parent
+    sandbox = _HERE.parent
     guest = [file for file in sorted((_HERE / "guest").rglob("*.*")) if file.suffix in {".py", ".wit"}]
-    return {name: room / name for name in _SOURCES} | {
-        file.relative_to(room).as_posix(): file for file in guest
+    return {name: sandbox / name for name in _SOURCES} | {
+        file.relative_to(sandbox).as_posix(): file for file in guest
     }
 
 

@@ -1,7 +1,7 @@
 """Cache of the component as compiled for this machine: private files, checked before use.
 
-Whoever loads such a file trusts it as its own code; so nobody else may have been able to write it, and it must be what
-its record says. What is not is thrown away and made anew.
+A process that loads such a file trusts it as its own code; so only the user may have been able to write it, and it must
+be what its record says. Other files are removed and made anew.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from alita_mcp.sandbox.wasm.worker.features import SETTINGS
 from alita_mcp.values import Value
 
 KEPT_DAYS = 30
-"""Files that nobody used for so long are removed."""
+"""Files that were not used for so long are removed."""
 _LOCK = "compile.lock"
 _POLL_SECONDS = 0.1
 _TRIES = 20
@@ -289,7 +289,7 @@ def _replace(written: Path, target: Path) -> None:
 
 
 def _sweep(folder: Path, current: str) -> None:
-    """Removes what killed compilers left, what is made anew, and what nobody used for a month. With the lock held."""
+    """Removes what killed compilers left, what is made anew, and what was not used for a month. With the lock held."""
     for path in folder.iterdir():
         ours = _OURS.fullmatch(path.name)
         if ours is None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 import anyio
-from anyio.abc import Process
 
 from alita_mcp.errors import SandboxUnavailable
 from alita_mcp.sandbox.interface import Progress
 from alita_mcp.sandbox.wasm.component import Component
-from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, environment
+from alita_mcp.sandbox.wasm.process import MAX_COMPLAINTS, NO_WINDOW, NOWHERE, command, helper_process
 
 MODULE = "alita_mcp.sandbox.wasm.worker.compile"
 MOST_SECONDS = 600.0
@@ -47,7 +44,9 @@ async def compile_aside(
     words = command(module, str(component.path), component.sha256, str(aside), str(far))
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complaints:
         try:
-            async with _process(words, said, complaints) as process:
+            async with helper_process(
+                words, stdout=said, stderr=complaints, cwd=NOWHERE, creationflags=_STEPS_BACK | NO_WINDOW
+            ) as process:
                 with anyio.fail_after(most_seconds):
                     while process.returncode is None:
                         await progress(line(aside.parent))
@@ -80,19 +79,3 @@ def _failed(why: str) -> SandboxUnavailable:
 def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read(MAX_COMPLAINTS).decode("utf-8", "replace").strip()
-
-
-@asynccontextmanager
-async def _process(words: list[str], said: IO[bytes], complaints: IO[bytes]) -> AsyncIterator[Process]:
-    with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
-        process = await anyio.open_process(
-            words, stdout=said, stderr=complaints, env=environment(), cwd=NOWHERE,
-            start_new_session=os.name == "posix", creationflags=_STEPS_BACK | NO_WINDOW,
-        )  # fmt: skip
-    try:
-        yield process
-    finally:
-        with anyio.CancelScope(shield=True):
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.aclose()

@@ -7,7 +7,6 @@ proxy. What it may use is bounded by itself and by the proxy, for no sandbox doe
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -28,7 +27,7 @@ from alita_mcp.sandbox.network.proxy import serve
 from alita_mcp.sandbox.packages.builder import MAX_RESULT_BYTES, BuilderFailed, Lines
 from alita_mcp.sandbox.packages.uv_binary import own_uv
 from alita_mcp.sandbox.wasm.build import PYTHON
-from alita_mcp.sandbox.wasm.process import environment as variables
+from alita_mcp.sandbox.wasm.process import helper_process
 
 PLATFORM = "x86_64-manylinux_2_28"
 """Whose wheels are taken where a package has no pure one: the modules in Python are used, native ones left out."""
@@ -105,21 +104,15 @@ async def _run(work: Path, payload: bytes, wall_seconds: float, lines: Lines) ->
 @asynccontextmanager
 async def _process(argv: list[str], work: Path) -> AsyncIterator[Process]:
     """A process that ends, and uv with it, when its input does."""
-    with anyio.CancelScope(shield=True):
-        process = await anyio.open_process(
-            argv, cwd=work, env=variables(), start_new_session=os.name == "posix"
-        )
-    try:
-        yield process
-    finally:
-        with anyio.CancelScope(shield=True):
-            if process.stdin is not None:
-                await process.stdin.aclose()
-            with anyio.move_on_after(_END_SECONDS):
-                await process.wait()
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.aclose()
+    async with helper_process(argv, cwd=work) as process:
+        try:
+            yield process
+        finally:
+            with anyio.CancelScope(shield=True):
+                if process.stdin is not None:
+                    await process.stdin.aclose()
+                with anyio.move_on_after(_END_SECONDS):
+                    await process.wait()
 
 
 async def _listen(lines: Lines, stream: int, pipe: ByteReceiveStream | None) -> None:
@@ -136,7 +129,7 @@ class _Bounded:
         self._budget = ByteBudget(MAX_DOWNLOAD_BYTES)
 
     async def open(self, host: str, port: int) -> ByteStream:
-        """A connection to a host of the index; see the seam."""
+        """A connection to a host of the index; see `EgressPolicy`."""
         return MeteredStream(await self._allowed.open(host, port), self._budget, lambda _stream: None)
 
 

@@ -21,8 +21,8 @@ def private_folder(folder: Path) -> Path:
     """Checks that a folder is private; makes it where it is missing.
 
     On Windows it lies in the user's profile, whose access list keeps others out; elsewhere owner and mode are checked,
-    and that nobody else can put another one in its place. A folder above it that the user's group may write is allowed:
-    many systems give each user a group of their own.
+    and that no other user can replace it. A folder above it that the user's group may write is allowed: many systems
+    give each user a group of their own.
 
     Raises:
         SandboxUnavailable: it cannot be made, or somebody else can change it.

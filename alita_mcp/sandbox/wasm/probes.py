@@ -42,24 +42,16 @@ from pathlib import Path
 
 def probe(path, folder):
     found = []
-    try:
-        found.append(open(path).read(1))
-    except OSError:
-        pass
-    try:
-        found.append(Path(path).read_text())
-    except OSError:
-        pass
-    for place in (folder, "/", "/tmp", "/dev"):
+    for attempt, place in (
+        (lambda place: [open(place).read(1)], path),
+        (lambda place: [Path(place).read_text()], path),
+        *((lambda at: set(os.listdir(at)) - {"dev", "tmp", "null"}, place) for place in (folder, "/", "/tmp", "/dev")),
+        (lambda place: open(place, "w").write("x") and ["written"], path + ".probe"),
+    ):
         try:
-            found += sorted(set(os.listdir(place)) - {"dev", "tmp", "null"})
+            found += attempt(place)
         except OSError:
             pass
-    try:
-        open(path + ".probe", "w").write("x")
-        found.append("written")
-    except OSError:
-        pass
     return found
 """
 _ENVIRONMENT = """

@@ -6,9 +6,9 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
@@ -35,6 +35,26 @@ def environment() -> dict[str, str]:
     """Environment variables of such a process."""
     inherited = os.environ  # noqa: TID251 - what a process inherits is no setting
     return {name: inherited[name] for name in _KEPT_VARIABLES if name in inherited}
+
+
+@asynccontextmanager
+async def helper_process(argv: list[str], **options: Any) -> AsyncIterator[Process]:
+    """Starts a process; a context manager that kills it at the end, with options as for `anyio.open_process`.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    with anyio.CancelScope(shield=True):  # cut in half it would leave a process without an owner
+        process = await anyio.open_process(
+            argv, env=environment(), start_new_session=os.name == "posix", **options
+        )
+    try:
+        yield process
+    finally:
+        with anyio.CancelScope(shield=True):
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.aclose()
 
 
 class ProcessTransport:
@@ -90,18 +110,13 @@ async def worker_process(module: str) -> AsyncIterator[ProcessTransport]:
         SandboxError: it cannot be started.
     """
     with tempfile.TemporaryFile() as complaints:
-        try:
-            with anyio.CancelScope(shield=True):  # cut in half it would leave a process that nobody knows
-                process = await anyio.open_process(
-                    command(module, f"server={os.getpid()}"), stderr=complaints, env=environment(), cwd=NOWHERE,
-                    start_new_session=os.name == "posix", creationflags=NO_WINDOW,
-                )  # fmt: skip
-        except OSError as problem:
-            raise SandboxError(f"A worker of the embedded sandbox cannot be started: {problem}.") from problem
-        try:
+        argv = command(module, f"server={os.getpid()}")
+        helper = helper_process(argv, stderr=complaints, cwd=NOWHERE, creationflags=NO_WINDOW)
+        async with AsyncExitStack() as stack:
+            try:
+                process = await stack.enter_async_context(helper)
+            except OSError as problem:
+                raise SandboxError(
+                    f"A worker of the embedded sandbox cannot be started: {problem}."
+                ) from problem
             yield ProcessTransport(process, complaints)
-        finally:
-            with anyio.CancelScope(shield=True):
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.aclose()

@@ -65,7 +65,7 @@ class Shelf:
             self._waiting.append(Waiting(worker, process, time.monotonic()))
 
     async def tend(self, idle_seconds: float) -> None:
-        """Ends processes that nobody used for so long, until it is cancelled."""
+        """Ends processes that were idle for so long, until it is cancelled."""
         while True:
             await anyio.sleep(idle_seconds)
             due = time.monotonic() - idle_seconds

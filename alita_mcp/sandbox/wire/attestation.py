@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, ValidationError
+from pydantic import BeforeValidator, ValidationError
 
 from alita_mcp.errors import SandboxError
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
@@ -21,8 +21,6 @@ Limit = Annotated[int | None, BeforeValidator(lambda text: int(text) if str(text
 
 class Attestation(Value):
     """Supervisor's findings, taken before it hardened itself."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pid: int
     status: dict[str, str]

@@ -7,37 +7,12 @@ import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 PIECE = 1 << 18
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
-
-
-class Duplex(Protocol):
-    """Byte stream in both directions."""
-
-    async def send(self, data: bytes) -> None:
-        """Writes all of it; OSError when the other end is closed."""
-        ...
-
-    async def receive(self) -> bytes:
-        """The next bytes; empty at the end."""
-        ...
-
-    def is_silent(self) -> bool:
-        """Whether nothing waits to be received, the end included."""
-        ...
-
-    @property
-    def is_whole(self) -> bool:
-        """False once bytes that were to be sent are lost."""
-        ...
-
-    def close(self) -> None:
-        """Closes the stream and wakes waiting tasks."""
-        ...
 
 
 class Polled:
@@ -164,7 +139,7 @@ class Threaded:
         self._socket.close()
 
 
-def duplex_of(attached: Any, in_thread: InThread) -> Duplex:
+def duplex_of(attached: Any, in_thread: InThread) -> Polled | Threaded:
     """Byte stream over a socket-like object of the Docker client."""
     found = getattr(attached, "_sock", attached)
     if type(found) is socket.socket:  # not its subclasses: TLS holds bytes back that no poll sees

@@ -28,7 +28,7 @@ class Outbox:
         tasks.start_soon(self._write, worker, parcels)
 
     async def send(self, kind: Kind, number: int, payload: bytes = b"") -> None:
-        """Waits until there is room; after `close`, or when the sandbox is gone, the frame is dropped."""
+        """Waits for a free place; after `close`, or when the sandbox is gone, the frame is dropped."""
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._queue.send((kind, number, payload))
 

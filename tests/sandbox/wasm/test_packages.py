@@ -72,6 +72,27 @@ def f():
 """
 
 
+READ_ONLY = """
+import album, os, shutil
+
+def f():
+    folder = os.path.dirname(album.__file__)
+    note = os.open(folder + "/data/note.txt", os.O_RDONLY)
+    os.chdir(folder)
+    told = [os.pread(note, 2, 4), os.getcwd() == folder, sorted(each.name for each in os.scandir("data"))]
+    os.chdir("/tmp")
+    shutil.copyfile(folder + "/data/note.txt", "own.txt")
+    refused = []
+    for attempt in (
+        lambda: os.mkdir("/opt/new"), lambda: os.remove(album.__file__), lambda: os.rename("own.txt", album.__file__),
+        lambda: os.chmod(folder, 0o777), lambda: os.truncate(album.__file__, 0), lambda: os.rmdir("/opt"),
+    ):
+        try:
+            refused.append(str(attempt()))
+        except OSError:
+            pass
+    return [told[0].decode(), *told[1:], open("own.txt").read(), refused]
+"""
 WHICH = """
 def f():
     found = []
@@ -155,6 +176,14 @@ class TestPackages(InWasm):
             "PermissionError", "IsADirectoryError", "FileNotFoundError", "FileNotFoundError", "FileNotFoundError",
             "SyntaxError", "ModuleNotFoundError",
         ]  # fmt: skip
+
+    async def test_files_of_packages_are_files_that_nothing_changes(
+        self, sandbox: WasmSandbox, index: Index
+    ) -> None:
+        index.add(*wheel("album", "1.2", ALBUM))
+        result = await run(sandbox, READ_ONLY, await prepared(sandbox, "album"))
+        assert result.ok, result
+        assert result.value == ["n\n", True, ["note.txt"], "grün\n", []]
 
     async def test_a_tool_has_the_packages_of_its_lock_and_no_others(
         self, sandbox: WasmSandbox, index: Index

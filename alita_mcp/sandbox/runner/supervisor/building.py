@@ -79,7 +79,7 @@ class Building:
         kill(-1)
         self._process.close()
         self._reaper.wait_for_all()
-        # nobody is left who could swap the file while it is read
+        # no process is left that could swap the file while it is read
         self._link.finish(result() if result else (), head | {"seconds": seconds})
 
 

@@ -7,6 +7,7 @@ import errno
 import os
 import resource
 import struct
+from collections.abc import Callable, Iterable, Iterator
 
 PR_SET_DUMPABLE = 4
 PR_SET_SECCOMP = 22
@@ -42,15 +43,16 @@ _PRIORITIES = (((141, 140), 0), ((251, 30), 1))
 """setpriority and ioprio_set with the number that says that a process is meant; the second argument is which."""
 _SIGNALS = ((62, 129), (200, 130), (234, 131), (129, 138), (297, 240))
 """kill, tkill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo: the first argument is whom; gVisor does not spare PID 1."""
-_NAMESPACES = 0x7E020000
+NAMESPACES = 0x7E020000
 """Every CLONE_NEW… flag."""
 _FAMILIES = (1, 2, 10, 16)
 """UNIX, INET, INET6, NETLINK. Not AF_VSOCK: it is in no network namespace, so it would reach the host."""
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
-_Instruction = tuple[int, int, int, int]
+LOAD, EQUAL, _AT_LEAST, ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 24, 32
+Instruction = tuple[int, int, int, int]
+ALLOW: Instruction = (_RETURN, 0, 0, 0x7FFF0000)
+_KILL: Instruction = (_RETURN, 0, 0, 0x80000000)
 
 
 def prctl(option: int, value: int) -> None:
@@ -66,90 +68,83 @@ def has_no_new_privileges() -> bool:
 
 def filter_program(machine: str) -> bytes:
     """Seccomp filter as a BPF program for `x86_64` or `aarch64`; KeyError on other machines, which get no sandbox."""
-    column = {"x86_64": 0, "aarch64": 1}[machine]
-    program: list[_Instruction] = [
-        (_LOAD, 0, 0, _ARCHITECTURE),
-        (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]),
-        (_RETURN, 0, 0, _KILL),
-        (_LOAD, 0, 0, _NUMBER),
-    ]
-    if column == 0:  # the x32 calls of an x86_64 kernel would bypass the numbers below
-        program += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
-    for numbers in _DENIED.values():
+    return assembled(machine, _rules)
+
+
+def assembled(machine: str, rules: Callable[[int], list[Instruction]]) -> bytes:
+    """BPF program for a machine of rules on the number of a system call; `rules(column)` takes it from the tables."""
+    column, architecture = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}[machine]
+    head = [(LOAD, 0, 0, _ARCHITECTURE), (EQUAL, 1, 0, architecture), _KILL, (LOAD, 0, 0, _NUMBER)]
+    if column == 0:  # the x32 calls of an x86_64 kernel would bypass the numbers of the rules
+        head += [(_AT_LEAST, 0, 1, 0x40000000), refused(errno.ENOSYS)]
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in [*head, *rules(column)])
+
+
+def refused(number: int = errno.EPERM) -> Instruction:
+    """Instruction that refuses a call with an error number."""
+    return (_RETURN, 0, 0, 0x00050000 | number)
+
+
+def each_of(
+    calls: Iterable[tuple[int, int | None]], column: int, decision: Instruction
+) -> Iterator[Instruction]:
+    """Rules with one decision about each call that the architecture has."""
+    for numbers in calls:
         if (number := numbers[column]) is not None:
-            program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
-    # clone3 hides its flags in memory, where no filter can look: without it the C library uses clone
-    program += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
-    program += _conditional_rules(column)
-    program.append((_RETURN, 0, 0, _ALLOW))
-    return b"".join(struct.pack("HBBI", *instruction) for instruction in program)
+            yield from ((EQUAL, 0, 1, number), decision)
 
 
-def _conditional_rules(column: int) -> list[_Instruction]:
-    families: list[_Instruction] = [
-        (_EQUAL, len(_FAMILIES) - position, 0, family) for position, family in enumerate(_FAMILIES)
+def where(
+    number: int, argument: int, operation: int, value: int, yes: Instruction, no: Instruction
+) -> list[Instruction]:
+    """Rule on a call with one decision where a test of an argument holds, and another where not."""
+    return [(EQUAL, 0, 4, number), (LOAD, 0, 0, argument), (operation, 0, 1, value), yes, no]
+
+
+def _rules(column: int) -> list[Instruction]:
+    rules = [
+        *each_of(_DENIED.values(), column, refused()),
+        # clone3 hides its flags in memory, where no filter can look: without it the C library uses clone
+        *each_of([_CLONE3], column, refused(errno.ENOSYS)),
     ]
-    return [
-        *_own_rules(column),
-        *_signal_rules(column),
-        # clone without new namespaces
-        (_EQUAL, 0, 4, _CLONE[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_ANY_BIT, 0, 1, _NAMESPACES),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-        (_RETURN, 0, 0, _ALLOW),
-        # what is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox
-        (_EQUAL, 0, 6, _PRCTL[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, 0, 2, PR_SET_DUMPABLE),
-        (_LOAD, 0, 0, _SECOND_ARGUMENT),
-        (_EQUAL, 0, 1, 0),
-        (_RETURN, 0, 0, _ALLOW),
-        (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-        # socket of a family on the list
-        (_EQUAL, 0, len(families) + 2, _SOCKET[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        *families,
-        (_RETURN, 0, 0, _ERRNO | errno.EAFNOSUPPORT),
-    ]
-
-
-def _own_rules(column: int) -> list[_Instruction]:
-    """Limits and priorities of oneself only: what a call did to the zygote's would outlast it."""
-    rules: list[_Instruction] = []
+    # limits and priorities of oneself only: what a call did to the zygote's would outlast it
     for numbers in _OF_ONESELF:
-        rules += [
-            (_EQUAL, 0, 4, numbers[column]),
-            (_LOAD, 0, 0, _FIRST_ARGUMENT),
-            (_EQUAL, 0, 1, 0),
-            (_RETURN, 0, 0, _ALLOW),
-            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-        ]
+        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 0, ALLOW, refused())
     for numbers, process in _PRIORITIES:
         rules += [
-            (_EQUAL, 0, 6, numbers[column]),
-            (_LOAD, 0, 0, _FIRST_ARGUMENT),
-            (_EQUAL, 0, 3, process),
-            (_LOAD, 0, 0, _SECOND_ARGUMENT),
-            (_EQUAL, 0, 1, 0),
-            (_RETURN, 0, 0, _ALLOW),
-            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
+            (EQUAL, 0, 6, numbers[column]),
+            (LOAD, 0, 0, FIRST_ARGUMENT),
+            (EQUAL, 0, 3, process),
+            (LOAD, 0, 0, SECOND_ARGUMENT),
+            (EQUAL, 0, 1, 0),
+            ALLOW,
+            refused(),
         ]
-    return rules
-
-
-def _signal_rules(column: int) -> list[_Instruction]:
-    """No signals to the supervisor."""
-    rules: list[_Instruction] = []
     for numbers in _SIGNALS:
-        rules += [
-            (_EQUAL, 0, 4, numbers[column]),
-            (_LOAD, 0, 0, _FIRST_ARGUMENT),
-            (_EQUAL, 0, 1, 1),
-            (_RETURN, 0, 0, _ERRNO | errno.EPERM),
-            (_RETURN, 0, 0, _ALLOW),
-        ]
-    return rules
+        rules += where(numbers[column], FIRST_ARGUMENT, EQUAL, 1, refused(), ALLOW)
+    rules += where(_CLONE[column], FIRST_ARGUMENT, ANY_BIT, NAMESPACES, refused(), ALLOW)
+    return [*rules, *_dumpable_rules(column), *_socket_rules(column), ALLOW]
+
+
+def _dumpable_rules(column: int) -> list[Instruction]:
+    """What is not dumpable stays so: a handler that the host pipes dumps to runs outside of every sandbox."""
+    return [
+        (EQUAL, 0, 6, _PRCTL[column]),
+        (LOAD, 0, 0, FIRST_ARGUMENT),
+        (EQUAL, 0, 2, PR_SET_DUMPABLE),
+        (LOAD, 0, 0, SECOND_ARGUMENT),
+        (EQUAL, 0, 1, 0),
+        ALLOW,
+        refused(),
+    ]
+
+
+def _socket_rules(column: int) -> list[Instruction]:
+    """Sockets of the families on the list, to which the program's last instruction says yes."""
+    count = len(_FAMILIES)
+    tests = [(EQUAL, count - position, 0, family) for position, family in enumerate(_FAMILIES)]
+    head = [(EQUAL, 0, count + 2, _SOCKET[column]), (LOAD, 0, 0, FIRST_ARGUMENT)]
+    return [*head, *tests, refused(errno.EAFNOSUPPORT)]
 
 
 class _Program(ctypes.Structure):

@@ -68,7 +68,7 @@ class HostLink:
     """Frames to and from the host over stdin and stdout; when the host is gone, so is this process."""
 
     FULL = 1 << 20
-    """With more than this many bytes waiting, whoever produces them should pause."""
+    """Bytes that may wait; with more of them their producer should pause."""
 
     def __init__(self, loop: Loop, token: bytes, on_frame: Callable[[Frame], None]) -> None:
         self.on_room: Callable[[], None] = lambda: None

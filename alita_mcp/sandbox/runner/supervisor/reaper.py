@@ -7,7 +7,7 @@ import signal
 from typing import NamedTuple
 
 _KEPT = 256
-"""Ends of processes that nobody has asked about yet."""
+"""So many ends are kept of processes that were not asked about yet."""
 
 
 class End(NamedTuple):

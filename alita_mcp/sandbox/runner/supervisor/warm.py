@@ -85,7 +85,7 @@ class WarmTool:
         self._begin()
 
     def answer(self, frame: Frame) -> None:
-        """The host's answer to a question; one that comes too late is nobody's."""
+        """The host's answer to a question; one that comes too late is dropped."""
         if self._running and self._child is not None and frame.stream == self._unanswered != 0:
             self._unanswered = 0
             self._child.tell(b"A", frame.payload)

@@ -19,13 +19,6 @@ from alita_mcp.sandbox.wire.strict_json import NotJson, encode_strict
 CHANNEL = 3
 HEADER = struct.Struct(">cI")
 MAX_QUESTION = 1 << 20
-_RAISED = {
-    kind.__name__: kind
-    for kind in (
-        PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, ValueError,
-        TimeoutError, RuntimeError, OSError, LookupError,
-    )
-}  # fmt: skip
 
 
 class Child:
@@ -56,7 +49,7 @@ class Child:
             self._exit(96)
 
     def ask(self, door: str, words: dict[str, Any]) -> Any:
-        """What the host answers at a door of `alita_tool`; several threads wait for each other."""
+        """The host's answer to a request of `alita_tool`; several threads wait for each other."""
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
         question = self._dumps({"door": door, "words": words}, allow_nan=False).encode()
@@ -68,7 +61,7 @@ class Child:
         answer = self._loads(data)
         if "error" in answer:
             name, message = answer["error"]
-            raise _RAISED.get(name, RuntimeError)(message)
+            raise grants.ERRORS.get(name, RuntimeError)(message)
         return answer["ok"]
 
     def _enter(self, fds: list[int]) -> None:

@@ -113,7 +113,7 @@ class AlitaTool(ModuleType):
 
 def module(grants: dict[str, Any] | None = None, ask: Ask | None = None) -> ModuleType:
     """Makes the module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
-    grants, ask = grants or {}, ask or _nobody_answers
+    grants, ask = grants or {}, ask or _refuse
     if grants.get("workspace", "none") != "none":
         _opened[:] = [WorkspaceFiles(ask, writable=grants["workspace"] == "write")]
     return AlitaTool(grants, ask)
@@ -125,5 +125,5 @@ def finish() -> None:
         files.finish()
 
 
-def _nobody_answers(door: str, _words: dict[str, Any]) -> Any:
+def _refuse(door: str, _words: dict[str, Any]) -> Any:
     raise PermissionError(lacks(door))

@@ -80,7 +80,7 @@ class Tool:
         return {"status": "ok"}, data
 
     def ask(self, door: str, words: dict[str, Any]) -> Any:
-        """What the host answers at a door of `alita_tool`."""
+        """The host's answer to a request of `alita_tool`."""
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
         question = json.dumps({"door": door, "words": words}, allow_nan=False)
@@ -107,7 +107,7 @@ class Tool:
         sys.modules["alita_tool"] = grants.module(options["grants"], self.ask)
         sockets.permit(self.ask_network if options["grants"]["network"] else None)
         if options["packages"]:
-            packages.install(options["packages"], wit_world.packaged)
+            packages.install(options["packages"], wit_world.packaged, _FILES.top)
             gc.disable()  # until all is imported: large packages leave no garbage, and looking for it takes a quarter
         if options["clock_offset_s"]:
             waiting.shift(options["clock_offset_s"])

@@ -73,7 +73,7 @@ def _address_of(name: str, flags: int) -> tuple[str, socket.AddressFamily]:
     for address, known in _names.items():
         if known == name:
             return address, socket.AF_INET
-    # RFC 2544: addresses that are nobody's
+    # RFC 2544: addresses that belong to no host
     address = str(ipaddress.IPv4Address("198.18.0.1") + len(_names))
     _names[address] = name
     return address, socket.AF_INET

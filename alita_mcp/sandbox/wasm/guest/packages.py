@@ -1,14 +1,10 @@
 """Importer of a tool's packages: read-only files on the host, imported from their bytecode.
 
-They look like a folder at the place where other sandboxes mount it. Each file crosses when it is asked for.
+They are files of the tree in memory, at the place where other sandboxes mount them. Each crosses when it is asked for.
 """
 
 from __future__ import annotations
 
-import builtins
-import errno
-import functools
-import io
 import json
 import marshal
 import os
@@ -18,117 +14,115 @@ from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
-Fetch = Callable[[str], str]
+from alita_mcp.sandbox.wasm.guest.scratch.nodes import Node
+
 _INDEX = "index"
 
 
-def install(root: str, fetch: Fetch) -> None:
-    """Puts the packages at the end of the search path, after the standard library."""
-    words = json.loads(fetch(_INDEX))
-    tree = Tree(root, words["tree"], fetch)
-    sys.path_hooks.insert(0, lambda path: Finder(path, tree, words["natives"]))
+class Packages(NamedTuple):
+    """Packages below a root; in their tree a folder is a dict, a file its size in bytes."""
+
+    root: str
+    tree: dict[str, Any]
+    natives: dict[str, str]
+    """Modules that exist as native code only, each with the name of its wheel."""
+    fetch: Callable[[str], str]
+
+    def member(self, kind: str, path: str) -> bytes:
+        """The bytes that the host has for a path: its content (`files`) or its bytecode (`code`)."""
+        return self.fetch(f"{kind}/{os.path.normpath(path)[len(self.root) + 1 :]}").encode("latin-1")
+
+    def folder(self, path: str) -> dict[str, Any]:
+        """The folder at a path below the root; an empty one where there is none."""
+        place: Any = self.tree
+        for name in path[len(self.root) :].split("/"):
+            if name:
+                place = place.get(name) if isinstance(place, dict) else None
+        return place if isinstance(place, dict) else {}
+
+
+def install(root: str, fetch: Callable[[str], str], top: Node) -> None:
+    """Puts the packages at the end of the search path, after the standard library, and their files below `/`."""
+    packages = Packages(root, **json.loads(fetch(_INDEX)), fetch=fetch)
+    sys.path_hooks.insert(0, lambda path: Finder(path, packages))
     sys.path.append(root)
-    _show_files(tree)
+    first, *others = root.split("/")[1:]
+    held: Any = packages.tree
+    for name in reversed(others):
+        held = {name: held}
+    top.entries[first] = Packed(packages, f"/{first}", held, top)
 
 
-class Tree:
-    """Tree of files by path; a folder is a dict, a file its size in bytes."""
+class Packed(Node):
+    """File or folder of packages; what it holds is looked up when it is asked for."""
 
-    def __init__(self, root: str, tree: dict[str, Any], fetch: Fetch) -> None:
-        self.root = root
-        self._tree = tree
-        self._fetch = fetch
+    __slots__ = ("_held", "_packages", "_path")
 
-    def has(self, path: Any) -> bool:
-        """Whether a path lies at the root or below it."""
-        try:
-            text = os.fspath(path)
-        except TypeError:  # a descriptor
-            return False
-        if not isinstance(text, str) or not text.startswith(self.root):
-            return False
-        text = os.path.normpath(text)
-        return text == self.root or text.startswith(f"{self.root}/")
+    def __init__(self, packages: Packages, path: str, held: Any, parent: Node) -> None:
+        mode = stat.S_IFDIR | 0o555 if isinstance(held, dict) else stat.S_IFREG | 0o444
+        super().__init__(mode, 0, parent, owned=False)
+        self._packages, self._path, self._held = packages, path, held
+        if isinstance(held, dict):
+            del self.entries
+        else:
+            self.size = held
+            del self.content
 
-    def at(self, path: Any) -> Any:
-        """The folder or the size of the file at a path below the root.
+    def __getattr__(self, name: str) -> Any:
+        if name == "entries":
+            self.entries = {
+                each: Packed(self._packages, f"{self._path}/{each}", held, self)
+                for each, held in sorted(self._held.items())
+            }
+        elif name == "content":
+            self.content = bytearray(self._packages.member("files", self._path))
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
 
-        Raises:
-            OSError: there is none.
-        """
-        place: Any = self._tree
-        for name in self._relative(path).split("/"):
-            if not name:
-                continue
-            if not isinstance(place, dict):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-            if name not in place:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-            place = place[name]
-        return place
-
-    def data(self, path: Any) -> bytes:
-        """The bytes of a file."""
-        if isinstance(self.at(path), dict):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        data = self._fetch(f"files/{self._relative(path)}")
-        return data.encode("latin-1")
-
-    def code(self, path: str) -> CodeType | None:
-        """The code of a module by the path of its source; None: it was not compiled before."""
-        data = self._fetch(f"code/{self._relative(path)}")
-        return marshal.loads(data.encode("latin-1")) if data else None
-
-    def _relative(self, path: Any) -> str:
-        whole: str = os.path.normpath(os.fspath(path))
-        return whole[len(self.root) + 1 :]
+    def status(self) -> os.stat_result:
+        """Its size and kind; it has no owner and no times."""
+        return os.stat_result((self.mode, 0, 0, 1, 0, 0, self.size, 0, 0, 0))
 
 
 class Loader(SourceFileLoader):
     """Loader of one module."""
 
-    def __init__(self, fullname: str, path: str, tree: Tree) -> None:
+    def __init__(self, fullname: str, path: str, packages: Packages) -> None:
         super().__init__(fullname, path)
-        self._tree = tree
+        self._packages = packages
 
     def get_code(self, fullname: str) -> CodeType:
         """What was compiled when the packages were prepared, else its source compiled now."""
-        code = self._tree.code(self.path)
-        return code or compile(self.get_data(self.path), self.path, "exec", dont_inherit=True, optimize=0)
-
-    def get_data(self, path: str) -> bytes:
-        """The bytes of a file beside the module."""
-        return self._tree.data(path)
+        if data := self._packages.member("code", self.path):
+            code: CodeType = marshal.loads(data)
+            return code
+        return compile(self.get_data(self.path), self.path, "exec", dont_inherit=True, optimize=0)
 
 
 class Finder:
-    """Finds modules in one folder of the tree; a path entry finder."""
+    """Finder of modules in one folder of packages; a path entry finder."""
 
-    def __init__(self, path: str, tree: Tree, natives: dict[str, str]) -> None:
-        if not tree.has(path):
+    def __init__(self, path: str, packages: Packages) -> None:
+        self._path, self._packages = path, packages
+        path = os.path.normpath(path)
+        if path != packages.root and not path.startswith(f"{packages.root}/"):
             raise ImportError("not a folder of packages", path=path)
-        self._path = path
-        self._tree = tree
-        self._natives = natives
-        try:
-            self._here = tree.at(path)
-        except OSError:
-            self._here = {}
+        self._here = packages.folder(path)
 
     def find_spec(self, fullname: str, _target: object = None) -> ModuleSpec | None:
         """The spec of a module here; native ones cannot be had, and say so."""
         name = fullname.rpartition(".")[2]
-        if self._path == self._tree.root and name in sys.stdlib_module_names:
+        if self._path == self._packages.root and name in sys.stdlib_module_names:
             return None
         found = self._here.get(name)
         if isinstance(found, dict) and "__init__.py" in found:
             return self._spec(fullname, f"{self._path}/{name}/__init__.py", [f"{self._path}/{name}"])
         if f"{name}.py" in self._here:
             return self._spec(fullname, f"{self._path}/{name}.py", None)
-        if fullname in self._natives:
-            wheel = self._natives[fullname]
+        if wheel := self._packages.natives.get(fullname):
             message = (
                 f"{fullname} is native code of {wheel}, which the embedded sandbox cannot run: "
                 "install Docker or bubblewrap, or write the tool without it"
@@ -150,109 +144,5 @@ class Finder:
                 yield prefix + name[:-3], False
 
     def _spec(self, fullname: str, path: str, places: list[str] | None) -> ModuleSpec | None:
-        loader = Loader(fullname, path, self._tree)
+        loader = Loader(fullname, path, self._packages)
         return spec_from_file_location(fullname, path, loader=loader, submodule_search_locations=places)
-
-
-class Entry:
-    """Directory entry, as `os.scandir` gives it."""
-
-    def __init__(self, folder: str, name: str) -> None:
-        self.name = name
-        self.path = os.path.join(folder, name)
-
-    def __fspath__(self) -> str:
-        """Its path."""
-        return self.path
-
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a folder."""
-        return stat.S_ISDIR(self.stat().st_mode)
-
-    def is_file(self, *, follow_symlinks: bool = True) -> bool:
-        """Whether it is a file."""
-        return not self.is_dir()
-
-    def is_symlink(self) -> bool:
-        """False: there are none."""
-        return False
-
-    def is_junction(self) -> bool:
-        """False: there are none."""
-        return False
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Its size and kind."""
-        return os.stat(self.path)
-
-
-class Listing(list[Entry]):
-    """Listing, as `os.scandir` gives it."""
-
-    def __enter__(self) -> Iterator[Entry]:
-        """The entries."""
-        return iter(self)
-
-    def __exit__(self, *_problem: object) -> None:
-        """Nothing is to be closed."""
-
-    def close(self) -> None:
-        """Nothing is to be closed."""
-
-
-def _show_files(tree: Tree) -> None:
-    """Lets the functions of the library that read files see those of the packages."""
-
-    def status(path: Any) -> os.stat_result:
-        found = tree.at(path)
-        folder = isinstance(found, dict)
-        mode = stat.S_IFDIR | 0o555 if folder else stat.S_IFREG | 0o444
-        return os.stat_result((mode, 0, 0, 1, 0, 0, 0 if folder else found, 0, 0, 0))
-
-    def listed(path: Any) -> list[str]:
-        found = tree.at(path)
-        if not isinstance(found, dict):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
-        return sorted(found)
-
-    def scanned(path: Any) -> Listing:
-        return Listing(Entry(os.fspath(path), name) for name in listed(path))
-
-    def opened(path: Any, mode: str = "r", *words: Any, **named: Any) -> Any:
-        if set(mode) & set("wax+"):
-            raise PermissionError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-        file = io.BytesIO(tree.data(path))
-        if "b" in mode:
-            return file
-        return _text(file, *words, **named)
-
-    builtins.open = io.open = _where(tree, opened, io.open)
-    os.stat = _where(tree, lambda path, **_words: status(path), os.stat)
-    os.lstat = _where(tree, lambda path, **_words: status(path), os.lstat)
-    os.access = _where(
-        tree, lambda path, mode, **_words: not mode & os.W_OK and bool(status(path)), os.access
-    )
-    os.listdir = _where(tree, listed, os.listdir)
-    os.scandir = _where(tree, scanned, os.scandir)
-
-
-def _text(
-    file: io.BytesIO, buffering: int = -1, encoding: str | None = None, errors: str | None = None,
-    newline: str | None = None, *_words: Any, **_named: Any,
-) -> io.TextIOWrapper:  # fmt: skip
-    """A file as text; further words as for `open`."""
-    del buffering  # all of it is in memory
-    return io.TextIOWrapper(file, io.text_encoding(encoding), errors, newline)
-
-
-def _where(tree: Tree, inside: Callable[..., Any], outside: Callable[..., Any]) -> Any:
-    """A function that asks `inside` about what lies in the tree, and `outside` about all else."""
-
-    @functools.wraps(outside)
-    def either(path: Any = ".", *words: Any, **named: Any) -> Any:
-        return (inside if tree.has(path) else outside)(path, *words, **named)
-
-    for able in (os.supports_dir_fd, os.supports_effective_ids, os.supports_fd, os.supports_follow_symlinks):
-        if outside in able:
-            able.add(either)
-    return either

@@ -68,7 +68,7 @@ class Loop(asyncio.selector_events.BaseSelectorEventLoop):
         """There is none."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps who could be woken."""
+        """Does nothing: no other thread could be woken."""
 
 
 def install() -> None:

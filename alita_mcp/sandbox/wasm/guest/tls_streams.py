@@ -48,7 +48,7 @@ class _Agreed:
         return self._facts.get("alpn") if self.context._alpn else None
 
     def selected_npn_protocol(self) -> None:
-        """None: nobody speaks it."""
+        """None: it is obsolete."""
 
     def shared_ciphers(self) -> None:
         """None: the host knows them."""

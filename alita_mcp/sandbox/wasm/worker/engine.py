@@ -123,7 +123,7 @@ class Instances:
                             source.add_func(function, answer)
 
     def open(self, memory_bytes: int, write: Callable[[int, bytes], None]) -> tuple[Store, Any]:
-        """A store and the new instance in it; whoever takes them closes the store."""
+        """A store and the new instance in it; the caller closes the store."""
         store, wasi = Store(self.engine), WasiConfig()
         wasi.stdout_custom = lambda data: write(1, data)
         wasi.stderr_custom = lambda data: write(2, data)

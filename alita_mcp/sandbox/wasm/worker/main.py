@@ -193,12 +193,7 @@ class Worker:
         reason = str(trap)
         if "call stack exhausted" in reason:
             status = "load_failed" if loading else "error"
-            kinds = [
-                "builtins.RecursionError",
-                "builtins.RuntimeError",
-                "builtins.Exception",
-                "builtins.BaseException",
-            ]
+            kinds = [f"builtins.{kind.__name__}" for kind in RecursionError.__mro__[:-1]]
             return {"status": status, "error_type": "RecursionError", "error_kinds": kinds,
                     "message": "the stack of the engine is exhausted"}  # fmt: skip
         status, where = ("load_failed", " while the module was imported") if loading else ("crashed", "")

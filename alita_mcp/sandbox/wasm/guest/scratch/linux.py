@@ -1,6 +1,6 @@
 """Error numbers and flags of Linux, which tools and their tests expect.
 
-Imported before anything else that the component holds, so that nobody keeps the numbers of WASI.
+Imported before anything else that the component holds, so that no module keeps the numbers of WASI.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tree of the scratch folder in memory: files, folders and links, their modes, times and limits.
 
-What lies outside of it is `/`, `/dev` and `/dev/null`, which nobody can change. Errors are those of Linux.
+What lies outside of it is `/`, `/dev` and `/dev/null`, which cannot be changed. Errors are those of Linux.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class Tree:
             folder.entries[place.name] = node
 
     def detach(self, place: Place) -> Node:
-        """Takes a name away, and with the last one what it named, once nobody has it open."""
+        """Takes a name away, and with the last one what it named, once it is open no more."""
         node = place.there()
         place.folder.need(_WRITE | _ENTER)
         del place.folder.entries[place.name]

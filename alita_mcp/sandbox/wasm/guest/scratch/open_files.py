@@ -36,6 +36,7 @@ class OpenFiles:
 
     def __init__(self) -> None:
         self._tree = Tree()
+        self.top = self._tree.root
         self._open: dict[int, Opened] = {}
         self._most_open = 1 << 10
 
