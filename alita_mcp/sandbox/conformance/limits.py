@@ -131,7 +131,7 @@ LIMITS = chapter(
     of_result("ends a loop while the code is imported", _LOOP_AT_IMPORT, hits("timeout", "1 s"),
               limits=Limits(wall_seconds=1)),
     of_result("ends a loop at cpu_seconds", _LOOP, hits("timeout", "1 s"),
-              limits=Limits(wall_seconds=30, cpu_seconds=1)),
+              limits=Limits(wall_seconds=90, cpu_seconds=1)),
     of_result("ends a call at memory_bytes", _GREEDY, hits("memory", str(_MEMORY)),
               limits=Limits(memory_bytes=_MEMORY, wall_seconds=60), essential=True),
     of_result("ends a flood of output", _FLOOD, hits("output_flood", str(16 * 4096)),
