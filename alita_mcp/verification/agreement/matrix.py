@@ -155,7 +155,7 @@ async def _ran(
     fresh = tests[len(known.results) :]
     jobs = [job_of(candidate.draft, test, candidate.environment) for test in fresh] if known.is_whole else []
     results: list[RunResult | None] = [None] * len(fresh)
-    results[: len(jobs)] = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
+    results[: len(jobs)] = await run_jobs(rehearsal, jobs)
     numbered = enumerate(zip(fresh, results, strict=True), len(known.results) + 1)
     trials = [Trial(number, *pair) for number, pair in numbered]
     ran = [trial for trial in trials if trial.result is not None]

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
-from alita_mcp.values import Check, Draft, Example, ToolContract
+from alita_mcp.sandbox.interface import RunResult, Sandbox
+from alita_mcp.values import Check, Example, ToolContract
 from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
 from alita_mcp.verification.comparison.difference import shown_pair
 from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed, clock_and_seed_of
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
-from alita_mcp.verification.examples.trials import FIXES, failure_in_words, job_of, run_jobs
+from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, failure_in_words, job_of, run_jobs
 from alita_mcp.verification.findings import failed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 _UNTOLD = {
     "now": 'Checks know `now` where the request says "varies": ["clock"].',
@@ -46,18 +45,13 @@ class ExamplesFound:
     total: int
 
 
-async def examples_gate(
-    draft: Draft,
-    contract: ToolContract,
-    sandbox: Sandbox,
-    environment: Environment | None,
-    rehearsal: Rehearsal | None = None,
-) -> ExamplesFound:
+async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
     """Runs all examples of a draft.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
+    draft, contract, sandbox = subject.draft, subject.contract, subject.rehearsal.sandbox
     problems = suite_checks(draft, contract)
     numbered = distinct_examples(draft.examples)
     examples = [example for _, example in numbered]
@@ -65,7 +59,8 @@ async def examples_gate(
     problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, pinned)
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
-    results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
+    jobs = [job_of(draft, each, subject.environment) for each in examples]
+    results = await run_jobs(subject.rehearsal, jobs)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
     checks = await judge_all(trials, contract, sandbox, pinned)
     count = sum(check.passed for check in checks)

@@ -15,13 +15,13 @@ import anyio
 from alita_mcp.errors import InvalidArguments, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, on_many
-from alita_mcp.values import Draft, Example, Schema, ToolContract
+from alita_mcp.values import Draft, Example, Schema
 from alita_mcp.verification.comparison.compare import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
+from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.mutation.dictionary_inputs import constants_in, dictionary_inputs
 from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Arguments = dict[str, Any]
 ObservedCalls = Sequence[tuple[Arguments, RunResult]]
@@ -57,19 +57,14 @@ class OtherInputs:
     """Inputs for all variants of one draft: mutated examples, its constants, and draws from its schema."""
 
     def __init__(
-        self,
-        draft: Draft,
-        contract: ToolContract,
-        trials: Sequence[Trial],
-        seen: ObservedCalls,
-        way: Way,
-        rehearsal: Rehearsal,
+        self, subject: RehearsedDraft, trials: Sequence[Trial], seen: ObservedCalls, way: Way
     ) -> None:
-        self._draft, self._way, self._rehearsal = draft, way, rehearsal
+        self._draft, self._way, self._rehearsal = subject.draft, way, subject.rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
         self._fresh = {_text_of(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        schema = subject.contract.input_schema
         self._inputs = _inputs_of(
-            draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
+            self._draft, schema, [each for each, _ in shown], [each for each, _ in seen]
         )
         self._expected: list[Behaviour] = []
         self._alone_too: dict[int, Behaviour] = {}
@@ -190,9 +185,8 @@ class OtherInputs:
         return _behaviours(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
 
     async def _alone(self, code: str, given: Arguments) -> Behaviour:
-        return behaviour_of(
-            await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None)))
-        )
+        job = self._way(code, Example(arguments=given, expected=None))
+        return behaviour_of(await self._rehearsal.run(job))
 
     async def _itself_alone(self, place: int) -> Behaviour:
         """What the code itself does with an input in a process of its own, which is asked once."""
