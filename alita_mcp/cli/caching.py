@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError
@@ -12,7 +12,7 @@ from alita_mcp.errors import UsageError
 
 def add_commands(family: Family) -> None:
     """Declares `cache`."""
-    parser = family.add("cache", in_event_loop(cache), "keep results of deterministic tools, or forget them")
+    parser = family.add("cache", cache, "keep results of deterministic tools, or forget them")
     parser.add_argument(
         "action",
         choices=["show", "on", "off", "clear"],

@@ -8,7 +8,7 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp import __version__
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
@@ -33,9 +33,7 @@ def add_commands(family: Family) -> None:
     serve_parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a further name clients reach it by"
     )
-    doctor_parser = family.add(
-        "doctor", in_event_loop(doctor), "check the sandboxes, the library and the settings"
-    )
+    doctor_parser = family.add("doctor", doctor, "check the sandboxes, the library and the settings")
     doctor_parser.add_argument(
         "--sandbox",
         nargs="?",

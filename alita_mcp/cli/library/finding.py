@@ -7,7 +7,7 @@ from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, count_above_zero, tool_version
 from alita_mcp.cli.library.card_view import draw, plain
 from alita_mcp.cli.library.cards import evidence_card, version_text
 from alita_mcp.cli.library.costing import list_usage
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares the five commands."""
-    seek = family.add("search", in_event_loop(search), "find tools by what they should do")
+    seek = family.add("search", search, "find tools by what they should do")
     seek.add_argument("query", nargs="+", metavar="WORD")
     seek.add_argument("--limit", type=count_above_zero, default=5, metavar="N")
-    every = family.add("list", in_event_loop(list_tools), "list all tools")
+    every = family.add("list", list_tools, "list all tools")
     every.add_argument(
         "--usage", action="store_true", help="what their writing cost, and how often they are called"
     )
-    card = family.add("show", in_event_loop(show), "show what a tool takes, gives and was proved to do")
+    card = family.add("show", show, "show what a tool takes, gives and was proved to do")
     card.add_argument("name", metavar="NAME")
     card.add_argument(
         "version", type=tool_version, metavar="VERSION", nargs="?", help="default: the current one"
     )
     card.add_argument("--source", action="store_true", help="with code and tests")
-    compared = family.add("diff", in_event_loop(diff), "show what changed between two versions of a tool")
+    compared = family.add("diff", diff, "show what changed between two versions of a tool")
     compared.add_argument("name", metavar="NAME")
     compared.add_argument("old", type=tool_version, metavar="vA")
     compared.add_argument("new", type=tool_version, metavar="vB")
-    journal = family.add("log", in_event_loop(log), "show the journal, newest last")
+    journal = family.add("log", log, "show the journal, newest last")
     journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
     journal.add_argument("--limit", type=count_above_zero, default=30, metavar="N")
     journal.add_argument(

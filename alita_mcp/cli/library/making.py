@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, tool_version
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
@@ -37,7 +37,7 @@ COMMAND_LINE = "the command line"
 
 def add_commands(family: Family) -> None:
     """Declares the four commands."""
-    make = family.add("synthesize", in_event_loop(synthesize), "bring new tools through the gates")
+    make = family.add("synthesize", synthesize, "bring new tools through the gates")
     make.add_argument("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
     make.add_argument("--name", help="the tool's name; its function is called the same")
     make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
@@ -63,17 +63,13 @@ def add_commands(family: Family) -> None:
     kept = make.add_mutually_exclusive_group()
     kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
     kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
-    bring = family.add(
-        "import", in_event_loop(import_folder), "verify a tool's folder again and publish it here"
-    )
+    bring = family.add("import", import_folder, "verify a tool's folder again and publish it here")
     bring.add_argument("folder", type=Path, metavar="FOLDER")
     bring.add_argument("--update", action="store_true", help="a new version of a tool that is there")
-    out = family.add("export", in_event_loop(export), "write a tool to a folder that runs without alita")
+    out = family.add("export", export, "write a tool to a folder that runs without alita")
     out.add_argument("name", metavar="NAME")
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
-    family.add(
-        "reindex", in_event_loop(reindex), "look at every tool's files, and make the search tables anew"
-    )
+    family.add("reindex", reindex, "look at every tool's files, and make the search tables anew")
 
 
 def _add_writing_options(make: argparse.ArgumentParser) -> None:

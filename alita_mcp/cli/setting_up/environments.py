@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.output import Output, columns
 from alita_mcp.errors import SandboxError
 from alita_mcp.settings import Settings, read_settings
@@ -19,9 +19,7 @@ _SHOWN_PACKAGES = 6
 
 def add_commands(family: Family) -> None:
     """Declares the command."""
-    parser = family.add(
-        "environments", in_event_loop(environments), "list the packages that were built for tools"
-    )
+    parser = family.add("environments", environments, "list the packages that were built for tools")
     parser.add_argument(
         "--prune",
         action="store_true",

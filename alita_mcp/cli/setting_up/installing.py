@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
@@ -25,7 +25,7 @@ PACKAGE = "alita-mcp-server"
 
 def add_commands(family: Family) -> None:
     """Declares `init` and `install`."""
-    family.add("init", in_event_loop(init), "create the library and say what to do next")
+    family.add("init", init, "create the library and say what to do next")
     install_parser = family.add("install", install, "print or write the configuration that a client needs")
     install_parser.add_argument(
         "client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, columns
 from alita_mcp.errors import AlitaError, UsageError
@@ -37,7 +37,7 @@ def add_commands(family: Family) -> None:
     """Declares `suggest`."""
     parser = family.add(
         "suggest",
-        in_event_loop(suggest),
+        suggest,
         "what ran often, failed often or was missed, and the command for a tool",
     )
     parser.add_argument("--limit", type=_count, default=10, metavar="N", help="so many of each kind (10)")

@@ -16,6 +16,7 @@ import anyio
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.grants.hosts import ANY
+from alita_mcp.progress import silent
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
 from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, RunResult, Sandbox
@@ -102,7 +103,7 @@ class Rehearsal:
         return await self.run(job, chain)
 
     async def _environment(self, stored: StoredVersion) -> Environment | None:
-        return await self.sandbox.prepare(stored.lock, _silent) if stored.lock.requirements else None
+        return await self.sandbox.prepare(stored.lock, silent) if stored.lock.requirements else None
 
 
 class RehearsalBroker(Broker):
@@ -169,7 +170,3 @@ def _with_samples() -> tempfile.TemporaryDirectory[str]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="\n")
     return folder
-
-
-async def _silent(_line: str) -> None:
-    return None
