@@ -41,14 +41,9 @@ async def cache(options: argparse.Namespace, output: Output) -> int:
             removed = await results.clear(name)
         entries, size = await results.size() if results is not None else (0, 0)
         off = library.tools.uncached()
-    now = {
-        "kept": entries,
-        "bytes": size,
-        "limit_mb": settings.result_cache_mb,
-        "removed": removed,
-        "off": off,
-    }
-    words = [f"{entries} results kept, {size:,} bytes of {settings.result_cache_mb} MB."]
+    limit = settings.result_cache_mb
+    now = {"kept": entries, "bytes": size, "limit_mb": limit, "removed": removed, "off": off}
+    words = [f"{entries} results kept, {size:,} bytes of {limit} MB."]
     if removed:
         words.append(f"{removed} forgotten.")
     if off:

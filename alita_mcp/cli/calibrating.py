@@ -28,16 +28,14 @@ NO_BUDGET = {"budget_calls": 0, "budget_tokens": 0, "budget_usd": 0.0}
 
 def add_commands(family: Family) -> None:
     """Declares `calibrate`."""
-    parser = family.add("calibrate", calibrate, "measure how often a model's code and tests are right")
-    parser.add_argument("--model", metavar="MODEL", help="another model than those that write here")
-    parser.add_argument(
-        "--limit", type=_count, metavar="N", help="so many tasks at most; the next run goes on"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask whether the cost is all right")
-    parser.add_argument(
-        "--again", action="store_true", help="start over; the old record counts until the end"
-    )
-    parser.add_argument("--show", action="store_true", help="print what is known of models, and ask none")
+    add = family.add(
+        "calibrate", calibrate, "measure how often a model's code and tests are right"
+    ).add_argument
+    add("--model", metavar="MODEL", help="another model than those that write here")
+    add("--limit", type=_count, metavar="N", help="so many tasks at most; the next run goes on")
+    add("--yes", action="store_true", help="do not ask whether the cost is all right")
+    add("--again", action="store_true", help="start over; the old record counts until the end")
+    add("--show", action="store_true", help="print what is known of models, and ask none")
 
 
 async def calibrate(options: argparse.Namespace, output: Output) -> int:

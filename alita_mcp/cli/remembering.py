@@ -23,30 +23,26 @@ SHOWN = 10
 
 def add_commands(family: Family) -> None:
     """Declares `memory`."""
-    parser = family.add(
+    add = family.add(
         "memory", memory, "what is remembered of tasks: runs, facts and recipes; or forget it"
-    )
-    parser.add_argument(
+    ).add_argument
+    add(
         "action",
         choices=["list", "show", "forget", "export"],
         nargs="?",
         default="list",
         help="show: one memory, by its id; forget: those named, found or all; export: to a file",
     )
-    parser.add_argument("names", metavar="ID", nargs="*", help="ids of memories; for export the file")
-    parser.add_argument(
+    add("names", metavar="ID", nargs="*", help="ids of memories; for export the file")
+    add(
         "--kind",
         choices=KINDS,
         help="only runs (episodic), facts and lessons (semantic) or recipes (procedural)",
     )
-    parser.add_argument("--limit", type=count_above_zero, default=50, metavar="N", help="list so many (50)")
-    parser.add_argument(
-        "--query", default="", metavar="WORDS", help="list or forget what has all these words"
-    )
-    parser.add_argument(
-        "--all", action="store_true", dest="everything", help="forget everything, or all of a kind"
-    )
-    parser.add_argument("--yes", action="store_true", help="forget without being asked")
+    add("--limit", type=count_above_zero, default=50, metavar="N", help="list so many (50)")
+    add("--query", default="", metavar="WORDS", help="list or forget what has all these words")
+    add("--all", action="store_true", dest="everything", help="forget everything, or all of a kind")
+    add("--yes", action="store_true", help="forget without being asked")
 
 
 async def memory(options: argparse.Namespace, output: Output) -> int:

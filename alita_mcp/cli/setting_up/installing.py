@@ -26,15 +26,11 @@ PACKAGE = "alita-mcp-server"
 def add_commands(family: Family) -> None:
     """Declares `init` and `install`."""
     family.add("init", init, "create the library and say what to do next")
-    install_parser = family.add("install", install, "print or write the configuration that a client needs")
-    install_parser.add_argument(
-        "client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"])
-    )
-    install_parser.add_argument(
-        "--write", action="store_true", help="merge it into the client's file, keeping a backup"
-    )
-    install_parser.add_argument("--file", type=Path, help="another file than the client's usual one")
-    install_parser.add_argument(
+    add = family.add("install", install, "print or write the configuration that a client needs").add_argument
+    add("client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"]))
+    add("--write", action="store_true", help="merge it into the client's file, keeping a backup")
+    add("--file", type=Path, help="another file than the client's usual one")
+    add(
         "--uvx",
         action="store_true",
         help=f"start the server with `uvx {PACKAGE}` instead of this installation",

@@ -35,18 +35,14 @@ NO_VALUES = (
 
 def add_commands(family: Family) -> None:
     """Declares `suggest`."""
-    parser = family.add(
-        "suggest",
-        suggest,
-        "what ran often, failed often or was missed, and the command for a tool",
-    )
-    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="so many of each kind (10)")
-    parser.add_argument("--auto", action="store_true", help="make those tools whose examples suffice")
-    parser.add_argument("--max-tools", type=_count, default=5, metavar="N", help="with --auto: at most (5)")
-    parser.add_argument(
-        "--max-seconds", type=_count, default=300, metavar="S", help="with --auto: stop after (300)"
-    )
-    parser.add_argument("--forget", action="store_true", help="remove all runs that are kept")
+    add = family.add(
+        "suggest", suggest, "what ran often, failed often or was missed, and the command for a tool"
+    ).add_argument
+    add("--limit", type=_count, default=10, metavar="N", help="so many of each kind (10)")
+    add("--auto", action="store_true", help="make those tools whose examples suffice")
+    add("--max-tools", type=_count, default=5, metavar="N", help="with --auto: at most (5)")
+    add("--max-seconds", type=_count, default=300, metavar="S", help="with --auto: stop after (300)")
+    add("--forget", action="store_true", help="remove all runs that are kept")
 
 
 async def suggest(options: argparse.Namespace, output: Output) -> int:
