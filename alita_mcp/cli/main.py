@@ -1,4 +1,4 @@
-"""`alita`, the command for people: words in, exit status out."""
+"""`alita`, the command line: parses the arguments, runs a command, returns its exit status."""
 
 from __future__ import annotations
 

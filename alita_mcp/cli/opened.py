@@ -1,4 +1,4 @@
-"""The library or the whole application, opened for the length of one command."""
+"""Library or application, opened for the length of one command."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What the demo tells: numbered steps, what was said and what came back; coloured on a terminal, plain elsewhere."""
+"""Printer of the demo: numbered steps with requests and results, coloured on a terminal, plain elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -60,10 +60,7 @@ class Scene:
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
         """A spinner where there is a terminal."""
-        if not self._console.is_terminal:
-            yield
-            return
-        with self._console.status(text):
+        with self._console.status(text) if self._console.is_terminal else nullcontext():
             yield
 
     def _tell(self, text: str, style: str) -> None:

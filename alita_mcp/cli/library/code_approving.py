@@ -1,4 +1,4 @@
-"""`alita approve --code` and `revoke --code`: what code of `run_code` may do that asks for more than computing."""
+"""`alita approve --code` and `revoke --code`: approval of code of `run_code` that asks for more than computing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita list --usage`: what models cost each tool, the median one and all that became none; how often it is called."""
+"""`alita list --usage`: cost of the models for each tool, the median one and all that became none, and the calls."""
 
 from __future__ import annotations
 

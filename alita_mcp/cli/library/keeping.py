@@ -1,4 +1,4 @@
-"""`alita pin`, `rollback`, `enable`, `delete`, `revoke` and the like: what may be called, and in which version."""
+"""`alita pin`, `rollback`, `enable`, `delete`, `revoke`, `forget`: changes of what may be called, in which version."""
 
 from __future__ import annotations
 
@@ -69,19 +69,16 @@ async def rollback(options: argparse.Namespace, output: Output) -> int:
 def tell(entry: CatalogueEntry, output: Output) -> None:
     """Prints how a tool stands after a change."""
     grants = entry.manifest.grants
-    asks = not grants.is_pure
     now = {
         "name": entry.name,
         "version": entry.manifest.version,
         "state": entry.state,
         "pinned": entry.pinned,
-        "grants": grants.model_dump(mode="json"),
+        "grants": grants,
         "approved": entry.approved,
     }
-    words: list[str] = [entry.state]
-    if entry.pinned:
-        words.append("pinned")
-    if asks:
+    words: list[str] = [entry.state, *(["pinned"] if entry.pinned else [])]
+    if not grants.is_pure:
         words.append(f"{'approved' if entry.approved else 'not approved'}: {', '.join(in_words(grants))}")
     if not entry.approved:
         output.note(how_to_grant(entry.manifest))

@@ -125,9 +125,5 @@ def _text(value: Any) -> str:
 
 
 def _failure(name: str, result: RunResult) -> str:
-    what = (
-        f"{result.error_type}: {result.message}"
-        if result.error_type
-        else f"{result.status}: {result.message}"
-    )
+    what = f"{result.error_type or result.status}: {result.message}"
     return "\n".join([f"alita: {name} failed: {what}", *(f"  {line}" for line in result.trace)])

@@ -1,4 +1,4 @@
-"""`alita init` and `alita install`: a library to start with, and a client that knows the server."""
+"""`alita init` and `alita install`: creates the library, and writes the configuration of a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita prepare`: has the sandbox chosen and made ready on this machine, before a tool needs it."""
+"""`alita prepare`: chooses the sandbox and makes it ready on this machine, before a tool needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alita suggest`: what ran often, failed often or was searched for in vain, and the command that makes the tool."""
+"""`alita suggest`: lists what ran often, failed often or was searched for in vain, and the command for the tool."""
 
 from __future__ import annotations
 

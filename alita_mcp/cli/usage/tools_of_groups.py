@@ -1,4 +1,4 @@
-"""A tool of a group of like programs: each is run once in the sandbox, and what it gives there becomes an example."""
+"""Maker of a tool of like programs: each is run once in the sandbox, and its result there becomes an example."""
 
 from __future__ import annotations
 
