@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from alita_mcp.values import META_TOOLS, TOOL_NAME
 from alita_mcp.verification.code.names import Names
@@ -87,7 +87,7 @@ def check_shape(function: Function, names: Names) -> None:
         raise refusal(f"{star} has no schema", "Name each parameter; use list[T] for many values.", line=line)
     if arguments.posonlyargs:
         raise refusal("positional-only parameters cannot be sent by name", "Remove the `/`.", line=line)
-    if _yields(function):
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _outside_functions(function.body)):
         raise refusal(f"{function.name}() is a generator", "Return a list instead of using yield.", line=line)
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -128,7 +128,8 @@ def _missing(name: str, others: list[Function]) -> ContractError:
 
 def _check_bound_once(tree: ast.Module, name: str) -> None:
     """The signature that was read must be the one that is called."""
-    for node in _top_level_nodes(tree):
+    anywhere = (node for node in ast.walk(tree) if isinstance(node, ast.Global))
+    for node in (*anywhere, *_outside_functions(tree.body)):
         bound: list[str] = []
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound = [node.id]
@@ -147,29 +148,16 @@ def _check_bound_once(tree: ast.Module, name: str) -> None:
             )
 
 
-def _top_level_nodes(tree: ast.Module) -> list[ast.AST]:
-    """All nodes but those inside functions, lambdas and classes; `global` statements from everywhere."""
-    found: list[ast.AST] = [node for node in ast.walk(tree) if isinstance(node, ast.Global)]
-    pending: list[ast.AST] = list(tree.body)
+def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes but those inside functions, lambdas and classes."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
-        found.append(node)
+        yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
-    return found
 
 
 def _called_by(function: Function) -> set[str]:
     """Names that a function uses of others."""
     return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id != function.name}
-
-
-def _yields(function: Function) -> bool:
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
-    return False

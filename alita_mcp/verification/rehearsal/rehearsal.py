@@ -19,7 +19,7 @@ from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.progress import silent
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import EgressPolicy, Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison.compare import kinds_of
@@ -106,29 +106,19 @@ class Rehearsal:
         return await self.sandbox.prepare(stored.lock, silent) if stored.lock.requirements else None
 
 
-class RehearsalBroker(Broker):
+class RehearsalBroker(GrantedBroker):
     """Broker of one rehearsed call: checks grants as the real one does and serves stand-ins."""
 
     def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
-        named = [host for host in grants.network if host != ANY]
-        patterns = [read_pattern(host) for host in named]
-        self._policy = (
-            RehearsalEgressPolicy(patterns, any_host=ANY in grants.network) if grants.network else None
-        )
-        self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, services)
+        super().__init__(grants.model_copy(update={"network": ()}), limits, services)
+        patterns = [read_pattern(host) for host in grants.network if host != ANY]
+        stand_in = RehearsalEgressPolicy(patterns, any_host=ANY in grants.network)
+        self._policy = stand_in if grants.network else None
 
     @property
     def egress_policy(self) -> EgressPolicy | None:
         """The stand-in host, for the hosts that are asked for."""
         return self._policy
-
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """Serves one request of a rehearsed call; see the interface."""
-        return await self._granted.answer(door, words)
-
-    def cleaned(self, result: RunResult) -> RunResult:
-        """The result without the stand-ins for secrets."""
-        return self._granted.cleaned(result)
 
 
 _PASSED_ON = {f"builtins.{kind.__name__}": kind for kind in (ValueError, LookupError, TimeoutError)}

@@ -44,11 +44,8 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     uses = " and ".join(dict.fromkeys(f"{_MODULE}.{door}" for _, door in beyond))
     line = min(line for line, _ in beyond)
     message = f"the code uses {uses} beyond what the request asks for"
-    return [
-        failed(
-            "policy", message, f'Add "needs": {needs_text(grants, wanted)}; a person approves it.', line=line
-        )
-    ]
+    fix = f'Add "needs": {needs_text(grants, wanted)}; a person approves it.'
+    return [failed("policy", message, fix, line=line)]
 
 
 def network_hint(draft: Draft, tree: ast.Module, names: Names) -> str:
