@@ -107,8 +107,12 @@ async def _run_gates(course: _Course, draft: Draft, on_stage: ReportStage, rehea
     if not course.add(checks) or contract is None:
         return
     course.lock = Lock()
-    if draft.packages and not await _build(course, draft, on_stage, rehearsal.sandbox):
-        return
+    if draft.packages:
+        async with _stage(course, "environment", on_stage):
+            found = await environment_gate(draft, rehearsal.sandbox, on_stage)
+            checks, course.lock, course.environment = found
+        if not course.add(checks):
+            return
     subject, seed = RehearsedDraft(draft, contract, course.environment, rehearsal), seed_of(draft)
     # started now: its imports take as long as the examples do
     async with input_source(contract.input_schema, draft.examples, seed, INPUTS) as source:
@@ -121,15 +125,9 @@ async def _run_gates(course: _Course, draft: Draft, on_stage: ReportStage, rehea
         if not course.add(tried.checks):
             return
     async with _stage(course, "mutation", on_stage):
-        found = await mutation_gate(subject, course.trials, tried.seen)
-        course.mutation = found.score
-    course.add(found.checks)
-
-
-async def _build(course: _Course, draft: Draft, on_stage: ReportStage, sandbox: Sandbox) -> bool:
-    async with _stage(course, "environment", on_stage):
-        checks, course.lock, course.environment = await environment_gate(draft, sandbox, on_stage)
-    return course.add(checks)
+        mutated = await mutation_gate(subject, course.trials, tried.seen)
+        course.mutation = mutated.score
+    course.add(mutated.checks)
 
 
 async def _run_examples(course: _Course, subject: RehearsedDraft, on_stage: ReportStage) -> bool:

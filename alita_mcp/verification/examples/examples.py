@@ -14,7 +14,7 @@ from alita_mcp.verification.examples.conditions import NOTHING_PINNED, Condition
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, failure_in_words, job_of, run_jobs
-from alita_mcp.verification.findings import failed, shown, shown_arguments
+from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
 
 _UNTOLD = {
@@ -93,15 +93,11 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
     if example.raises is not None:
         fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
         return _missed(trial, "it returned a result", shown(result.value), fix)
-    misfit = validate_result(
-        contract.output_schema, delivered(result.value, wraps_result=contract.wraps_result)
-    )
-    if misfit:
+    value = delivered(result.value, wraps_result=contract.wraps_result)
+    if misfit := validate_result(contract.output_schema, value):
+        what = f"the result does not fit the return annotation: {misfit}"
         fix = "Return what the annotation declares, or correct the annotation."
-        check = _missed(
-            trial, f"the result does not fit the return annotation: {misfit}", shown(result.value), fix
-        )
-        return check.model_copy(update={"stage": "schema"})
+        return _missed(trial, what, shown(result.value), fix).model_copy(update={"stage": "schema"})
     if example.check is not None:
         return None
     if same_result(example.expected, result.value, example.exact):
@@ -118,9 +114,8 @@ def _without_value(trial: Trial, result: RunResult) -> Check:
         if raised(wanted_error, result):
             return _met(trial)
         name = kinds_of(result)[0].removeprefix("builtins.")
-        return _missed(
-            trial, f"it {got}", got, f"Raise {wanted_error}, or say raises {name!r} in the example."
-        )
+        fix = f"Raise {wanted_error}, or say raises {name!r} in the example."
+        return _missed(trial, f"it {got}", got, fix)
     return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
 
 
@@ -134,24 +129,19 @@ def _by_condition(trial: Trial, held: ConditionResult) -> Check:
     return _missed(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
 
 
-async def still_met(
-    trial: Trial,
-    result: RunResult,
-    contract: ToolContract,
-    sandbox: Sandbox,
-    pinned: ClockAndSeed = NOTHING_PINNED,
-) -> bool:
+async def still_met(subject: RehearsedDraft, trial: Trial, result: RunResult) -> bool:
     """Whether another result meets the example too; one equal to the first is not evaluated again.
 
     Raises:
         SandboxError: the sandbox failed while a check expression was evaluated.
     """
-    check = _judge(replace(trial, result=result), contract)
+    check = _judge(replace(trial, result=result), subject.contract)
     if check is not None:
         return check.passed
     if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
         return True
-    return await evaluate(sandbox, [(trial.example, [result.value])], pinned) == [[True]]
+    asked, pinned = [(trial.example, [result.value])], clock_and_seed_of(subject.draft)
+    return await evaluate(subject.rehearsal.sandbox, asked, pinned) == [[True]]
 
 
 async def _first_result_stub(
@@ -186,22 +176,16 @@ def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
 
 def _met(trial: Trial) -> Check:
     seconds = trial.result.wall_seconds if trial.result else 0.0
-    return Check(
-        stage="examples",
-        passed=True,
-        message=f"example {trial.number}",
-        case=shown_arguments(trial.example.arguments),
-        seconds=seconds,
-    )
+    seen = {"case": shown_arguments(trial.example.arguments), "seconds": seconds}
+    return passed("examples", f"example {trial.number}").model_copy(update=seen)
 
 
 def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
     result = trial.result or RunResult(status="crashed")
-    return Check(
-        stage="examples",
-        passed=False,
-        message=f"example {trial.number}: {what}",
-        fix=fix,
+    return failed(
+        "examples",
+        f"example {trial.number}: {what}",
+        fix,
         case=shown_arguments(trial.example.arguments),
         expected=wanted(trial.example),
         got=got,

@@ -141,8 +141,13 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
 
 
 def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
+    if not score.total and not score.equivalent:
+        return [failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
     if not score.total:
-        return [_without_score(score)]
+        message = (
+            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
+        )
+        return [failed("mutation", message, "Let the result depend on the arguments.", hard=False)]
     message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
     if score.equivalent:
         message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
@@ -153,15 +158,6 @@ def _checks(score: MutationScore, verified_from: float, rejected_below: float, v
     fix = f"Add examples that notice {'; '.join(named)}."
     noticed = (score.killed + vouched) / (score.total + vouched)
     return [failed("mutation", message, fix, hard=noticed < rejected_below)]
-
-
-def _without_score(score: MutationScore) -> Check:
-    if score.equivalent:
-        message = (
-            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
-        )
-        return failed("mutation", message, "Let the result depend on the arguments.", hard=False)
-    return failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)
 
 
 def _named(survivor: Survivor) -> str:

@@ -13,7 +13,6 @@ from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE
 from alita_mcp.values import MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, still_met
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
@@ -35,11 +34,10 @@ async def first_noticing(subject: RehearsedDraft, code: str, run: Run, trials: S
     Raises:
         SandboxError: the sandbox failed or refused.
     """
-    sandbox, pinned = subject.rehearsal.sandbox, clock_and_seed_of(subject.draft)
     for trial in trials:
         result = await run(code, trial)
         unloadable = result.status == "load_failed" or result.error_type == UNLOADABLE
-        if unloadable or not await still_met(trial, result, subject.contract, sandbox, pinned):
+        if unloadable or not await still_met(subject, trial, result):
             return trial.number
     return None
 

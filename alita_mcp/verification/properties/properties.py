@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from alita_mcp.values import Check, Draft, Example, Limits
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.judgement import SLOW, Finding, Judgement, ShownRange
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, failure_in_words, job_of
-from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments
+from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments, sorted_json
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 
 INPUTS = 60
@@ -113,14 +112,14 @@ class _Trials:
 
     async def failure_of(self, arguments: Arguments) -> _Failure | None:
         """The failure of an input, which is run once; None where there is none."""
-        text = json.dumps(arguments, sort_keys=True)
+        text = sorted_json(arguments)
         if text not in self._known:
             self._known[text] = await self._run(arguments)
         return self._known[text]
 
     def knows(self, arguments: Arguments) -> bool:
         """Whether the input was run."""
-        return json.dumps(arguments, sort_keys=True) in self._known
+        return sorted_json(arguments) in self._known
 
     async def confirmed(self, arguments: Arguments) -> _Failure | None:
         """The failure of one input under the limits of the tool itself."""
@@ -203,9 +202,8 @@ def _check(failure: _Failure) -> Check:
 
 def _refused(message: str) -> Check:
     fix = "Do without the feature, or install Docker or bubblewrap."
-    return failed(
-        "properties", f"a generated input needs what this sandbox lacks: {message}", fix, hard=False
-    )
+    what = f"a generated input needs what this sandbox lacks: {message}"
+    return failed("properties", what, fix, hard=False)
 
 
 def _untried(why: str) -> Check:
