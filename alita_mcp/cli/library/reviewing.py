@@ -28,7 +28,7 @@ def add_commands(family: Family) -> None:
 
 
 async def review(options: argparse.Namespace, output: Output) -> int:
-    """Lists what nobody reviewed; or shows one version, asks, and marks exactly what was shown.
+    """Lists unreviewed tools; or shows one version, asks, and marks exactly the version shown.
 
     Raises:
         UsageError: there is no terminal to ask on, and no digest was given.
