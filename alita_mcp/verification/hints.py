@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from alita_mcp.values import Check, Draft
-from alita_mcp.verification.code.names import names_of
-from alita_mcp.verification.code.source import parse_code
+from alita_mcp.values import Check
 from alita_mcp.verification.determinism.variation import declaration, may_vary, moved_by
 from alita_mcp.verification.examples.examples import ExamplesFound, Trial
 from alita_mcp.verification.examples.trials import RehearsedDraft
@@ -26,17 +24,12 @@ async def with_hints(subject: RehearsedDraft, found: ExamplesFound) -> list[Chec
         return found.checks
     trial, check = found.trials[failing], found.checks[failing]
     fix = await _variation(subject, trial)
-    if not fix and (hint := await anyio.to_thread.run_sync(_network, subject.draft)):
+    if not fix and (hint := await anyio.to_thread.run_sync(network_hint, subject.draft)):
         fix = f"{check.fix} {hint}"
     if not fix:
         return found.checks
     mended = check.model_copy(update={"fix": fix})
     return [mended if each is check else each for each in found.checks]
-
-
-def _network(draft: Draft) -> str:
-    tree = parse_code(draft.code)
-    return network_hint(draft, tree, names_of(tree))
 
 
 async def _variation(subject: RehearsedDraft, trial: Trial) -> str:

@@ -43,7 +43,8 @@ def add_commands(family: Family) -> None:
 
 async def approve(options: argparse.Namespace, output: Output) -> int:
     """Grants nothing but what was looked at: by the digest that is given, or by what is shown on the terminal."""
-    name, digest, part = options.name, options.digest, _part(options)
+    asked = read_grants({field: getattr(options, field) for field in Grants.model_fields})
+    name, digest, part = options.name, options.digest, None if asked.is_pure else asked
     if options.code:
         return await approve_code(name, digest, part, output)
     async with opened_library() as library:
@@ -57,11 +58,6 @@ async def approve(options: argparse.Namespace, output: Output) -> int:
         digest, origin = stored.manifest.digest, {"from": source}
         tell(await library.approve(name, digest, part=part, seen=seen, origin=origin), output)
     return 0
-
-
-def _part(options: argparse.Namespace) -> Grants | None:
-    part = read_grants({field: getattr(options, field) for field in Grants.model_fields})
-    return None if part.is_pure else part
 
 
 async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, output: Output) -> bool:

@@ -59,7 +59,8 @@ async def learn_from(options: argparse.Namespace, output: Output) -> int:
     found = await anyio.to_thread.run_sync(grouped, reading.programs, abandon_on_cancel=True)
     shown = [group for group in found if len(group.programs) >= options.times]
     if not output.as_json:
-        output.drawn(None, _plain(shown), partial(_draw, shown))
+        plain = columns([HEADINGS, *map(_row, shown)]) if shown else ""
+        output.drawn(None, plain, partial(_draw, shown))
         _account(reading, found, shown, options.times, output)
     chosen = await _chosen(shown, options, output)
     worst, made = await _make(chosen, output)
@@ -94,10 +95,6 @@ async def _read(paths: list[Path], output: Output) -> Reading:
     with output.progress("reading") as on_stage:
         await on_stage(f"{len(paths)} paths")
         return await anyio.to_thread.run_sync(read_transcripts, paths, abandon_on_cancel=True)
-
-
-def _plain(shown: list[ProgramGroup]) -> str:
-    return columns([HEADINGS, *map(_row, shown)]) if shown else ""
 
 
 def _draw(shown: list[ProgramGroup], console: Console) -> None:

@@ -64,7 +64,8 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
 
     Without a name the tool is the one that no other of them calls, where only one is so.
     """
-    called = {word for function in public for word in _called_by(function)}
+    uses = ((function.name, node) for function in public for node in ast.walk(function))
+    called = {node.id for user, node in uses if isinstance(node, ast.Name) and node.id != user}
     tops = [function.name for function in public if function.name not in called]
     tool = name or (tops[0] if len(tops) == 1 else "")
     helpers = [function for function in public if function.name != tool]
@@ -156,8 +157,3 @@ def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
-
-
-def _called_by(function: Function) -> set[str]:
-    """Names that a function uses of others."""
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id != function.name}

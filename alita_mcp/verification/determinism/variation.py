@@ -89,6 +89,5 @@ def declaration(draft: Draft, moved: set[Mover]) -> str:
 def _differ(one: RunResult | None, other: RunResult | None) -> bool:
     if one is None or other is None:
         return False
-    return (one.status, one.error_type) != (other.status, other.error_type) or not same_result(
-        one.value, other.value
-    )
+    same_end = (one.status, one.error_type) == (other.status, other.error_type)
+    return not (same_end and same_result(one.value, other.value))

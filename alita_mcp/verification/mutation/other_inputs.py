@@ -142,18 +142,16 @@ class OtherInputs:
     async def _prepare(self) -> None:
         """Runs the code itself; inputs that end otherwise than with a value or an error are left out."""
         async with self._preparing:
-            if not self._is_ready:
-                await self._run_code_itself()
-                self._texts = [sorted_json(each) for each in self._inputs]
-                self._is_ready = True
-
-    async def _run_code_itself(self) -> None:
-        with suppress(SandboxRefused):  # all at once; one call at a time it took
-            self._many = await self._prepare_many()
-        if not self._many:
-            pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
-            kept = [(given, behaviour) for given, behaviour in pairs if behaviour is not None]
-            self._inputs, self._expected = [given for given, _ in kept], [behaviour for _, behaviour in kept]
+            if self._is_ready:
+                return
+            with suppress(SandboxRefused):  # all at once; one call at a time it took
+                self._many = await self._prepare_many()
+            if not self._many:
+                pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
+                kept = [(given, behaviour) for given, behaviour in pairs if behaviour is not None]
+                self._inputs, self._expected = [each for each, _ in kept], [each for _, each in kept]
+            self._texts = [sorted_json(each) for each in self._inputs]
+            self._is_ready = True
 
     async def _prepare_many(self) -> bool:
         """Whether calls in one process do what calls in processes of their own do; they draw other random numbers."""

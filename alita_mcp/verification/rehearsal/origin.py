@@ -64,10 +64,6 @@ def _redirect(request: Request) -> StandInResponse:
     return StandInResponse(b"", status=302, headers=(("Location", to),))
 
 
-def _loop(_request: Request) -> StandInResponse:
-    return StandInResponse(b"", status=302, headers=(("Location", "/loop"),))
-
-
 def _zipped(_request: Request) -> StandInResponse:
     packed = gzip.compress(FILES["sample.txt"].encode(), mtime=0)
     return StandInResponse(packed, headers=(("Content-Encoding", "gzip"),))
@@ -91,7 +87,7 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
     "/empty": lambda _request: StandInResponse(b"", status=204),
     "/gzip": _zipped,
     "/redirect": _redirect,
-    "/loop": _loop,
+    "/loop": lambda _request: StandInResponse(b"", status=302, headers=(("Location", "/loop"),)),
 }
 
 

@@ -19,7 +19,7 @@ from alita_mcp.library.grants.hosts import ANY
 from alita_mcp.progress import silent
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
-from alita_mcp.sandbox.interface import EgressPolicy, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison.compare import kinds_of
@@ -88,11 +88,13 @@ class Rehearsal:
             validate_arguments(manifest.input_schema, arguments)
         except InvalidArguments as wrong:
             raise ValueError(f"{name}: {wrong.message}") from wrong
+        locked = bool(stored.lock.requirements)
+        environment = await self.sandbox.prepare(stored.lock, silent) if locked else None
         job = Job(
             code=stored.code,
             function=manifest.name,
             arguments=arguments,
-            environment=await self._environment(stored),
+            environment=environment,
             limits=manifest.limits,
             grants=manifest.grants,
             clock_offset_s=caller.clock_offset_s,
@@ -101,9 +103,6 @@ class Rehearsal:
             depth=len(chain),
         )
         return await self.run(job, chain)
-
-    async def _environment(self, stored: StoredVersion) -> Environment | None:
-        return await self.sandbox.prepare(stored.lock, silent) if stored.lock.requirements else None
 
 
 class RehearsalBroker(GrantedBroker):
