@@ -50,11 +50,7 @@ def read_choice(said: Any) -> Any:
 
 
 def _known_sandbox(said: Any) -> Any:
-    """Refuses the name of a back end of version 0.1.0.
-
-    Raises:
-        ValueError: it is gone; the message says what took its place.
-    """
+    """Refuses the name of a back end of version 0.1.0; the message says what took its place."""
     if said == "monty":
         raise ValueError("monty is gone: write ALITA_SANDBOX=wasm (a whole Python, embedded too), or auto")
     return said

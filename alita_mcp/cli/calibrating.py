@@ -115,12 +115,7 @@ async def _worked(work: Calibrating, pending: list[CalibrationTask], output: Out
 
 
 async def _ask(output: Output) -> None:
-    """Goes on when a person says yes at the terminal.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-        Cancelled: the person says no.
-    """
+    """Goes on when a person says yes at the terminal; else raises Cancelled."""
     require_terminal(".", "Add --yes if the cost is all right.")
     if not await output.agreed("Go on? [y/N] "):
         raise Cancelled("Nothing was asked of the model.")
@@ -164,11 +159,7 @@ def _cost_in_words(usage: Usage) -> str:
 
 
 def _name(text: str) -> str:
-    """A model's name as `ALITA_MODEL` takes it.
-
-    Raises:
-        UsageError: it is empty, too long or holds blanks.
-    """
+    """A model's name as `ALITA_MODEL` takes it: not empty, not long, without blanks."""
     if not text or len(text) > 200 or any(letter.isspace() for letter in text) or not text.isprintable():
         raise UsageError(f"{text[:200]!r} is no name of a model.", hint="Write it as in openai/gpt-5.")
     return text

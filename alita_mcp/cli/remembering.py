@@ -65,11 +65,7 @@ async def memory(options: argparse.Namespace, output: Output) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses words that do not fit the action.
-
-    Raises:
-        UsageError: they do not.
-    """
+    """Refuses words that do not fit the action."""
     count, action = len(options.names), options.action
     chosen = [bool(options.names), bool(options.query.strip()), options.everything]
     if action in ("show", "export") and count != 1:
@@ -106,12 +102,7 @@ async def _forget(stored: StoredMemory, options: argparse.Namespace, output: Out
 
 
 async def _ask(found: Sequence[MemoryEntry], output: Output) -> None:
-    """Goes on when a person says yes at the terminal.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-        Cancelled: the person says no.
-    """
+    """Goes on when a person says yes at the terminal; else raises Cancelled."""
     require_terminal(".", f"Add --yes to forget {len(found)} memories.")
     output.note(_rows(found[:SHOWN]))
     if len(found) > SHOWN:

@@ -61,11 +61,7 @@ async def approve(options: argparse.Namespace, output: Output) -> int:
 
 
 async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, output: Output) -> bool:
-    """Whether a person at the terminal says yes to what is shown there.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-    """
+    """Whether a person at the terminal says yes to what is shown there."""
     name, manifest = stored.manifest.name, stored.manifest
     require_terminal(
         ", so the digest of the version has to be named.",

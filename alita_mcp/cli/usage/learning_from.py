@@ -165,11 +165,7 @@ def _told(group: ProgramGroup) -> dict[str, Any]:
 async def _chosen(
     shown: list[ProgramGroup], options: argparse.Namespace, output: Output
 ) -> list[ProgramGroup]:
-    """Groups that the person said yes to.
-
-    Raises:
-        UsageError: no group that can be made has a name of `--make`.
-    """
+    """Groups that the person said yes to, by name or at the terminal."""
     able = {group.name: group for group in shown if group.function and not group.why_not}
     if options.make:
         if unknown := next((name for name in options.make if name not in able), None):

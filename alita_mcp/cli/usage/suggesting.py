@@ -108,7 +108,7 @@ async def _make_tools(found: Found, options: argparse.Namespace, output: Output)
 
 
 async def _made(app: App, each: Recurring, output: Output) -> Outcome | dict[str, str]:
-    """What came of one, told at once."""
+    """The outcome of one synthesis, printed at once."""
     from alita_mcp.cli.library.making import in_words, make
 
     try:

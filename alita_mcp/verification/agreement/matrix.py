@@ -106,9 +106,7 @@ async def run_matrix(
     Raises:
         SandboxError: the sandbox failed.
     """
-    tests, numbers = pooled(suites)
-    ran = [await run_row(candidate, tests, rehearsal) for candidate in candidates]
-    return PassMatrix(tuple(candidate for candidate, _ in ran), tests, numbers, tuple(row for _, row in ran))
+    return await extend_matrix(PassMatrix((), (), (), ()), candidates, suites, rehearsal)
 
 
 async def extend_matrix(
