@@ -16,7 +16,7 @@ from alita_mcp.verification.determinism.variation import Mover, declaration, mov
 from alita_mcp.verification.examples.clock_and_seed import OTHER_REHEARSALS, clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, judge_all
 from alita_mcp.verification.examples.trials import RehearsedDraft, failure_in_words, job_of, run_jobs
-from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
+from alita_mcp.verification.findings import call_facts, failed, passed, shown
 
 _STEADY = "Sort what comes from sets, seed random numbers, take the time as an argument."
 
@@ -51,17 +51,11 @@ def _differs(draft: Draft, trial: Trial, result: RunResult, repeated: RunResult,
         expected, got = shown_pair(result.value, repeated.value)
     else:
         expected, got = shown(result.value), failure_in_words(repeated)
-    return Check(
-        stage="determinism",
-        passed=False,
-        message=f"example {trial.number} gave another result in a fresh process, with another hash seed and clock",
-        fix=declaration(draft, moved) or _STEADY,
-        case=shown_arguments(trial.example.arguments),
-        expected=expected,
-        got=got,
-        trace=repeated.trace[-10:],
-        seconds=repeated.wall_seconds,
+    message = (
+        f"example {trial.number} gave another result in a fresh process, with another hash seed and clock"
     )
+    facts = call_facts(trial.example.arguments, repeated) | {"expected": expected, "got": got}
+    return failed("determinism", message, declaration(draft, moved) or _STEADY, **facts)
 
 
 async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> list[Check]:

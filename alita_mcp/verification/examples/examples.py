@@ -14,7 +14,7 @@ from alita_mcp.verification.examples.conditions import NOTHING_PINNED, Condition
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
 from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, failure_in_words, job_of, run_jobs
-from alita_mcp.verification.findings import failed, passed, shown, shown_arguments
+from alita_mcp.verification.findings import call_facts, failed, passed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
 
 _UNTOLD = {
@@ -182,13 +182,5 @@ def _met(trial: Trial) -> Check:
 
 def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
     result = trial.result or RunResult(status="crashed")
-    return failed(
-        "examples",
-        f"example {trial.number}: {what}",
-        fix,
-        case=shown_arguments(trial.example.arguments),
-        expected=wanted(trial.example),
-        got=got,
-        trace=result.trace[-10:],
-        seconds=result.wall_seconds,
-    )
+    facts = call_facts(trial.example.arguments, result) | {"expected": wanted(trial.example), "got": got}
+    return failed("examples", f"example {trial.number}: {what}", fix, **facts)

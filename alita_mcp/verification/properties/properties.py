@@ -11,11 +11,11 @@ import anyio
 
 from alita_mcp.errors import SandboxRefused
 from alita_mcp.sandbox.interface import RunResult
-from alita_mcp.values import Check, Draft, Example, Limits
+from alita_mcp.values import Check, Draft, Example, Limits, Stage
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.judgement import SLOW, Finding, Judgement, ShownRange
 from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, failure_in_words, job_of
-from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments, sorted_json
+from alita_mcp.verification.findings import brief, call_facts, failed, passed, shown, sorted_json
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
 
 INPUTS = 60
@@ -187,17 +187,11 @@ async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadli
 
 def _check(failure: _Failure) -> Check:
     finding, result = failure.finding, failure.result
-    return Check(
-        stage="schema" if finding.key[0] == "schema" else "properties",
-        passed=False,
-        hard=finding.hard,
-        message=f"with {brief(failure.arguments)}: {finding.message}",
-        fix=finding.fix,
-        case=shown_arguments(failure.arguments),
-        got=shown(result.value) if result.ok else failure_in_words(result),
-        trace=result.trace[-10:],
-        seconds=result.wall_seconds,
-    )
+    stage: Stage = "schema" if finding.key[0] == "schema" else "properties"
+    message = f"with {brief(failure.arguments)}: {finding.message}"
+    got = shown(result.value) if result.ok else failure_in_words(result)
+    facts = call_facts(failure.arguments, result)
+    return failed(stage, message, finding.fix, hard=finding.hard, got=got, **facts)
 
 
 def _refused(message: str) -> Check:
