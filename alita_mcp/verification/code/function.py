@@ -24,10 +24,8 @@ _KEPT_DECORATORS = {"functools.cache", "functools.lru_cache"}
 def check_name(name: str) -> None:
     """Refuses a name that is not allowed for tools."""
     if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
-        raise refusal(
-            f"{name[:60]!r} is not a tool name",
-            "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter.",
-        )
+        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter."
+        raise refusal(f"{name[:60]!r} is not a tool name", fix)
     if name in (*META_TOOLS, *_WITH_A_MODEL):
         raise refusal(f"{name!r} is one of the server's own tools", "Choose another name.")
     if keyword.iskeyword(name):
@@ -93,11 +91,9 @@ def check_shape(function: Function, names: Names) -> None:
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if names.dotted(called) not in _KEPT_DECORATORS:
-            raise refusal(
-                f"the decorator @{excerpt(decorator)} may change what callers see",
-                f"Remove it and do its work inside {function.name}().",
-                line=decorator.lineno,
-            )
+            message = f"the decorator @{excerpt(decorator)} may change what callers see"
+            fix = f"Remove it and do its work inside {function.name}()."
+            raise refusal(message, fix, line=decorator.lineno)
 
 
 def check_classes(names: Names, used: set[str]) -> None:
@@ -105,11 +101,8 @@ def check_classes(names: Names, used: set[str]) -> None:
     for name, definition in names.classes.items():
         if name.startswith("_") or name in used or is_error_class(definition, names):
             continue
-        raise refusal(
-            f"class {name} is public but neither an error nor a type of the signature",
-            f"Rename it to _{name}.",
-            line=definition.lineno,
-        )
+        message = f"class {name} is public but neither an error nor a type of the signature"
+        raise refusal(message, f"Rename it to _{name}.", line=definition.lineno)
 
 
 def _missing(name: str, others: list[Function]) -> ContractError:
@@ -118,11 +111,8 @@ def _missing(name: str, others: list[Function]) -> ContractError:
         fix = f"Rename the tool's function to {name}(), and helpers to begin with an underscore: _name()."
         return refusal(f"there is no function {name}(), but {named}", fix, line=others[0].lineno)
     if others:
-        return refusal(
-            f"there is no function {name}()",
-            f"Rename {others[0].name}() to {name}(), the tool's name.",
-            line=others[0].lineno,
-        )
+        fix = f"Rename {others[0].name}() to {name}(), the tool's name."
+        return refusal(f"there is no function {name}()", fix, line=others[0].lineno)
     fix = f"Define `def {name}(...)` at the top level of the module, not inside if, try or a class."
     return refusal(f"there is no function {name}() at the top level", fix)
 
@@ -144,9 +134,8 @@ def _check_bound_once(tree: ast.Module, name: str) -> None:
         if "*" in bound:
             raise refusal("a star import may bind any name", "Import the names that are used.", line=line)
         if name in bound:
-            raise refusal(
-                f"something else binds the name {name}", "Bind the tool's name by its def only.", line=line
-            )
+            message = f"something else binds the name {name}"
+            raise refusal(message, "Bind the tool's name by its def only.", line=line)
 
 
 def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:

@@ -73,20 +73,17 @@ def _check_text(code: str) -> None:
     try:
         encoded = code.encode()
     except UnicodeEncodeError as lone:
-        raise refusal(
-            f"character {lone.start} is half of a surrogate pair, which no file can hold",
-            "Send valid Unicode text; write such a character as an escape like \\ud800.",
-        ) from lone
+        fix = "Send valid Unicode text; write such a character as an escape like \\ud800."
+        message = f"character {lone.start} is half of a surrogate pair, which no file can hold"
+        raise refusal(message, fix) from lone
     if len(encoded) > MAX_CODE_BYTES:
         raise refusal(f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}", _SMALLER)
     if len(_WORD.findall(code)) > MAX_WORDS:
         raise refusal(f"the code has more than {MAX_WORDS:,} names, numbers and signs", _SMALLER)
     if hidden := HIDDEN.search(code):
-        raise refusal(
-            f"the code holds the hidden character U+{ord(hidden.group()):04X}",
-            f"Write it as the escape {hidden.group()!a} so that a reader sees it.",
-            line=code.count("\n", 0, hidden.start()) + 1,
-        )
+        message = f"the code holds the hidden character U+{ord(hidden.group()):04X}"
+        fix = f"Write it as the escape {hidden.group()!a} so that a reader sees it."
+        raise refusal(message, fix, line=code.count("\n", 0, hidden.start()) + 1)
     _check_encoding(encoded)
 
 

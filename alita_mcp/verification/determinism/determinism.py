@@ -78,9 +78,8 @@ async def variation_checks(subject: RehearsedDraft, trials: Sequence[Trial]) -> 
         moved = moved or any(_is_other(trial.result, result) for trial, result in pairs)
     if draft.varies and not moved:
         message = f"no result varied in {OTHER_REHEARSALS} rehearsals with other clocks and seeds"
-        return [
-            failed("determinism", message, "Leave out varies, or add an example that varies.", hard=False)
-        ]
+        fix = "Leave out varies, or add an example that varies."
+        return [failed("determinism", message, fix, hard=False)]
     return []
 
 

@@ -112,16 +112,11 @@ async def input_source(
         try:
             yield InputSource(process, order)
             with anyio.move_on_after(_ENDS_WITHIN_S):
-                await _closed(process)
+                if process.stdin is not None:
+                    await process.stdin.aclose()  # the program then ends by itself
+                await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 if process.returncode is None:
                     process.kill()
                 await process.aclose()
-
-
-async def _closed(process: Process) -> None:
-    """Lets the process end by itself, as it does when its stdin closes."""
-    if process.stdin is not None:
-        await process.stdin.aclose()
-    await process.wait()

@@ -104,9 +104,8 @@ class RehearsalEgressPolicy:
         if not self._any_host and not any(pattern.covers(host, port) for pattern in self._patterns):
             raise EgressRefused(403, f'grant "network": {host} is not granted')
         if port == 443:
-            raise EgressRefused(
-                502, "the rehearsal speaks http only: write the examples with http:// addresses"
-            )
+            why = "the rehearsal speaks http only: write the examples with http:// addresses"
+            raise EgressRefused(502, why)
         return OriginStream()
 
 
