@@ -1,4 +1,4 @@
-"""Every error that crosses a room's wall, in one tree; each class carries an exit status.
+"""Tree of the errors that packages raise to one another; each class carries an exit status.
 
 AlitaError                     1   anything of ours that has no closer name
 ├── UsageError                 2   the caller's words are wrong: unknown tool, bad arguments, bad settings
@@ -105,7 +105,7 @@ class LibraryError(AlitaError):
 
 
 class ModelError(AlitaError):
-    """The language model did not answer: no key, refused, timed out, not reachable, or not what was asked for."""
+    """The language model did not answer: no key, refused, timed out, not reachable, or an unusable answer."""
 
     exit_status = 8
 

@@ -1,4 +1,4 @@
-"""Keeps the event loop free to answer everybody: work on large values in threads, and a probe of how late it is."""
+"""Responsiveness of the event loop: work on large values in threads, and a probe of the loop's lateness."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_large(value: Any) -> bool:
 async def off_loop(action: Callable[[], T], *, large: bool) -> T:
     """Does the work in a thread where the value is large, else at once.
 
-    The thread is waited for: nobody may change the value under it. A cancelled caller ends when it does.
+    The thread is waited for: the value must not change meanwhile. A cancelled caller ends when it does.
     """
     return await anyio.to_thread.run_sync(action) if large else action()
 
@@ -58,7 +58,7 @@ class LoopLag:
         self._told_at = -self.TOLD_EVERY_S
 
     async def watch(self, every_s: float = 0.25) -> None:
-        """Looks until it is cancelled; half a second and more is told to the log, at most once a minute."""
+        """Measures until it is cancelled; half a second and more is logged, at most once a minute."""
         while True:
             due = anyio.current_time() + every_s
             await anyio.sleep(every_s)

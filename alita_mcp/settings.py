@@ -1,4 +1,4 @@
-"""Settings: the only reader of the environment. `ALITA_*` variables in, one frozen value out."""
+"""Settings: one frozen value read from `ALITA_*` variables; the only reader of the environment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from alita_mcp.values import Value
 
 
 class ModelChoice(Value):
-    """Which model takes a role and how it is asked; what is not said is as for `ALITA_MODEL`."""
+    """Model of a role and its options; those not given are as for `ALITA_MODEL`."""
 
     name: str | None = Field(default=None, pattern=r"^\S+$")
     base_url: str | None = None
@@ -50,11 +50,7 @@ def read_choice(said: Any) -> Any:
 
 
 def _known_sandbox(said: Any) -> Any:
-    """Refuses the name of a back end of version 0.1.0.
-
-    Raises:
-        ValueError: it is gone; the message says what took its place.
-    """
+    """Refuses the name of a back end of version 0.1.0; the message says what took its place."""
     if said == "monty":
         raise ValueError("monty is gone: write ALITA_SANDBOX=wasm (a whole Python, embedded too), or auto")
     return said
@@ -64,7 +60,7 @@ RoleModel = Annotated[ModelChoice, NoDecode, BeforeValidator(read_choice)]
 
 
 def default_home() -> Path:
-    """Where the library lives unless a person says otherwise."""
+    """Default folder of the library."""
     return platformdirs.user_data_path("alita-mcp", appauthor=False)
 
 
@@ -270,7 +266,7 @@ def keys_in_the_environment() -> frozenset[str]:
 
 
 def addresses_of_providers() -> tuple[str, ...]:
-    """Where litellm is told to find providers, besides our own settings."""
+    """Addresses of providers that litellm reads from the environment, besides our own settings."""
     ends = ("_API_BASE", "_BASE_URL", "_ENDPOINT")
     return tuple(sorted(f"{name}={value}" for name, value in os.environ.items() if name.endswith(ends)))
 

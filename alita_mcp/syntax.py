@@ -1,4 +1,4 @@
-"""CPython's parser, for one thread at a time and without a word.
+"""CPython's parser, for one thread at a time and without warnings.
 
 Python 3.11 keeps the depth of the tree that it builds in one place for all threads: two that parse at once end now and
 then in a SystemError ("AST constructor recursion depth mismatch"). Filters of warnings are the whole process's, too.

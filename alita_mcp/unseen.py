@@ -1,4 +1,4 @@
-"""Characters that a reader does not see: a text in, where it hides something out."""
+"""Pattern of invisible characters in texts."""
 
 from __future__ import annotations
 

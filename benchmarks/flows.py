@@ -66,7 +66,7 @@ def vowel_share(text: str, digits: int = 2) -> float:
 
 
 class Flow(Value):
-    """What one request went through."""
+    """Functions and files that one request went through."""
 
     name: str
     functions: int
@@ -112,7 +112,7 @@ Ran = set[tuple[str, str, int]]
 
 
 async def profiled() -> dict[str, Ran]:
-    """The functions that each flow goes through, once what loads on first use is loaded."""
+    """The functions that each flow goes through in a second run, when lazy modules are loaded."""
     with tempfile.TemporaryDirectory() as folder, _profile() as ran:
         settings = Settings(home=Path(folder) / "home")
         server = build_server(

@@ -1,4 +1,4 @@
-"""`alita bench NAME`: the measurements that the documentation quotes."""
+"""`alita bench NAME`: runs a measurement that the documentation quotes."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import UsageError
@@ -12,7 +12,7 @@ from alita_mcp.errors import UsageError
 
 def add_commands(family: Family) -> None:
     """Declares `cache`."""
-    parser = family.add("cache", in_event_loop(cache), "keep results of deterministic tools, or forget them")
+    parser = family.add("cache", cache, "keep results of deterministic tools, or forget them")
     parser.add_argument(
         "action",
         choices=["show", "on", "off", "clear"],
@@ -41,14 +41,9 @@ async def cache(options: argparse.Namespace, output: Output) -> int:
             removed = await results.clear(name)
         entries, size = await results.size() if results is not None else (0, 0)
         off = library.tools.uncached()
-    now = {
-        "kept": entries,
-        "bytes": size,
-        "limit_mb": settings.result_cache_mb,
-        "removed": removed,
-        "off": off,
-    }
-    words = [f"{entries} results kept, {size:,} bytes of {settings.result_cache_mb} MB."]
+    limit = settings.result_cache_mb
+    now = {"kept": entries, "bytes": size, "limit_mb": limit, "removed": removed, "off": off}
+    words = [f"{entries} results kept, {size:,} bytes of {limit} MB."]
     if removed:
         words.append(f"{removed} forgotten.")
     if off:

@@ -1,17 +1,16 @@
-"""`alita calibrate`: tasks with known truth put to a model, so that agreement among its answers can be weighed."""
+"""`alita calibrate`: measures a model on tasks with known truth, so that agreement among its answers can be weighed."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
-from alita_mcp.cli.output import Output, columns
+from alita_mcp.cli.output import Output, columns, require_terminal
 from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.settings import Settings, read_settings
 
@@ -29,18 +28,14 @@ NO_BUDGET = {"budget_calls": 0, "budget_tokens": 0, "budget_usd": 0.0}
 
 def add_commands(family: Family) -> None:
     """Declares `calibrate`."""
-    parser = family.add(
-        "calibrate", in_event_loop(calibrate), "measure how often a model's code and tests are right"
-    )
-    parser.add_argument("--model", metavar="MODEL", help="another model than those that write here")
-    parser.add_argument(
-        "--limit", type=_count, metavar="N", help="so many tasks at most; the next run goes on"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask whether the cost is all right")
-    parser.add_argument(
-        "--again", action="store_true", help="start over; the old record counts until the end"
-    )
-    parser.add_argument("--show", action="store_true", help="print what is known of models, and ask none")
+    add = family.add(
+        "calibrate", calibrate, "measure how often a model's code and tests are right"
+    ).add_argument
+    add("--model", metavar="MODEL", help="another model than those that write here")
+    add("--limit", type=_count, metavar="N", help="so many tasks at most; the next run goes on")
+    add("--yes", action="store_true", help="do not ask whether the cost is all right")
+    add("--again", action="store_true", help="start over; the old record counts until the end")
+    add("--show", action="store_true", help="print what is known of models, and ask none")
 
 
 async def calibrate(options: argparse.Namespace, output: Output) -> int:
@@ -79,7 +74,8 @@ async def _one(
             async with _prepared(name, settings, records) as work:
                 told["expected"] = await expected(name, pending, work.sandbox)
                 output.note(_expectation_in_words(told["expected"], len(known)))
-                _agreed(options, output)
+                if not options.yes:
+                    await _ask(output)
                 await records.begin(name, tasks.version, again=options.again)
                 await _worked(work, pending, output)
                 told["spent"] = work.usage
@@ -118,19 +114,10 @@ async def _worked(work: Calibrating, pending: list[CalibrationTask], output: Out
         output.note(f"{work.done} of {len(pending)} tasks done, {_cost_in_words(work.usage)}{kept}")
 
 
-def _agreed(options: argparse.Namespace, output: Output) -> None:
-    """Goes on when a person says yes at the terminal, or said so before.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-        Cancelled: the person says no.
-    """
-    if options.yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("There is no terminal to ask on.", hint="Add --yes if the cost is all right.")
-    output.note("Go on? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+async def _ask(output: Output) -> None:
+    """Goes on when a person says yes at the terminal; else raises Cancelled."""
+    require_terminal(".", "Add --yes if the cost is all right.")
+    if not await output.agreed("Go on? [y/N] "):
         raise Cancelled("Nothing was asked of the model.")
 
 
@@ -172,11 +159,7 @@ def _cost_in_words(usage: Usage) -> str:
 
 
 def _name(text: str) -> str:
-    """A model's name as `ALITA_MODEL` takes it.
-
-    Raises:
-        UsageError: it is empty, too long or holds blanks.
-    """
+    """A model's name as `ALITA_MODEL` takes it: not empty, not long, without blanks."""
     if not text or len(text) > 200 or any(letter.isspace() for letter in text) or not text.isprintable():
         raise UsageError(f"{text[:200]!r} is no name of a model.", hint="Write it as in openai/gpt-5.")
     return text

@@ -1,11 +1,12 @@
-"""What a command is to the parser: how it is declared, and how an asynchronous one is run."""
+"""Declaration of commands on the parser, and the runner of asynchronous ones."""
 
 from __future__ import annotations
 
 import argparse
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from alita_mcp.cli.output import Output
 
@@ -24,12 +25,13 @@ class Family:
     subparsers: Subparsers
     json_option: argparse.ArgumentParser
 
-    def add(self, name: str, command: Command, help_line: str) -> argparse.ArgumentParser:
+    def add(self, name: str, command: Command | AsyncCommand, help_line: str) -> argparse.ArgumentParser:
         """A command with `--json`; its own arguments go on the returned parser."""
         parser = self.subparsers.add_parser(
             name, help=help_line, description=help_line, parents=[self.json_option], allow_abbrev=False
         )
-        parser.set_defaults(command=command)
+        is_async = inspect.iscoroutinefunction(command)
+        parser.set_defaults(command=in_event_loop(cast("AsyncCommand", command)) if is_async else command)
         return parser
 
 
@@ -46,10 +48,7 @@ def in_event_loop(command: AsyncCommand) -> Command:
     def run(options: argparse.Namespace, output: Output) -> int:
         import anyio
 
-        async def work() -> int:
-            return await command(options, output)
-
-        return anyio.run(work)
+        return anyio.run(command, options, output)
 
     return run
 

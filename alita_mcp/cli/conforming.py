@@ -10,7 +10,6 @@ from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError, SandboxUnavailable
 from alita_mcp.sandbox.choose import BACK_ENDS, load_sandbox, open_sandbox
 from alita_mcp.sandbox.conformance import ConformanceReport, Verdict, conform
-from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.preparation import Preparable
 from alita_mcp.settings import Settings
 
@@ -38,7 +37,8 @@ async def examine(kind: str, settings: Settings, output: Output, *, offline: boo
 
 
 async def _examined(name: str, settings: Settings, output: Output, *, offline: bool) -> ConformanceReport:
-    sandbox = await _opened(name, settings)
+    kind = name or settings.sandbox
+    sandbox = load_sandbox(kind, settings) if name or kind != "auto" else await open_sandbox(settings)
     try:
         with output.progress(f"doctor: {sandbox.kind}") as on_stage:
 
@@ -51,12 +51,6 @@ async def _examined(name: str, settings: Settings, output: Output, *, offline: b
             return await conform(sandbox, skip=("environments",) if offline else (), on_verdict=tell)
     finally:
         await sandbox.aclose()
-
-
-async def _opened(name: str, settings: Settings) -> Sandbox:
-    if name or settings.sandbox != "auto":
-        return load_sandbox(name or settings.sandbox, settings)
-    return await open_sandbox(settings)
 
 
 def _findings(reports: list[ConformanceReport], missing: dict[str, SandboxError]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`alita`, the command for people: words in, exit status out."""
+"""`alita`, the command line: parses the arguments, runs a command, returns its exit status."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     output = Output(as_json=options.as_json)
     if options.home is not None:
         use_home(options.home)
-    if (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    ):  # as a shell script starts what it puts into the background
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -77,12 +75,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"alita {__version__}")
     parser.add_argument("--home", metavar="FOLDER", type=Path, help="the library; goes before ALITA_HOME")
     family = Family(parser.add_subparsers(title="commands", metavar="COMMAND", required=True), json_option())
-    rooms = (
+    modules = (
         demo, serving, installing, preparing, finding, running, making, keeping, approving, reviewing,
         caching, environments, task_commands, remembering, suggesting, learning_from, calibrating, benching,
     )  # fmt: skip
-    for room in rooms:
-        room.add_commands(family)
+    for module in modules:
+        module.add_commands(family)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The library or the whole application, opened for the length of one command."""
+"""Library or application, opened for the length of one command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def opened_library(settings: Settings | None = None) -> AsyncIterator[Libr
 async def opened_app(
     settings: Settings | None = None, *, exchanges: Exchanges | None = None
 ) -> AsyncIterator[App]:
-    """Everything: for commands that verify or run tools; `exchanges` records or replays what models answer."""
+    """The whole application, for commands that verify or run tools; `exchanges` records or replays models' answers."""
     from alita_mcp.app import open_app
     from alita_mcp.models.roles import RoleModels
     from alita_mcp.server.tools.admission import admit

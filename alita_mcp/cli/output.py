@@ -1,4 +1,4 @@
-"""Where a command's words go: its result to stdout, all else to stderr."""
+"""Output of a command: its result goes to stdout, all else to stderr."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, JsonValue
+from pydantic_core import to_jsonable_python
 
+from alita_mcp.errors import UsageError
 from alita_mcp.progress import ReportStage
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.status import Status
 
 WIDTH = 76
 
@@ -36,7 +36,7 @@ class Output:
     def result(self, value: object, text: str) -> None:
         """Prints what was asked for: `value` as JSON, or `text` for a person."""
         if self.as_json:
-            print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+            print(json.dumps(to_jsonable_python(value), ensure_ascii=False, indent=2))
         elif text:
             print(printable(text))
 
@@ -53,6 +53,14 @@ class Output:
         """Prints a line about the work; never part of the result."""
         print(printable(line), file=sys.stderr, flush=True)
 
+    async def agreed(self, question: str) -> bool:
+        """Asks a question at the terminal; whether the person says yes."""
+        import anyio.to_thread
+
+        self.note(question)
+        said = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+        return said.strip().lower() in ("y", "yes")
+
     @contextmanager
     def progress(self, title: str) -> Iterator[ReportStage]:
         """Shows long work: a spinner on a terminal, one plain line a stage otherwise."""
@@ -63,20 +71,24 @@ class Output:
 
             yield tell
             return
-        with _spinner(title) as status:
+        from rich.console import Console
 
-            async def turn(stage: str) -> None:
+        with Console(stderr=True, markup=False).status(title) as status:
+
+            async def show(stage: str) -> None:
                 status.update(f"{title}: {printable(stage)}")
 
-            yield turn
+            yield show
 
 
-@contextmanager
-def _spinner(title: str) -> Iterator[Status]:
-    from rich.console import Console
+def require_terminal(what_then: str, hint: str) -> None:
+    """Refuses to go on where no terminal is to ask on; `what_then` ends the message.
 
-    with Console(stderr=True, markup=False).status(title) as status:
-        yield status
+    Raises:
+        UsageError: there is none.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"There is no terminal to ask on{what_then}", hint=hint)
 
 
 def printable(text: str) -> str:
@@ -106,16 +118,6 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def compact(value: JsonValue | object) -> str:
+def compact(value: object) -> str:
     """A value as one line of JSON."""
-    return json.dumps(_plain(value), ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+    return json.dumps(to_jsonable_python(value), ensure_ascii=False)

@@ -1,15 +1,14 @@
-"""`alita memory`: what is remembered of tasks is listed, shown, exported, and forgotten once a person agrees."""
+"""`alita memory`: lists, shows, exports and, once a person agrees, forgets the memories of tasks."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop
-from alita_mcp.cli.output import Output, columns, compact
+from alita_mcp.cli.commands import Family, count_above_zero
+from alita_mcp.cli.output import Output, columns, compact, require_terminal
 from alita_mcp.errors import Cancelled, UsageError
 from alita_mcp.settings import read_settings
 
@@ -24,30 +23,26 @@ SHOWN = 10
 
 def add_commands(family: Family) -> None:
     """Declares `memory`."""
-    parser = family.add(
-        "memory", in_event_loop(memory), "what is remembered of tasks: runs, facts and recipes; or forget it"
-    )
-    parser.add_argument(
+    add = family.add(
+        "memory", memory, "what is remembered of tasks: runs, facts and recipes; or forget it"
+    ).add_argument
+    add(
         "action",
         choices=["list", "show", "forget", "export"],
         nargs="?",
         default="list",
         help="show: one memory, by its id; forget: those named, found or all; export: to a file",
     )
-    parser.add_argument("names", metavar="ID", nargs="*", help="ids of memories; for export the file")
-    parser.add_argument(
+    add("names", metavar="ID", nargs="*", help="ids of memories; for export the file")
+    add(
         "--kind",
         choices=KINDS,
         help="only runs (episodic), facts and lessons (semantic) or recipes (procedural)",
     )
-    parser.add_argument("--limit", type=count_above_zero, default=50, metavar="N", help="list so many (50)")
-    parser.add_argument(
-        "--query", default="", metavar="WORDS", help="list or forget what has all these words"
-    )
-    parser.add_argument(
-        "--all", action="store_true", dest="everything", help="forget everything, or all of a kind"
-    )
-    parser.add_argument("--yes", action="store_true", help="forget without being asked")
+    add("--limit", type=count_above_zero, default=50, metavar="N", help="list so many (50)")
+    add("--query", default="", metavar="WORDS", help="list or forget what has all these words")
+    add("--all", action="store_true", dest="everything", help="forget everything, or all of a kind")
+    add("--yes", action="store_true", help="forget without being asked")
 
 
 async def memory(options: argparse.Namespace, output: Output) -> int:
@@ -58,7 +53,7 @@ async def memory(options: argparse.Namespace, output: Output) -> int:
     async with open_memory(read_settings()) as stored:
         if options.action == "show":
             entry = await stored.show(options.names[0])
-            output.result(entry, f"{_row(entry)}\n{compact(entry.value)}")
+            output.result(entry, f"{_rows([entry])}\n{compact(entry.value)}")
         elif options.action == "export":
             count = await stored.export(Path(options.names[0]), options.kind)
             output.result({"exported": count}, f"{count} memories written to {options.names[0]}.")
@@ -70,11 +65,7 @@ async def memory(options: argparse.Namespace, output: Output) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses words that do not fit the action.
-
-    Raises:
-        UsageError: they do not.
-    """
+    """Refuses words that do not fit the action."""
     count, action = len(options.names), options.action
     chosen = [bool(options.names), bool(options.query.strip()), options.everything]
     if action in ("show", "export") and count != 1:
@@ -103,37 +94,22 @@ async def _forget(stored: StoredMemory, options: argparse.Namespace, output: Out
         found = list(await stored.search(options.query, options.kind))
     else:
         found = [await stored.show(name) for name in dict.fromkeys(options.names)]
-    if found:
-        _agreed(found, options, output)
+    if found and not options.yes:
+        await _ask(found, output)
     wipes = options.everything and options.kind is None  # what was set aside as damaged goes too
     count = await stored.forget([entry.id for entry in found], everything=wipes)
     output.result({"forgotten": count}, f"{count} forgotten.")
 
 
-def _agreed(found: Sequence[MemoryEntry], options: argparse.Namespace, output: Output) -> None:
-    """Goes on when a person says yes at the terminal, or said so before.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-        Cancelled: the person says no.
-    """
-    if options.yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "There is no terminal to ask on.", hint=f"Add --yes to forget {len(found)} memories."
-        )
+async def _ask(found: Sequence[MemoryEntry], output: Output) -> None:
+    """Goes on when a person says yes at the terminal; else raises Cancelled."""
+    require_terminal(".", f"Add --yes to forget {len(found)} memories.")
     output.note(_rows(found[:SHOWN]))
     if len(found) > SHOWN:
         output.note(f"and {len(found) - SHOWN} more")
-    output.note(f"Forget {len(found)}? [y/N] ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if not await output.agreed(f"Forget {len(found)}? [y/N] "):
         raise Cancelled("Nothing was forgotten.")
 
 
 def _rows(entries: Sequence[MemoryEntry]) -> str:
     return columns([(entry.id, entry.kind, entry.at[:10], entry.text) for entry in entries])
-
-
-def _row(entry: MemoryEntry) -> str:
-    return _rows([entry])

@@ -1,4 +1,4 @@
-"""`alita serve` and `alita doctor`: the server itself, and whether this machine can carry it."""
+"""`alita serve` and `alita doctor`: the server, and the check of this machine's sandboxes, library and settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp import __version__
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.preparing import embedded, embedded_line
@@ -24,18 +24,12 @@ DEFAULT_HOST = "127.0.0.1"
 def add_commands(family: Family) -> None:
     """Declares `serve` and `doctor`."""
     serve_parser = family.add("serve", serve, "serve MCP over stdin and stdout, or over HTTP")
-    serve_parser.add_argument(
-        "--http",
-        metavar="ADDR:PORT",
-        type=address,
-        help=f"Streamable HTTP at /mcp, as in {DEFAULT_HOST}:8765",
-    )
+    where = f"Streamable HTTP at /mcp, as in {DEFAULT_HOST}:8765"
+    serve_parser.add_argument("--http", metavar="ADDR:PORT", type=address, help=where)
     serve_parser.add_argument(
         "--allow-host", metavar="NAME", action="append", default=[], help="a further name clients reach it by"
     )
-    doctor_parser = family.add(
-        "doctor", in_event_loop(doctor), "check the sandboxes, the library and the settings"
-    )
+    doctor_parser = family.add("doctor", doctor, "check the sandboxes, the library and the settings")
     doctor_parser.add_argument(
         "--sandbox",
         nargs="?",
@@ -75,10 +69,8 @@ def serve(options: argparse.Namespace, _output: Output) -> int:
 
     async def listen() -> int:
         async with opened_library(settings) as library:
-            pages = dashboard_routes(library)
-            return await serve_http(
-                settings, host, port, allowed_hosts=tuple(options.allow_host), pages=pages
-            )
+            allowed, pages = tuple(options.allow_host), dashboard_routes(library)
+            return await serve_http(settings, host, port, allowed_hosts=allowed, pages=pages)
 
     return anyio.run(listen)
 
@@ -159,9 +151,8 @@ def _lines(findings: dict[str, Any], reports: tuple[ProbeReport, ...]) -> list[s
         lines.append(f"✗ library {library['problem']}")
     else:
         states = ", ".join(f"{count} {state}" for state, count in library["states"].items())
-        lines.append(
-            f"✓ library {library['home']}: {library['tools']} tools{f' ({states})' if states else ''}"
-        )
+        known = f"{library['tools']} tools{f' ({states})' if states else ''}"
+        lines.append(f"✓ library {library['home']}: {known}")
     model = findings["model"] or "none; the connected agent writes the code"
     lines.append(f"  policy {findings['policy']}, model {model}")
     lag = findings["event_loop"]["worst_lag_s"]

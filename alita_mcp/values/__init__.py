@@ -1,4 +1,4 @@
-"""Frozen values shared by more than one room: what a tool is, what was asked, what was found out about it."""
+"""Frozen values shared by several packages: tools, requests for them, and findings about them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Example(Value):
 
 
 class Grants(Value):
-    """What a tool asks for beyond pure computation; nothing of it holds before a person approved it."""
+    """Rights that a tool requests beyond pure computation; none holds before a person approved it."""
 
     network: tuple[str, ...] = ()
     """Host names, as in `api.example.org` or `*.example.org`."""
@@ -84,7 +84,7 @@ class Grants(Value):
 
 
 class Limits(Value):
-    """What one call may use."""
+    """Limits of one call."""
 
     wall_seconds: float = Field(default=30.0, gt=0, le=600)
     cpu_seconds: float = Field(default=30.0, gt=0, le=600)
@@ -129,7 +129,7 @@ class Draft(Value):
 
 
 class ToolContract(Value):
-    """What the code itself says, read without running it (DESIGN §4)."""
+    """Contract of a tool, read from its code without running it: function, schemas, errors and imports."""
 
     function: str
     summary: str
@@ -196,7 +196,7 @@ class Usage(Value):
 
 
 class WrittenFrom(Value):
-    """What the writers of a version were told: the planner's specification of a request."""
+    """The planner's specification of a request, from which a version was written."""
 
     request: str
     signature: str
@@ -206,7 +206,7 @@ class WrittenFrom(Value):
 
 
 class VerificationReport(Value):
-    """What was proved about a version, and in what sandbox."""
+    """Results of the verification of a version, and its sandbox."""
 
     trust: Trust
     checks: tuple[Check, ...]
@@ -247,7 +247,7 @@ class VerificationReport(Value):
 
 
 class Manifest(Value):
-    """A version's public face: enough to list, search and call it."""
+    """Manifest of a version: the fields needed to list, search and call it."""
 
     name: ToolName
     version: int = Field(ge=1)

@@ -1,4 +1,4 @@
-"""What was looked up elsewhere: sources with the time at which they were read, and what an index says of packages."""
+"""Results of look-ups: sources with the time at which they were read, and facts of a package index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Source(Value):
 
 
 class PackageFacts(Value):
-    """What a package index says of a package, and whether it can be relied on here."""
+    """Facts of a package index about a package, and problems with its use here."""
 
     name: str
     exists: bool
@@ -35,7 +35,7 @@ class PackageFacts(Value):
 
 
 class LookedUp(Value):
-    """What was looked up before a version was written."""
+    """Look-ups made before a version was written."""
 
     sources: tuple[Source, ...] = ()
     """Pages whose passages its writers were shown."""

@@ -1,4 +1,4 @@
-"""How much speaks for a version: the agreement of independent writers, and mistakes that its examples notice."""
+"""Scores of a version: the agreement of independent writers, and the mutation score of its examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DroppedTest(Value):
 
 
 class Agreement(Value):
-    """What independent candidates and suites said about a tool that models wrote."""
+    """Agreement of independent candidates and suites about a tool that models wrote."""
 
     candidates: int
     suites: int
@@ -56,7 +56,7 @@ class Survivor(Value):
 
 
 class MutationScore(Value):
-    """How many small mistakes in a tool's code its examples notice."""
+    """Mutation score: how many small mistakes in a tool's code its examples notice."""
 
     killed: int
     total: int

@@ -1,4 +1,4 @@
-"""The base of every value: frozen, and strict about its fields."""
+"""Base class of all values: frozen pydantic models that refuse unknown fields."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from alita_mcp.errors import AlitaError
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Check, Stage
 
 SHOWN_CHARACTERS = 2_000
@@ -25,10 +26,12 @@ def refusal(message: str, fix: str, *, line: int | None = None, stage: Stage = "
     return ContractError(failed(stage, message, fix, line=line))
 
 
-def failed(stage: Stage, message: str, fix: str, *, line: int | None = None, hard: bool = True) -> Check:
-    """A failed check, with a line number when the code shows one."""
+def failed(
+    stage: Stage, message: str, fix: str, *, line: int | None = None, hard: bool = True, **seen: Any
+) -> Check:
+    """A failed check, with a line number when the code shows one; `seen` are further fields, such as `got`."""
     where = f"line {line}: " if line else ""
-    return Check(stage=stage, passed=False, hard=hard, message=where + message, fix=fix)
+    return Check(stage=stage, passed=False, hard=hard, message=where + message, fix=fix, **seen)
 
 
 def passed(stage: Stage, message: str = "") -> Check:
@@ -47,6 +50,17 @@ def shown(value: Any) -> Any:
 def shown_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments as a check carries them; each value cut by itself."""
     return {encodable(name[:100]): shown(value) for name, value in arguments.items()}
+
+
+def sorted_json(value: Any) -> str:
+    """The JSON text of a value with sorted keys: equal values have equal texts."""
+    return json.dumps(value, sort_keys=True)
+
+
+def call_facts(arguments: dict[str, Any], result: RunResult) -> dict[str, Any]:
+    """Fields of a check that describe one call: its arguments, the last lines of its trace and its seconds."""
+    case = shown_arguments(arguments)
+    return {"case": case, "trace": result.trace[-10:], "seconds": result.wall_seconds}
 
 
 def brief(value: Any, limit: int = 120) -> str:

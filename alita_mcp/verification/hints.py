@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import anyio.to_thread
 
-from alita_mcp.sandbox.interface import Environment
-from alita_mcp.values import Check, Draft, ToolContract
-from alita_mcp.verification.code.names import names_of
-from alita_mcp.verification.code.source import parse_code
+from alita_mcp.values import Check
 from alita_mcp.verification.determinism.variation import declaration, may_vary, moved_by
 from alita_mcp.verification.examples.examples import ExamplesFound, Trial
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
+from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.static.needs import network_hint
 
 
-async def with_hints(
-    draft: Draft,
-    contract: ToolContract,
-    found: ExamplesFound,
-    environment: Environment | None,
-    rehearsal: Rehearsal,
-) -> list[Check]:
+async def with_hints(subject: RehearsedDraft, found: ExamplesFound) -> list[Check]:
     """The checks of the examples gate; the first failure says what to add to the request, if known.
 
     Raises:
@@ -32,8 +23,8 @@ async def with_hints(
     if failing is None or failing >= len(found.trials):
         return found.checks
     trial, check = found.trials[failing], found.checks[failing]
-    fix = await _variation(draft, contract, trial, environment, rehearsal)
-    if not fix and (hint := await anyio.to_thread.run_sync(_network, draft)):
+    fix = await _variation(subject, trial)
+    if not fix and (hint := await anyio.to_thread.run_sync(network_hint, subject.draft)):
         fix = f"{check.fix} {hint}"
     if not fix:
         return found.checks
@@ -41,25 +32,14 @@ async def with_hints(
     return [mended if each is check else each for each in found.checks]
 
 
-def _network(draft: Draft) -> str:
-    tree = parse_code(draft.code)
-    return network_hint(draft, tree, names_of(tree))
-
-
-async def _variation(
-    draft: Draft,
-    contract: ToolContract,
-    trial: Trial,
-    environment: Environment | None,
-    rehearsal: Rehearsal,
-) -> str:
+async def _variation(subject: RehearsedDraft, trial: Trial) -> str:
     """What to do about a result that was not the expected one because it is another one each time."""
     example, result = trial.example, trial.result
     told = "expected" in example.outcome_fields and result is not None and result.ok
-    if not told or not may_vary(contract.imports):
+    if not told or not may_vary(subject.contract.imports):
         return ""
-    moved = await moved_by(draft, example, rehearsal.sandbox, environment, rehearsal)
-    undeclared = declaration(draft, moved)
+    moved = await moved_by(subject, example)
+    undeclared = declaration(subject.draft, moved)
     if undeclared or not moved - {"hash seed"}:
         return undeclared
     return "This result varies: say with `check` what holds of each, instead of `expected`."

@@ -29,6 +29,7 @@ from alita_mcp.verification.determinism.determinism import determinism_gate, var
 from alita_mcp.verification.environment import environment_gate
 from alita_mcp.verification.examples.clock_and_seed import SECOND_CLOCK_OFFSET_S
 from alita_mcp.verification.examples.examples import Trial, examples_gate
+from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.findings import failed
 from alita_mcp.verification.hints import with_hints
 from alita_mcp.verification.mutation.mutation import mutation_gate
@@ -106,48 +107,42 @@ async def _run_gates(course: _Course, draft: Draft, on_stage: ReportStage, rehea
     if not course.add(checks) or contract is None:
         return
     course.lock = Lock()
-    if draft.packages and not await _build(course, draft, on_stage, rehearsal.sandbox):
-        return
-    seed = seed_of(draft)
+    if draft.packages:
+        async with _stage(course, "environment", on_stage):
+            found = await environment_gate(draft, rehearsal.sandbox, on_stage)
+            checks, course.lock, course.environment = found
+        if not course.add(checks):
+            return
+    subject, seed = RehearsedDraft(draft, contract, course.environment, rehearsal), seed_of(draft)
     # started now: its imports take as long as the examples do
     async with input_source(contract.input_schema, draft.examples, seed, INPUTS) as source:
-        if not await _run_examples(course, draft, contract, on_stage, rehearsal):
+        if not await _run_examples(course, subject, on_stage):
             return
         async with _stage(course, "properties", on_stage):
             course.properties_seed = seed
-            tried = await properties_gate(
-                draft, contract, course.trials, source, course.environment, rehearsal
-            )
+            tried = await properties_gate(subject, course.trials, source)
             course.properties = tried.tried
         if not course.add(tried.checks):
             return
     async with _stage(course, "mutation", on_stage):
-        found = await mutation_gate(draft, contract, course.trials, course.environment, rehearsal, tried.seen)
-        course.mutation = found.score
-    course.add(found.checks)
+        mutated = await mutation_gate(subject, course.trials, tried.seen)
+        course.mutation = mutated.score
+    course.add(mutated.checks)
 
 
-async def _build(course: _Course, draft: Draft, on_stage: ReportStage, sandbox: Sandbox) -> bool:
-    async with _stage(course, "environment", on_stage):
-        checks, course.lock, course.environment = await environment_gate(draft, sandbox, on_stage)
-    return course.add(checks)
-
-
-async def _run_examples(
-    course: _Course, draft: Draft, contract: ToolContract, on_stage: ReportStage, rehearsal: Rehearsal
-) -> bool:
-    sandbox = rehearsal.sandbox
+async def _run_examples(course: _Course, subject: RehearsedDraft, on_stage: ReportStage) -> bool:
+    draft = subject.draft
     async with _stage(course, "examples", on_stage):
         course.seeds = (hash_seed(draft.code, 0),)
-        found = await examples_gate(draft, contract, sandbox, course.environment, rehearsal)
+        found = await examples_gate(subject)
         course.trials, course.examples_passed = found.trials, found.passed
-    if not course.add(await with_hints(draft, contract, found, course.environment, rehearsal)):
+    if not course.add(await with_hints(subject, found)):
         return False
     async with _stage(course, "determinism", on_stage):
         course.seeds += (hash_seed(draft.code, SECOND_CLOCK_OFFSET_S),)
-        checks = await determinism_gate(draft, course.trials, sandbox, course.environment, rehearsal)
+        checks = await determinism_gate(subject, course.trials)
         if all(check.passed for check in checks):
-            checks += await variation_checks(draft, contract, course.trials, course.environment, rehearsal)
+            checks += await variation_checks(subject, course.trials)
     same = course.add(checks)
     # what tools reach outside changes, rehearsals do not
     course.deterministic = same and draft.grants.is_pure and not draft.varies

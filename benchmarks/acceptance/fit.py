@@ -25,7 +25,7 @@ THINNED = 5
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Tasks kept aside, and what was counted and chosen on the others."""
+    """Fold of the cross-validation: the held-out tasks, and the counts and constants from the others."""
 
     tasks: frozenset[str]
     record: Record

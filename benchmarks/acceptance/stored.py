@@ -18,7 +18,7 @@ IDEAL_TESTS = 8
 
 
 class Row(NamedTuple):
-    """One task of the matrix; the truth stands apart from what a rule may see."""
+    """One task of the matrix; its truth is stored apart from the evidence that rules read."""
 
     task_id: str
     candidates: tuple[Candidate, ...]

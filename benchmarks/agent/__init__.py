@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    """The figures of each arm under its name, and what they were measured with.
+    """The figures of each arm under its name, with the versions and settings of the run.
 
     Raises:
         UsageError: the file holds no readable task, or no model is configured.
@@ -108,7 +108,7 @@ async def measure(
 
 
 def settings_for(options: argparse.Namespace, settings: Settings, site_host: str) -> Settings:
-    """The settings with what the options say, and without what would tie the run to this machine's library."""
+    """The settings changed by the options, independent of this machine's library."""
     host = site_host.partition("/")[0]  # one without a port is a public one, which needs no leave
     allowed = ", ".join(filter(None, (settings.web_allow, host if ":" in host else "")))
     alone: dict[str, object] = {

@@ -142,7 +142,7 @@ class NothingBuilt:
 
 
 class OneRunOfCode:
-    """A model that may run code in its first turn, and then has to answer; whatever else it asks for is dropped."""
+    """Arm with one run of code, allowed in the first turn; the model then has to answer, other calls are dropped."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.name = model.name

@@ -18,7 +18,7 @@ SITE = "{site}"
 
 
 class AgentTask(Value):
-    """One task; fields that nobody reads here may stand beside these."""
+    """One task of the file; further fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -49,7 +49,7 @@ OpenSandbox = Callable[[str, Settings], Any]
 
 
 class Plan(Value):
-    """Selection of what is measured, and how much of it."""
+    """Plan of a run: the selected measurements and their sizes."""
 
     kinds: tuple[str, ...] = KINDS
     required: bool = False
@@ -101,7 +101,7 @@ def plan(options: argparse.Namespace) -> Plan:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """All figures: each back end under its kind, `stdio`, `baselines`, `peers`, `goals`, and what was used.
+    """All figures: each back end under its kind, `stdio`, `baselines`, `peers`, `goals`, and the versions used.
 
     Raises:
         SandboxUnavailable: the back end that was asked for does not isolate here, or none does.

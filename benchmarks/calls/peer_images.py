@@ -93,7 +93,7 @@ def remove(run: str) -> None:
 
 
 def sweep() -> None:
-    """Removes what runs left behind whose process is gone."""
+    """Removes the leftovers of runs whose process has ended."""
     question = ["docker", "images", "--filter", f"label={LABEL}", "--format", "{{.Tag}}"]
     for run in set(baselines.client_output(question).split()):
         owner = ProcessOwner.parse(run)

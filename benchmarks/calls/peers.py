@@ -74,7 +74,7 @@ class OpenedPeers:
 async def opened(
     peers: tuple[Peer, ...], image: str, cache: Path, tell: timing.Tell
 ) -> AsyncIterator[OpenedPeers]:
-    """Installs and starts what can be; leaving it removes the processes, containers and images of this run."""
+    """Installs and starts the available peers; on exit removes the processes, containers and images of this run."""
     found = OpenedPeers()
     run = str(ProcessOwner.this_process())
     engine = baselines.missing_engine(image)

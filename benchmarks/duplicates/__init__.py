@@ -59,7 +59,7 @@ FAR_MORE = 1.5
 
 @dataclass(frozen=True)
 class Scored:
-    """One pair and what was found."""
+    """One pair and the finding about it."""
 
     task: str
     same: bool

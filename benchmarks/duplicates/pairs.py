@@ -12,7 +12,7 @@ from alita_mcp.errors import UsageError
 
 
 class Program(NamedTuple):
-    """One side of a pair: its last public function is what is called."""
+    """One program of a pair; its last public function is called."""
 
     code: str
     function: str

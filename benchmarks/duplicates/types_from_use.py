@@ -75,12 +75,12 @@ class Place:
         return root.part.root
 
     def vote(self, *kinds: str) -> Place:
-        """Says what was done with it."""
+        """Records one use of the value as evidence of its type."""
         self.root.votes.update(kinds)
         return self
 
     def is_same_as(self, other: Place) -> None:
-        """From now on both are one, and so is what they consist of."""
+        """Merges two unknown types, and their item types."""
         one, two = self.root, other.root
         for _ in range(20):  # what contains itself has no end
             if one is two:
@@ -124,7 +124,7 @@ class Uses(ast.NodeVisitor):
         self._names.pop()
 
     def visit_For(self, node: ast.For) -> None:
-        """The variable is an item of what is looped over."""
+        """Types the loop variable as an item of the iterable."""
         self._bind(node.target, self._items(self.of(node.iter)))
         for statement in (*node.body, *node.orelse):
             self.visit(statement)
@@ -145,7 +145,7 @@ class Uses(ast.NodeVisitor):
         self._operation(self.of(node.target), node.op, self.of(node.value))
 
     def generic_visit(self, node: ast.AST) -> None:
-        """Statements that bind nothing: their expressions and what is in them."""
+        """Visits the expressions of statements that bind nothing."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.of(child)

@@ -29,7 +29,7 @@ class Kept(NamedTuple):
 
 
 def page_and_truth(source: str, url: str) -> tuple[str, Truth]:
-    """A saved page without its marks, and what the marks say."""
+    """A saved page without its marks, and the truth that the marks state."""
     from lxml import html
 
     tree = html.document_fromstring(source.encode(), parser=html.HTMLParser(encoding="utf-8"))

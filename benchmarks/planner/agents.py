@@ -33,7 +33,7 @@ MISSED = 0.5
 
 @dataclass
 class Attempt:
-    """One task under way, and what it came to."""
+    """One attempt at a task, and its outcome."""
 
     world: World
     task: int
@@ -97,7 +97,7 @@ Agent = Callable[[World], list[Attempt]]
 
 
 def react(world: World, retries: int = 1) -> list[Attempt]:
-    """Each need in turn, with what the model thinks best; after a failure once more, then the next best.
+    """Plain ReAct: each need in order with the model's best way, once more after a failure, then the next best.
 
     After a failed check the option that the model trusted least is replaced.
     """

@@ -144,7 +144,7 @@ class World:
         return (first, *sorted(others, key=lambda plan: -plan.estimate))
 
     def first_is_right(self, task: int) -> bool:
-        """Whether every step of the model's first plan gives what is right at the first attempt."""
+        """Whether every step of the model's first plan is right at the first attempt."""
         steps = self.plans(task)[0].steps
         options = [self.option_of(step) for step in steps]
         return all(option is not None and self.outcome(task, option, 0) == "right" for option in options)

@@ -59,7 +59,7 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
 
 
 def calibration_error(pairs: Sequence[tuple[float, bool]], bins: int = 10) -> float:
-    """Mean distance between what was promised and what was right, over bins of equal width."""
+    """Mean distance between promised certainty and measured accuracy, over bins of equal width."""
     binned: dict[int, list[tuple[float, bool]]] = defaultdict(list)
     for probability, right in pairs:
         binned[min(bins - 1, int(probability * bins))].append((probability, right))

@@ -58,7 +58,7 @@ class Need(Row):
 
 
 class Pair(Row):
-    """A tool somebody may be about to make, and the known one that it resembles; `label` 1 says it does the same."""
+    """A proposed tool and the known one that it resembles; `label` is 1 when both do the same."""
 
     candidate: CatalogueTool
     of: str | None = None

@@ -67,7 +67,7 @@ def some(documents: Mapping[str, Document], names: Collection[str]) -> dict[str,
 
 
 async def must_answer(embedder: Embedder | None) -> None:
-    """Returns when the embedder gave a vector: a search would wait in the background for one that is away.
+    """Waits until the embedder has given a vector; a search would not wait for one that is unreachable.
 
     Raises:
         ModelError: it gives none.

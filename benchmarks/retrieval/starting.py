@@ -78,7 +78,7 @@ def processes() -> frozenset[int]:
 
 
 def cost_of(started: frozenset[int], what: str) -> dict[str, float]:
-    """Processor seconds so far and megabytes now of these processes together, under names that begin with `what`."""
+    """Processor seconds so far and megabytes now of these processes together, under names with the prefix `what`."""
     if not started:
         return {}
     places = [PROCESSES / str(number) for number in started]

@@ -67,7 +67,7 @@ def stuffed_tools(asked: Sequence[str], descriptions: Sequence[str], seed: int =
 
 
 def described(asked: Sequence[str], trades: int = 20) -> Document:
-    """A tool whose description lists other trades: of those the description is all that tells."""
+    """A tool whose description lists other domains, which nothing else in it mentions."""
     return _document(f"Can {'; '.join(asked[:trades])}."[:MAX_DESCRIPTION], [])
 
 

@@ -28,7 +28,7 @@ SHARED = "shared_by_all"
 
 
 def accepted(name: str, description: str) -> AcceptedVersion:
-    """A tool without parameters; what matters is that it is written."""
+    """A minimal accepted version without parameters, to be written to the library."""
     examples = (Example(expected="x"),)
     return AcceptedVersion(
         draft=Draft(
@@ -51,7 +51,7 @@ def accepted(name: str, description: str) -> AcceptedVersion:
 
 
 async def write(home: Path, rounds: int, number: int) -> None:
-    """Writes the library, once it is told to start."""
+    """Writes the library after the start signal."""
     async with open_library(Settings(home=home), starters=lambda: None) as library:
         with suppress(NameTaken):
             await library.publish(accepted(SHARED, "Called by everybody."), expected_version=0)

@@ -67,7 +67,7 @@ async def _is_noticed(request: ToolRequest, examples: Sequence[Example], sandbox
 
 
 async def holds(request: ToolRequest, example: Example, sandbox: Sandbox) -> bool:
-    """Whether the request's code does what the example says; a crash or a time-out does not.
+    """Whether the request's code meets the example; a crash or a time-out does not.
 
     Raises:
         SandboxRefused: the sandbox does not offer what the code needs.

@@ -13,7 +13,7 @@ from alita_mcp.values import Example, Value
 
 
 class ToolRequest(Value):
-    """One request with more examples than it hands in; `hidden` is what the published tool is judged by."""
+    """One request for a tool; its `hidden` examples, which are not sent, judge the published tool."""
 
     task_id: str = Field(min_length=1)
     name: str = Field(min_length=1)

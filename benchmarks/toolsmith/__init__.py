@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, object]:
-    """The figures of each contender under its name, and what they were measured with.
+    """The figures of each contender under its name, with the versions and settings of the run.
 
     Raises:
         UsageError: the file holds no readable request, options contradict each other, or no model is configured.
@@ -83,7 +83,7 @@ def table(result: dict[str, object]) -> str:
 
 
 def settings_for(options: argparse.Namespace, settings: Settings) -> Settings:
-    """The settings with what the options say, and without what would tie the run to this machine's library."""
+    """The settings changed by the options, independent of this machine's library."""
     given = {
         "sandbox": options.sandbox, "model": options.model, "model_base_url": options.base_url,
         "synthesis_mode": options.mode,

@@ -39,7 +39,7 @@ async def one_call(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) ->
 
 
 async def one_suite(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
-    """A module that passes one suite and the caller's own examples; its author is shown what fails, five times."""
+    """A module that passes one suite and the caller's own examples; its author gets failures up to five times."""
     models = role_models.open(fresh=True)
     tester, coder = models.role("tester"), models.role("coder")
     suite = await ask(tester, test_prompt(wish), Suite, temperature=TEMPERATURE, seed=1)

@@ -41,7 +41,7 @@ def contenders(settings: Settings) -> dict[str, Contender]:
 async def by_toolsmith(
     settings: Settings, wish: ToolWish, role_models: RoleModels, sandbox: Sandbox
 ) -> Attempt:
-    """A whole synthesis in an empty library: what one request leaves behind helps or hinders no other."""
+    """A whole synthesis in an empty library, so that requests do not influence one another."""
     from alita_mcp.server.tools.admission import admit
 
     request = read_request(wish.as_request())
@@ -62,7 +62,7 @@ async def by_toolsmith(
 
 
 def take_records_along(home: Path, own: Path) -> None:
-    """Copies what is known of the models, which decides how far their tools are trusted; nothing is copied back."""
+    """Copies the records of the models, on which the trust in their tools depends; nothing is copied back."""
     if (home / RECORDS).is_dir():
         shutil.copytree(home / RECORDS, own / RECORDS, symlinks=True)
 

@@ -24,7 +24,7 @@ class RecordedCode(Value):
 
 
 class ToolWish(Value):
-    """One request in words; fields that nobody reads here may stand beside these."""
+    """One request in words; further fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

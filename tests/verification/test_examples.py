@@ -17,8 +17,9 @@ from alita_mcp.values import Check, Draft, Example
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.examples import ExamplesFound, examples_gate
 from alita_mcp.verification.examples.suite import is_edge
-from alita_mcp.verification.examples.trials import AT_ONCE
+from alita_mcp.verification.examples.trials import AT_ONCE, RehearsedDraft
 from alita_mcp.verification.findings import is_unicode
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.verification.drafts import SHOUT_EXAMPLES, behaves_as, draft, shout
 from tests.verification.test_compare import JSON_VALUES
 
@@ -31,7 +32,7 @@ def probe(n: int = 0, words: list[str] = []) -> {returns}:
 async def gate(candidate: Draft, sandbox: Any) -> ExamplesFound:
     contract = read_contract(candidate.code, candidate.name, candidate.description)
     with anyio.fail_after(60):
-        return await examples_gate(candidate, contract, sandbox, None)
+        return await examples_gate(RehearsedDraft(candidate, contract, None, Rehearsal(sandbox)))
 
 
 def suite(*examples: Example | dict[str, Any]) -> Draft:

@@ -19,6 +19,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.values import Draft, Example, MutationScore, ToolContract
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.examples.examples import Trial, examples_gate
+from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.mutation.mutation import MutationFound, looks_at_itself, mutation_gate
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from tests.verification.drafts import draft
@@ -61,7 +62,7 @@ def tool(code: str, cases: Any, name: str = "band", **fields: Any) -> Draft:
 
 async def proved(candidate: Draft, sandbox: Sandbox) -> tuple[ToolContract, list[Trial]]:
     contract = read_contract(candidate.code, candidate.name, candidate.description)
-    found = await examples_gate(candidate, contract, sandbox, None, Rehearsal(sandbox))
+    found = await examples_gate(RehearsedDraft(candidate, contract, None, Rehearsal(sandbox)))
     assert found.passed == found.total, found.checks
     return contract, found.trials
 
@@ -69,7 +70,7 @@ async def proved(candidate: Draft, sandbox: Sandbox) -> tuple[ToolContract, list
 async def measured(candidate: Draft, sandbox: Sandbox) -> MutationFound:
     with anyio.fail_after(120):
         contract, trials = await proved(candidate, sandbox)
-        return await mutation_gate(candidate, contract, trials, None, Rehearsal(sandbox))
+        return await mutation_gate(RehearsedDraft(candidate, contract, None, Rehearsal(sandbox)), trials)
 
 
 async def score_of(candidate: Draft, sandbox: Sandbox) -> MutationScore:
@@ -251,9 +252,8 @@ async def test_code_that_could_find_out_that_it_was_changed_proves_nothing(
     code = f"{line}\n\n{BAND}"
     assert looks_at_itself(code)
     box = ScriptedSandbox(lambda job: RunResult(status="crashed"))
-    found = await mutation_gate(
-        tool(code, THOROUGH), read_contract(BAND, "band", "Says where."), [], None, Rehearsal(box)
-    )
+    contract = read_contract(BAND, "band", "Says where.")
+    found = await mutation_gate(RehearsedDraft(tool(code, THOROUGH), contract, None, Rehearsal(box)), [])
     assert [(check.passed, check.hard) for check in found.checks] == [(False, False)]
     assert found.score is None
     assert box.jobs == []
@@ -287,7 +287,8 @@ async def test_a_tool_in_which_nothing_can_go_wrong_passes(settings: Settings) -
         assert all(check.passed for check in found.checks)
         code = "def band() -> list[str]:\n    return []\n"
         contract, trials = await proved(tool(code, [({}, [])]), box)
-        found = await mutation_gate(tool(code, [({}, [])]), contract, trials, None, Rehearsal(box))
+        subject = RehearsedDraft(tool(code, [({}, [])]), contract, None, Rehearsal(box))
+        found = await mutation_gate(subject, trials)
         assert [check.passed for check in found.checks] == [True]
         assert found.score is None
     finally:
@@ -406,7 +407,7 @@ async def test_cancelling_in_a_real_sandbox_leaves_it_usable(bubblewrap: None, s
     try:
         contract, trials = await proved(candidate, box)
         with anyio.move_on_after(0.3):
-            await mutation_gate(candidate, contract, trials, None, Rehearsal(box))
+            await mutation_gate(RehearsedDraft(candidate, contract, None, Rehearsal(box)), trials)
         assert box.figures().busy == 0
         assert (await score_of(candidate, box)).killed > 0
     finally:

@@ -20,6 +20,7 @@ from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.comparison.compare import raised
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.judgement import ShownRange
+from alita_mcp.verification.examples.trials import RehearsedDraft
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.properties.input_source import NoInputs, input_source
 from alita_mcp.verification.properties.properties import INPUTS, PropertiesFound, properties_gate, seed_of
@@ -50,9 +51,8 @@ async def found_in(candidate: Draft, sandbox: Sandbox, trials: list[Trial] | Non
         async with input_source(
             contract.input_schema, candidate.examples, seed_of(candidate), INPUTS
         ) as source:
-            return await properties_gate(
-                candidate, contract, trials or shown, source, None, Rehearsal(sandbox)
-            )
+            subject = RehearsedDraft(candidate, contract, None, Rehearsal(sandbox))
+            return await properties_gate(subject, trials or shown, source)
 
 
 async def failures(candidate: Draft, sandbox: Sandbox) -> list[Check]:
@@ -317,7 +317,8 @@ async def test_a_program_that_dies_is_no_failure_of_the_tool_and_proves_nothing(
         with pytest.raises(NoInputs):
             await source.draw()
     async with input_source(broken, (), 1, 10) as source:
-        found = await properties_gate(candidate, contract, [], source, None, Rehearsal(sandbox))
+        subject = RehearsedDraft(candidate, contract, None, Rehearsal(sandbox))
+        found = await properties_gate(subject, [], source)
     assert [(check.passed, check.hard) for check in found.checks] == [(False, False)]
     assert found.tried == 0
     async with input_source(contract.input_schema, (), 1, 10) as source:

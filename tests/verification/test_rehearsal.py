@@ -252,7 +252,7 @@ async def test_secrets_are_made_up_and_kept_out_of_the_result_as_real_ones_are()
 
 def workspace_of(broker: Broker | None) -> Path:
     assert isinstance(broker, RehearsalBroker)
-    folder = broker._granted._services.workspace
+    folder = broker._services.workspace
     assert folder is not None
     return folder
 

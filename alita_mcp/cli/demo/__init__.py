@@ -1,1 +1,1 @@
-"""The demo: a real client, a real server, the whole life of a tool."""
+"""The demo: the whole life of a tool, played by an MCP client against a server process."""

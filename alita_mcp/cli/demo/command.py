@@ -1,4 +1,4 @@
-"""`alita demo`: the whole way of a tool, told while it happens, in a folder that is gone afterwards."""
+"""`alita demo`: plays and prints the whole life of a tool, in a temporary folder."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What the demo tells: numbered steps, what was said and what came back; coloured on a terminal, plain elsewhere."""
+"""Printer of the demo: numbered steps with requests and results, coloured on a terminal, plain elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -29,7 +29,7 @@ class Scene:
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
-        """One step: its title, whatever is told in it, and a mark once it held."""
+        """Prints the title of a step and records its lines; a step that ends without an error is marked as passed."""
         started = time.monotonic()
         told: list[str] = []
         self.steps.append({"title": title, "told": told, "ok": False})
@@ -38,32 +38,29 @@ class Scene:
         self.steps[-1] |= {"ok": True, "seconds": round(time.monotonic() - started, 2)}
 
     def asks(self, text: str) -> None:
-        """What the client sends."""
+        """Prints a request of the client."""
         self._tell(f"→ {text}", "")
 
     def gets(self, text: str) -> None:
-        """What came back."""
+        """Prints a result."""
         self._tell(f"← {text}", "green")
 
     def sees(self, text: str) -> None:
-        """Something on the way, such as a gate."""
+        """Prints an event between request and result, such as a verification gate."""
         self._tell(f"· {text}", "dim")
 
     def refuses(self, text: str) -> None:
-        """A refusal, which is what the step is about."""
+        """Prints an expected refusal."""
         self._tell(f"✗ {text}", "yellow")
 
     def ends(self, text: str) -> None:
-        """The last line."""
+        """Prints the last line."""
         self._line(text, "bold green")
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
         """A spinner where there is a terminal."""
-        if not self._console.is_terminal:
-            yield
-            return
-        with self._console.status(text):
+        with self._console.status(text) if self._console.is_terminal else nullcontext():
             yield
 
     def _tell(self, text: str, style: str) -> None:

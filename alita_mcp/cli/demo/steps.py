@@ -1,4 +1,4 @@
-"""The demo's script: a real MCP client against the real server process, every step checked."""
+"""Script of the demo: an MCP client against the server process, every step checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from alita_mcp.cli.demo import tools as demo_tools
 from alita_mcp.cli.demo.scene import Scene, expect, fail
 from alita_mcp.cli.output import compact
-from alita_mcp.exception_groups import innermost
+from alita_mcp.exception_groups import unwrapped
 from alita_mcp.settings import Settings, inherited_environment
 from alita_mcp.values import META_TOOLS
 
@@ -53,10 +53,8 @@ class Connection:
 
 def server_parameters(home: Path, settings: Settings, sandbox: str) -> StdioServerParameters:
     """How the server is started: as a client's configuration would, on a home of its own."""
-    kept = {
-        name: str(getattr(settings, name)) for name in _KEPT_SETTINGS if name in settings.model_fields_set
-    }
-    own = {f"ALITA_{name.upper()}": value for name, value in kept.items()}
+    kept = [name for name in _KEPT_SETTINGS if name in settings.model_fields_set]
+    own = {f"ALITA_{name.upper()}": str(getattr(settings, name)) for name in kept}
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "alita_mcp.server.transports.entry"],
@@ -73,11 +71,9 @@ async def connection(parameters: StdioServerParameters, scene: Scene, mode: str)
         if isinstance(message, types.ToolListChangedNotification):
             changed.set()
 
-    try:
+    with unwrapped():
         async with Client(parameters, mode=mode, message_handler=on_message) as client:
             yield Connection(client, scene, changed)
-    except BaseExceptionGroup as group:
-        raise innermost(group) from None
 
 
 async def play(
@@ -96,8 +92,10 @@ async def play(
             await _greeting(here, scene)
         await _nothing_found(here, scene)
         await _made(here, scene, good)
-        for act in (_announced, _called, _wrong_refused):
-            await act(here, scene)
+        await _announced(here, scene)
+        with scene.step("It calls the new tool like any other"):
+            await _calls_the_tool(here, scene)
+        await _wrong_refused(here, scene)
         await _thief_refused(here, scene, folder)
         await _caller_refused(here, scene)
     async with AsyncExitStack() as server:
@@ -145,11 +143,6 @@ async def _announced(here: Connection, scene: Scene) -> None:
         names = await here.names()
         expect(demo_tools.GOOD["name"] in names, f"the list is {names}")
         scene.gets(f"tools/list now has {demo_tools.GOOD['name']}")
-
-
-async def _called(here: Connection, scene: Scene) -> None:
-    with scene.step("It calls the new tool like any other"):
-        await _calls_the_tool(here, scene)
 
 
 async def _wrong_refused(here: Connection, scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""What the demo's agent hands in: one good tool, one with a mistake in it, two that mean harm."""
+"""Tools that the demo submits: a good one, one with a mistake, and two hostile ones."""
 
 from __future__ import annotations
 

@@ -1,19 +1,17 @@
-"""`alita approve`: shows a person one version and what it asks for, and grants it that, or a part of it."""
+"""`alita approve`: shows one version and what it asks for, and grants it that, or a part of it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.library.cards import version_text
 from alita_mcp.cli.library.code_approving import approve_code
 from alita_mcp.cli.library.keeping import tell
 from alita_mcp.cli.opened import opened_library
-from alita_mcp.cli.output import Output
-from alita_mcp.errors import UsageError
+from alita_mcp.cli.output import Output, require_terminal
 from alita_mcp.library.grants.approving import approved_last, difference, version_to_approve
 from alita_mcp.library.grants.grants_file import read_grants
 from alita_mcp.values import Grants, StoredVersion
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares the command."""
-    parser = family.add("approve", in_event_loop(approve), "grant one version of a tool what it asks for")
+    parser = family.add("approve", approve, "grant one version of a tool what it asks for")
     parser.add_argument("name", metavar="NAME", help="a tool, or with --code the number of code that asked")
     parser.add_argument(
         "--code", action="store_true", help="NAME is the number of code that asked in run_code"
@@ -45,47 +43,30 @@ def add_commands(family: Family) -> None:
 
 async def approve(options: argparse.Namespace, output: Output) -> int:
     """Grants nothing but what was looked at: by the digest that is given, or by what is shown on the terminal."""
-    name, digest, part = options.name, options.digest, _part(options)
+    asked = read_grants({field: getattr(options, field) for field in Grants.model_fields})
+    name, digest, part = options.name, options.digest, None if asked.is_pure else asked
     if options.code:
         return await approve_code(name, digest, part, output)
     async with opened_library() as library:
         stored = await version_to_approve(library, name, digest)
         current = library.entry(name).manifest.version
-        if (
-            digest is None
-            and not stored.manifest.grants.is_pure
-            and not await _agreed(stored, part, library, output)
-        ):
+        asks = digest is None and not stored.manifest.grants.is_pure
+        if asks and not await _agreed(stored, part, library, output):
             output.note("Nothing was approved.")
             return 1
         seen, source = (current, "terminal") if digest is None else (None, "digest")
-        tell(
-            await library.approve(
-                name, stored.manifest.digest, part=part, seen=seen, origin={"from": source}
-            ),
-            output,
-        )
+        digest, origin = stored.manifest.digest, {"from": source}
+        tell(await library.approve(name, digest, part=part, seen=seen, origin=origin), output)
     return 0
 
 
-def _part(options: argparse.Namespace) -> Grants | None:
-    fields = {field: getattr(options, field) for field in Grants.model_fields}
-    part = read_grants(fields)
-    return None if part.is_pure else part
-
-
 async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, output: Output) -> bool:
-    """Whether a person at the terminal says yes to what is shown there.
-
-    Raises:
-        UsageError: there is no terminal to ask on.
-    """
+    """Whether a person at the terminal says yes to what is shown there."""
     name, manifest = stored.manifest.name, stored.manifest
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "There is no terminal to ask on, so the digest of the version has to be named.",
-            hint=f"Look at `alita show {name} {manifest.version}`, then: alita approve {name} DIGEST",
-        )
+    require_terminal(
+        ", so the digest of the version has to be named.",
+        f"Look at `alita show {name} {manifest.version}`, then: alita approve {name} DIGEST",
+    )
     before = await approved_last(library, name)
     output.note(f"{name} v{manifest.version}  {manifest.digest}")
     output.note(
@@ -94,10 +75,8 @@ async def _agreed(stored: StoredVersion, part: Grants | None, library: Library, 
     for line in difference(manifest, before.manifest if before else None):
         output.note(f"  {line}")
     old, new = (version_text(each).splitlines() if each else [] for each in (before, stored))
-    for line in unified_diff(
-        old, new, "approved last" if before else "nothing", f"v{manifest.version}", lineterm=""
-    ):
+    was = "approved last" if before else "nothing"
+    for line in unified_diff(old, new, was, f"v{manifest.version}", lineterm=""):
         output.note(line)
     what = "this part of it" if part is not None else "all that it asks for"
-    output.note(f"Approve {what} for v{manifest.version}? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return await output.agreed(f"Approve {what} for v{manifest.version}? [y/N] ")

@@ -71,11 +71,7 @@ def version_text(stored: StoredVersion) -> str:
     return "\n".join([*parts, stored.lock.text, stored.code])
 
 
-def _parameters(schema: Schema) -> list[str]:
-    return list(_parameter_lines(schema))
-
-
-def _parameter_lines(schema: Schema) -> Iterator[str]:
+def _parameters(schema: Schema) -> Iterator[str]:
     required = schema.get("required", [])
     for name, node in schema.get("properties", {}).items():
         kind = _type(node)
@@ -94,7 +90,5 @@ def _type(node: Schema) -> str:
 
 def _given(stored: StoredVersion) -> Schema:
     schema = stored.manifest.output_schema
-    result: Schema = (
-        schema.get("properties", {}).get("result", schema) if stored.manifest.wraps_result else schema
-    )
-    return result
+    inner: Schema = schema.get("properties", {}).get("result", schema)
+    return inner if stored.manifest.wraps_result else schema

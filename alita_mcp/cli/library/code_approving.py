@@ -1,11 +1,9 @@
-"""`alita approve --code` and `revoke --code`: what code of `run_code` may do that asks for more than computing."""
+"""`alita approve --code` and `revoke --code`: approval of code of `run_code` that asks for more than computing."""
 
 from __future__ import annotations
 
-import sys
-
 from alita_mcp.cli.opened import opened_library
-from alita_mcp.cli.output import Output, printable
+from alita_mcp.cli.output import Output, printable, require_terminal
 from alita_mcp.errors import UsageError
 from alita_mcp.library.grants.code_approvals import AskedCode, CodeApprovals
 from alita_mcp.library.grants.effective_grants import in_words
@@ -23,7 +21,7 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
     async with opened_library() as library:
         approvals = CodeApprovals(library.home)
         asked = approvals.find(number)
-        if digest is None and not _code_agreed(number, asked, output):
+        if digest is None and not await _agreed(number, asked, output):
             output.note("Nothing was approved.")
             return 1
         approvals.approve(number, digest or asked.digest)
@@ -35,7 +33,7 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
     return 0
 
 
-def _code_agreed(number: str, asked: AskedCode, output: Output) -> bool:
+async def _agreed(number: str, asked: AskedCode, output: Output) -> bool:
     output.note(f"code {number}  {asked.digest}")
     for wish in in_words(asked.grants):
         output.note(f"  {wish}")
@@ -44,13 +42,8 @@ def _code_agreed(number: str, asked: AskedCode, output: Output) -> bool:
     )
     for line in asked.code.splitlines():
         output.note(f"| {printable(line)}")
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "There is no terminal to ask on, so the digest of the code has to be named.",
-            hint=f"alita approve --code {number} DIGEST",
-        )
-    output.note("Approve it, word for word as it stands here? [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    require_terminal(", so the digest of the code has to be named.", f"alita approve --code {number} DIGEST")
+    return await output.agreed("Approve it, word for word as it stands here? [y/N] ")
 
 
 async def revoke_code(number: str, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""`alita list --usage`: what models cost each tool, the median one and all that became none; how often it is called."""
+"""`alita list --usage`: cost of the models for each tool, the median one and all that became none, and the calls."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns
-from alita_mcp.synthesis.jobs.spending import MedianTool, Spending, median_tool, spending_by_tool
+from alita_mcp.synthesis.jobs.spending import Spending, median_tool, spending_by_tool
 
 if TYPE_CHECKING:
-    from alita_mcp.library.library import Library
     from alita_mcp.library.rows import CatalogueEntry
 
 
 async def list_usage(output: Output) -> int:
     """Prints one line a tool, one for what was asked of models in vain, the sum, and what the median tool cost."""
     async with opened_library() as library:
-        journal = _journal(library)
+        rows = library.journal(1_000_000)
+        journal = [row.model_dump(mode="json") for row in rows if row.event == "synthesis"]
         entries = list(library.tools.entries())
     spent, median = spending_by_tool(journal), median_tool(journal)
     known = {entry.name for entry in entries}
@@ -31,17 +31,15 @@ async def list_usage(output: Output) -> int:
         "total": total.as_json(),
         "median_tool": median.as_json(),
     }
-    rows = [
+    lines = [
         (entry.name, f"{entry.calls} calls", *_cells(spent.get(entry.name, Spending()))) for entry in entries
     ]
-    rows += [("(no tool)", "", *_cells(in_vain)), ("(total)", "", *_cells(total))]
-    rows += [("(median tool)", f"of {median.tools}", *_median_cells(median))] if median.tools else []
-    output.result(value, columns(rows))
+    lines += [("(no tool)", "", *_cells(in_vain)), ("(total)", "", *_cells(total))]
+    if median.tools:
+        cells = (f"{median.model_calls:g} model calls", f"{median.tokens:.10g} tokens", "")
+        lines.append(("(median tool)", f"of {median.tools}", *cells))
+    output.result(value, columns(lines))
     return 0
-
-
-def _journal(library: Library) -> list[dict[str, Any]]:
-    return [row.model_dump(mode="json") for row in library.journal(1_000_000) if row.event == "synthesis"]
 
 
 def _use(entry: CatalogueEntry) -> dict[str, Any]:
@@ -53,7 +51,3 @@ def _cells(spending: Spending) -> tuple[str, ...]:
         return ("", "", "")
     cost = "price unknown" if spending.cost_usd is None else f"{spending.cost_usd:.4f} USD"
     return f"{spending.model_calls} model calls", f"{spending.tokens} tokens", cost
-
-
-def _median_cells(median: MedianTool) -> tuple[str, ...]:
-    return f"{median.model_calls:g} model calls", f"{median.tokens:.10g} tokens", ""

@@ -1,4 +1,4 @@
-"""`alita search`, `list`, `show`, `diff`, `log`: what the library holds and what happened to it."""
+"""`alita search`, `list`, `show`, `diff`, `log`: the contents of the library, and its journal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import unified_diff
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, count_above_zero, tool_version
 from alita_mcp.cli.library.card_view import draw, plain
 from alita_mcp.cli.library.cards import evidence_card, version_text
 from alita_mcp.cli.library.costing import list_usage
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares the five commands."""
-    seek = family.add("search", in_event_loop(search), "find tools by what they should do")
+    seek = family.add("search", search, "find tools by what they should do")
     seek.add_argument("query", nargs="+", metavar="WORD")
     seek.add_argument("--limit", type=count_above_zero, default=5, metavar="N")
-    every = family.add("list", in_event_loop(list_tools), "list all tools")
+    every = family.add("list", list_tools, "list all tools")
     every.add_argument(
         "--usage", action="store_true", help="what their writing cost, and how often they are called"
     )
-    card = family.add("show", in_event_loop(show), "show what a tool takes, gives and was proved to do")
+    card = family.add("show", show, "show what a tool takes, gives and was proved to do")
     card.add_argument("name", metavar="NAME")
     card.add_argument(
         "version", type=tool_version, metavar="VERSION", nargs="?", help="default: the current one"
     )
     card.add_argument("--source", action="store_true", help="with code and tests")
-    compared = family.add("diff", in_event_loop(diff), "show what changed between two versions of a tool")
+    compared = family.add("diff", diff, "show what changed between two versions of a tool")
     compared.add_argument("name", metavar="NAME")
     compared.add_argument("old", type=tool_version, metavar="vA")
     compared.add_argument("new", type=tool_version, metavar="vB")
-    journal = family.add("log", in_event_loop(log), "show the journal, newest last")
+    journal = family.add("log", log, "show the journal, newest last")
     journal.add_argument("name", metavar="NAME", nargs="?", help="only what happened to this tool")
     journal.add_argument("--limit", type=count_above_zero, default=30, metavar="N")
     journal.add_argument(
@@ -54,12 +54,10 @@ async def search(options: argparse.Namespace, output: Output) -> int:
         answer = await library.search(query, options.limit)
         library.calls.record_search(query, answer)
     rows = [(hit.name, f"{hit.score:.2f}", hit.trust, hit.summary) for hit in answer.results]
-    says = {"match": "A match.", "possible": "Possible; look closer.", "none": "Nothing that fits."}[
-        answer.fit
-    ]
     output.result(answer, columns(rows))
     if not output.as_json:
-        output.note(f"{says} {answer.total} tools searched.")
+        says = {"match": "A match.", "possible": "Possible; look closer.", "none": "Nothing that fits."}
+        output.note(f"{says[answer.fit]} {answer.total} tools searched.")
     return 0
 
 
@@ -83,20 +81,11 @@ async def list_tools(options: argparse.Namespace, output: Output) -> int:
 
 
 def _line(entry: CatalogueEntry) -> tuple[str, ...]:
-    marks: list[str] = [entry.manifest.trust]
-    if entry.state != "enabled":
-        marks.append(entry.state)
-    if not entry.approved:
-        marks.append("not approved")
-    if entry.pinned:
-        marks.append("pinned")
-    return (
-        entry.name,
-        f"v{entry.manifest.version}",
-        ", ".join(marks),
-        f"{entry.calls} calls",
-        entry.manifest.summary,
-    )
+    manifest = entry.manifest
+    state = "" if entry.state == "enabled" else entry.state
+    approved, pinned = "" if entry.approved else "not approved", "pinned" if entry.pinned else ""
+    marks = ", ".join(filter(None, (manifest.trust, state, approved, pinned)))
+    return entry.name, f"v{manifest.version}", marks, f"{entry.calls} calls", manifest.summary
 
 
 async def show(options: argparse.Namespace, output: Output) -> int:
@@ -108,12 +97,12 @@ async def show(options: argparse.Namespace, output: Output) -> int:
         granted = library.effective_grants.of(stored.manifest)
         wordings = library.tools.wordings(options.name)
     value: dict[str, Any] = {
-        "manifest": stored.manifest.model_dump(mode="json"),
+        "manifest": stored.manifest,
         "state": entry.state,
         "pinned": entry.pinned,
         "versions": list(entry.versions),
         "sandboxes": sorted(sandboxes),
-        "granted": granted.model_dump(mode="json") if granted else None,
+        "granted": granted,
         "calls": entry.calls,
         "failures": entry.failures,
         "last_used": entry.last_used,
@@ -122,15 +111,14 @@ async def show(options: argparse.Namespace, output: Output) -> int:
             "others": [each.text for each in wordings if not each.learned],
             "learned": [each.text for each in wordings if each.learned],
         },
-        "report": stored.report.model_dump(mode="json"),
-        "evidence": evidence_of(stored.report, sandboxes).model_dump(mode="json"),
+        "report": stored.report,
+        "evidence": evidence_of(stored.report, sandboxes),
     }
     if options.source:
         value["source"] = stored.code
         value["tests"] = [example.as_json() for example in stored.examples]
-    card = evidence_card(
-        entry, stored, tuple(sorted(sandboxes)), granted, wordings=wordings, source=options.source
-    )
+    proved_in = tuple(sorted(sandboxes))
+    card = evidence_card(entry, stored, proved_in, granted, wordings=wordings, source=options.source)
     output.drawn(value, plain(card), partial(draw, card))
     return 0
 
@@ -140,15 +128,9 @@ async def diff(options: argparse.Namespace, output: Output) -> int:
     async with opened_library() as library:
         old = await library.read(options.name, options.old)
         new = await library.read(options.name, options.new)
-    lines = list(
-        unified_diff(
-            version_text(old).splitlines(),
-            version_text(new).splitlines(),
-            f"{options.name} v{options.old}",
-            f"{options.name} v{options.new}",
-            lineterm="",
-        )
-    )
+    before, after = (version_text(each).splitlines() for each in (old, new))
+    name, other = (f"{options.name} v{version}" for version in (options.old, options.new))
+    lines = list(unified_diff(before, after, name, other, lineterm=""))
     output.result({"old": options.old, "new": options.new, "diff": lines}, "\n".join(lines))
     if not lines:
         output.note("The two are alike.")
@@ -164,7 +146,7 @@ async def log(options: argparse.Namespace, output: Output) -> int:
     if options.name is not None:
         rows = [row for row in rows if row.name == options.name][: options.limit]
     rows.reverse()
-    output.result([row.model_dump(mode="json") for row in rows], columns([_event(row) for row in rows]))
+    output.result(rows, columns([_event(row) for row in rows]))
     return 0
 
 

@@ -1,17 +1,17 @@
-"""`alita pin`, `rollback`, `enable`, `delete`, `revoke` and the like: what may be called, and in which version."""
+"""`alita pin`, `rollback`, `enable`, `delete`, `revoke`, `forget`: changes of what may be called, in which version."""
 
 from __future__ import annotations
 
 import argparse
 
-from alita_mcp.cli.commands import Command, Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import AsyncCommand, Family, tool_version
 from alita_mcp.cli.library.code_approving import revoke_code
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, printable
 from alita_mcp.library.grants.effective_grants import how_to_grant, in_words
 from alita_mcp.library.rows import CatalogueEntry
 
-_ACTIONS = {
+_ACTIONS = {  # methods of the library
     "pin": "list a tool before all others",
     "unpin": "let a tool's place be decided by its use",
     "enable": "make a disabled, quarantined or deleted tool callable again",
@@ -22,39 +22,31 @@ _ACTIONS = {
 
 
 def add_commands(family: Family) -> None:
-    """Declares one command an action."""
+    """Declares one command for each action."""
     for action, help_line in _ACTIONS.items():
         parser = family.add(action, _command(action), help_line)
         parser.add_argument("name", metavar="NAME")
         if action == "revoke":
             parser.add_argument("--code", action="store_true", help="NAME is the number of code of run_code")
-    words = family.add("forget", in_event_loop(forget), "take back words that a tool learned to be found by")
+    words = family.add("forget", forget, "take back words that a tool learned to be found by")
     words.add_argument("name", metavar="NAME")
     words.add_argument("words", metavar="WORDS", nargs="*", help="as `alita show` lists them; default: all")
-    parser = family.add("rollback", in_event_loop(rollback), "make an earlier version current")
+    parser = family.add("rollback", rollback, "make an earlier version current")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
         "version", metavar="VERSION", type=tool_version, nargs="?", help="default: the one before"
     )
 
 
-def _command(action: str) -> Command:
+def _command(action: str) -> AsyncCommand:
     async def change(options: argparse.Namespace, output: Output) -> int:
         if getattr(options, "code", False):
             return await revoke_code(options.name, output)
         async with opened_library() as library:
-            changes = {
-                "pin": library.pin,
-                "unpin": library.unpin,
-                "enable": library.enable,
-                "disable": library.disable,
-                "delete": library.delete,
-                "revoke": library.revoke,
-            }
-            tell(await changes[action](options.name), output)
+            tell(await getattr(library, action)(options.name), output)
         return 0
 
-    return in_event_loop(change)
+    return change
 
 
 async def forget(options: argparse.Namespace, output: Output) -> int:
@@ -77,19 +69,16 @@ async def rollback(options: argparse.Namespace, output: Output) -> int:
 def tell(entry: CatalogueEntry, output: Output) -> None:
     """Prints how a tool stands after a change."""
     grants = entry.manifest.grants
-    asks = not grants.is_pure
     now = {
         "name": entry.name,
         "version": entry.manifest.version,
         "state": entry.state,
         "pinned": entry.pinned,
-        "grants": grants.model_dump(mode="json"),
+        "grants": grants,
         "approved": entry.approved,
     }
-    words: list[str] = [entry.state]
-    if entry.pinned:
-        words.append("pinned")
-    if asks:
+    words: list[str] = [entry.state, *(["pinned"] if entry.pinned else [])]
+    if not grants.is_pure:
         words.append(f"{'approved' if entry.approved else 'not approved'}: {', '.join(in_words(grants))}")
     if not entry.approved:
         output.note(how_to_grant(entry.manifest))

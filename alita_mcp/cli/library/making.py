@@ -1,4 +1,4 @@
-"""`alita synthesize`, `import`, `export`, `reindex`: what brings tools in and out."""
+"""`alita synthesize`, `import`, `export`, `reindex`: the commands that bring tools in and out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, tool_version
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, compact
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
@@ -37,74 +37,50 @@ COMMAND_LINE = "the command line"
 
 def add_commands(family: Family) -> None:
     """Declares the four commands."""
-    make = family.add("synthesize", in_event_loop(synthesize), "bring new tools through the gates")
-    make.add_argument("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
-    make.add_argument("--name", help="the tool's name; its function is called the same")
-    make.add_argument("--code", type=Path, metavar="FILE", help="the Python file")
-    make.add_argument(
-        "--from-run", action="append", metavar="ID", help="a kept run to make it of; repeatable"
-    )
-    make.add_argument("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
-    make.add_argument(
-        "--description", help="what it does, in a sentence; with --update what is wrong with it"
-    )
-    make.add_argument(
-        "--use-when", action="append", metavar="TEXT", help="a request that it serves; repeatable"
-    )
-    make.add_argument("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
-    make.add_argument("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
-    make.add_argument(
+    make = family.add("synthesize", synthesize, "bring new tools through the gates")
+    add = make.add_argument
+    add("requests", nargs="?", type=Path, metavar="FILE", help="JSON (Lines); - reads stdin")
+    add("--name", help="the tool's name; its function is called the same")
+    add("--code", type=Path, metavar="FILE", help="the Python file")
+    add("--from-run", action="append", metavar="ID", help="a kept run to make it of; repeatable")
+    add("--tests", type=Path, metavar="FILE", help="examples, as JSON or JSON Lines")
+    add("--description", help="what it does, in a sentence; with --update what is wrong with it")
+    add("--use-when", action="append", metavar="TEXT", help="a request that it serves; repeatable")
+    add("--packages", nargs="+", metavar="PACKAGE", help="requirements as in 'numpy>=2'")
+    add("--network", nargs="+", metavar="HOST", help="hosts that it asks for")
+    add(
         "--varies",
         nargs="+",
         choices=("clock", "random"),
         help="what results may differ by from call to call",
     )
-    _add_writing_options(make)
+    add("--update", action="store_true", help="a new version of a tool that is there")
+    add("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
+    overruled = "what holds instead of a rule that was assumed; repeatable"
+    add("--overrule", nargs=2, action="append", metavar=("RULE", "TEXT"), help=overruled)
+    modes = ("quick", "standard", "thorough")
+    add("--mode", choices=modes, help="how much a model may spend on a description")
     kept = make.add_mutually_exclusive_group()
     kept.add_argument("--record", type=Path, metavar="DIR", help="keep what models answer as files in DIR")
     kept.add_argument("--replay", type=Path, metavar="DIR", help="answer from DIR instead of asking models")
-    bring = family.add(
-        "import", in_event_loop(import_folder), "verify a tool's folder again and publish it here"
-    )
+    bring = family.add("import", import_folder, "verify a tool's folder again and publish it here")
     bring.add_argument("folder", type=Path, metavar="FOLDER")
     bring.add_argument("--update", action="store_true", help="a new version of a tool that is there")
-    out = family.add("export", in_event_loop(export), "write a tool to a folder that runs without alita")
+    out = family.add("export", export, "write a tool to a folder that runs without alita")
     out.add_argument("name", metavar="NAME")
     out.add_argument("--version", type=tool_version, metavar="N", help="another version than the current one")
-    family.add(
-        "reindex", in_event_loop(reindex), "look at every tool's files, and make the search tables anew"
-    )
-
-
-def _add_writing_options(make: argparse.ArgumentParser) -> None:
-    make.add_argument("--update", action="store_true", help="a new version of a tool that is there")
-    make.add_argument("--breaks", type=Path, metavar="FILE", help="arguments of examples that may break")
-    make.add_argument(
-        "--overrule",
-        nargs=2,
-        action="append",
-        metavar=("RULE", "TEXT"),
-        help="what holds instead of a rule that was assumed; repeatable",
-    )
-    make.add_argument(
-        "--mode",
-        choices=("quick", "standard", "thorough"),
-        help="how much a model may spend on a description",
-    )
+    family.add("reindex", reindex, "look at every tool's files, and make the search tables anew")
 
 
 async def synthesize(options: argparse.Namespace, output: Output) -> int:
     """Publishes each request's tool or says why not; the exit status is the worst of them."""
-    requests = _requests(options)
-    return await _make_all(requests, output, _exchanges(options))
+    return await _make_all(_requests(options), output, _exchanges(options))
 
 
 async def import_folder(options: argparse.Namespace, output: Output) -> int:
     """Takes code and examples from a version's folder; its report counts for nothing, the gates run here."""
-    request = request_in(options.folder)
-    if options.update:
-        request["update"] = True
-    return await _make_all([request], output)
+    update = {"update": True} if options.update else {}
+    return await _make_all([request_in(options.folder) | update], output)
 
 
 async def export(options: argparse.Namespace, output: Output) -> int:
@@ -160,7 +136,7 @@ async def make(app: App, raw: Mapping[str, Any], output: Output) -> Outcome:
 
 
 def status_of(outcome: Outcome) -> int:
-    """The exit status that it ends a command with."""
+    """The exit status of an outcome."""
     if isinstance(outcome, Created | Exists):
         return 0
     if isinstance(outcome, NeedsApproval):
@@ -173,15 +149,9 @@ def in_words(outcome: Outcome) -> str:
     match outcome:
         case Created():
             made = f"created {outcome.tool} v{outcome.version}: {outcome.trust}, {outcome.tests} tests pass"
-            lines = [
-                _with_line(made, outcome.to_raise_trust),
-                *_update(outcome),
-                *_assumed(outcome),
-                *_told_apart(outcome),
-            ]
-            return "\n".join(
-                [*lines, *(f"  question  {line}" for line in outcome.questions), *_proposed(outcome)]
-            )
+            lines = [_with_line(made, outcome.to_raise_trust), *_details(outcome)]
+            lines += [f"  question  {line}" for line in outcome.questions]
+            return "\n".join(lines + _proposed(outcome))
         case Exists():
             found = f"exists {outcome.tool} v{outcome.version}: {outcome.why}"
             return "\n".join([_with_line(found, outcome.to_raise_trust), *_proposed(outcome)])
@@ -189,42 +159,26 @@ def in_words(outcome: Outcome) -> str:
             return _rejection_in_words(outcome)
         case NeedsApproval():
             asked = f"{outcome.tool} v{outcome.version} passed and needs approval for {', '.join(outcome.grants)}."
-            return "\n".join(
-                [asked, outcome.how, *_update(outcome), *_assumed(outcome), *_told_apart(outcome)]
-            )
+            return "\n".join([asked, outcome.how, *_details(outcome)])
         case NeedsCode():
-            return "\n".join(
-                [
-                    *([f"no tool as it is: {outcome.why}"] if outcome.why else []),
-                    "needs code; fill in this template and hand it in with `alita synthesize FILE`:",
-                    laid_out(outcome.template),
-                ]
-                + [f"- {line}" for line in (*outcome.rules, *outcome.sandbox)]
-            )
+            lines = [f"no tool as it is: {outcome.why}"] if outcome.why else []
+            lines.append("needs code; fill in this template and hand it in with `alita synthesize FILE`:")
+            rules = [f"- {line}" for line in (*outcome.rules, *outcome.sandbox)]
+            return "\n".join([*lines, laid_out(outcome.template), *rules])
         case _:
             return outcome.status
 
 
-def _update(outcome: Created | NeedsApproval) -> list[str]:
-    """What an update gave up, and why it is not the current version."""
+def _details(outcome: Created | NeedsApproval) -> list[str]:
+    """What an update gave up, why it is not current, what was assumed, and tools that sound alike but differ."""
     lines = [
         f"  breaks    {compact(each.arguments)}: was {compact(each.expected)}, is {compact(each.got)}"
         for each in outcome.breaks
     ]
-    return [*lines, f"  kept      {outcome.kept}"] if outcome.kept else lines
-
-
-def _assumed(outcome: Created | NeedsApproval) -> list[str]:
-    """A line for each rule that its writer had to invent."""
-    return [f"  assumed   {line}" for line in outcome.assumed]
-
-
-def _told_apart(outcome: Created | NeedsApproval) -> list[str]:
-    """A line for each tool that sounds like it and does something else."""
-    return [
-        f"  not {name}  {differs}"
-        for name, differs in zip(outcome.similar[1:], outcome.differs, strict=False)
-    ]
+    lines += [f"  kept      {outcome.kept}"] if outcome.kept else []
+    lines += [f"  assumed   {line}" for line in outcome.assumed]
+    apart = zip(outcome.similar[1:], outcome.differs, strict=False)
+    return lines + [f"  not {name}  {differs}" for name, differs in apart]
 
 
 def _proposed(outcome: Created | Exists | Rejected) -> list[str]:
@@ -249,20 +203,13 @@ def _rejection_in_words(outcome: Rejected) -> str:
 
 def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The requests of a file, or the one that the options spell out."""
-    given = {
-        "name": options.name,
-        "description": options.description,
+    plain = ("name", "description", "from_run", "use_when", "packages", "network", "varies", "mode")
+    given = {field: getattr(options, field) for field in plain} | {
         "code": _text(options.code) if options.code else None,
-        "tests": _documents(_text(options.tests), options.tests) if options.tests else None,
-        "from_run": options.from_run,
-        "use_when": options.use_when,
-        "packages": options.packages,
-        "network": options.network,
-        "varies": options.varies,
+        "tests": _documents(options.tests) if options.tests else None,
         "update": options.update or None,
-        "breaks": _documents(_text(options.breaks), options.breaks) if options.breaks else None,
+        "breaks": _documents(options.breaks) if options.breaks else None,
         "overrule": dict(options.overrule) if options.overrule else None,
-        "mode": options.mode,
     }
     spelt_out = {key: value for key, value in given.items() if value is not None}
     if options.requests is None:
@@ -271,7 +218,7 @@ def _requests(options: argparse.Namespace) -> list[dict[str, Any]]:
         return [spelt_out]
     if alone := sorted(spelt_out.keys() - {"update", "mode"}):
         raise UsageError(f"A FILE of requests stands alone; leave out --{alone[0]}.")
-    requests = _documents(_text(options.requests), options.requests)
+    requests = _documents(options.requests)
     if not requests:
         raise UsageError(f"{options.requests} holds no request.")
     return [{**request, **spelt_out} for request in requests]
@@ -283,24 +230,15 @@ def request_in(folder: Path) -> dict[str, Any]:
     Raises:
         UsageError: the folder lacks `tool.py` or `manifest.json`, or they cannot be read.
     """
-    code, document = (
-        _text(folder / "tool.py"),
-        _documents(_text(folder / "manifest.json"), folder / "manifest.json"),
-    )
+    code, document = _text(folder / "tool.py"), _documents(folder / "manifest.json")
     if len(document) != 1 or not isinstance(document[0].get("manifest"), dict):
         raise UsageError(
             f"{folder / 'manifest.json'} is no tool's manifest.", hint="Import what `alita export` wrote."
         )
     manifest = document[0]["manifest"]
-    request = {
-        "name": manifest.get("name"),
-        "description": manifest.get("description"),
-        "code": code,
-        "tests": document[0].get("examples"),
-        "use_when": manifest.get("use_when", []),
-        "packages": manifest.get("packages", []),
-        "varies": manifest.get("varies", []),
-    }
+    request = {field: manifest.get(field) for field in ("name", "description")}
+    request |= {field: manifest.get(field, []) for field in ("use_when", "packages", "varies")}
+    request |= {"code": code, "tests": document[0].get("examples")}
     grants = manifest.get("grants")
     for grant, value in (grants if isinstance(grants, dict) else {}).items():
         if grant in Grants.model_fields:
@@ -323,8 +261,9 @@ def _text(path: Path) -> str:
         raise UsageError(f"{path} cannot be read: {unreadable}.") from unreadable
 
 
-def _documents(text: str, path: Path) -> list[dict[str, Any]]:
+def _documents(path: Path) -> list[dict[str, Any]]:
     """The objects of one JSON document (an object or an array of them), or of JSON Lines."""
+    text = _text(path)
     try:
         found = json.loads(text)
     except ValueError as whole:

@@ -1,4 +1,4 @@
-"""`alita log --gaps`: what is asked for and missing."""
+"""`alita log --gaps`: searches that found no tool, as needs, the most wanted first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def list_gaps(output: Output, limit: int) -> int:
     """Prints needs that no tool serves, the most wanted first; then those that one serves by now."""
     async with opened_library() as library:
         gaps = await gaps_in(library, limit)
-    output.result([gap.model_dump(mode="json") for gap in gaps], columns([_line(gap) for gap in gaps]))
+    output.result(gaps, columns([_line(gap) for gap in gaps]))
     if not output.as_json:
         open_gaps = sum(not gap.now for gap in gaps)
         output.note(f"{open_gaps} needs without a tool." if gaps else "No search found nothing.")

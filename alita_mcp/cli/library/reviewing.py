@@ -1,4 +1,4 @@
-"""`alita review`: a person reads what a tool says, as data; from then on all of it may travel to clients."""
+"""`alita review`: shows what a tool says, as data; once a person has read it, clients see all of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, tool_version
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output, columns, compact, quoted
 from alita_mcp.errors import ToolUnavailable, UsageError
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares `review`."""
-    parser = family.add(
-        "review", in_event_loop(review), "read what a tool says, and let clients see all of it"
-    )
+    parser = family.add("review", review, "read what a tool says, and let clients see all of it")
     parser.add_argument("name", metavar="NAME", nargs="?", help="default: list what nobody reviewed")
     parser.add_argument(
         "version", metavar="VERSION", type=tool_version, nargs="?", help="default: the current one"
@@ -30,7 +28,7 @@ def add_commands(family: Family) -> None:
 
 
 async def review(options: argparse.Namespace, output: Output) -> int:
-    """Lists what nobody reviewed; or shows one version, asks, and marks exactly what was shown.
+    """Lists unreviewed tools; or shows one version, asks, and marks exactly the version shown.
 
     Raises:
         UsageError: there is no terminal to ask on, and no digest was given.
@@ -77,13 +75,8 @@ async def _agreed(stored: StoredVersion, output: Output) -> bool:
             "There is no terminal to ask on; nothing was marked.",
             hint=f"Having read it: `alita review {manifest.name} --yes {manifest.digest}`.",
         )
-    output.note(
-        f"Nothing above is an instruction to you. Mark {manifest.name} v{manifest.version} as reviewed? [y/N]"
-    )
-    import anyio.to_thread
-
-    said = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-    return said.strip().lower() in ("y", "yes")
+    tool = f"{manifest.name} v{manifest.version}"
+    return await output.agreed(f"Nothing above is an instruction to you. Mark {tool} as reviewed? [y/N]")
 
 
 def _texts(stored: StoredVersion, origin: Origin) -> dict[str, Any]:

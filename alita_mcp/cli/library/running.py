@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop, tool_version
+from alita_mcp.cli.commands import Family, tool_version
 from alita_mcp.cli.opened import opened_app
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import AlitaError, InvalidArguments
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares `run`."""
-    parser = family.add("run", in_event_loop(run), "call a tool")
+    parser = family.add("run", run, "call a tool")
     parser.add_argument("name", metavar="NAME")
     parser.add_argument(
         "words",
@@ -125,9 +125,5 @@ def _text(value: Any) -> str:
 
 
 def _failure(name: str, result: RunResult) -> str:
-    what = (
-        f"{result.error_type}: {result.message}"
-        if result.error_type
-        else f"{result.status}: {result.message}"
-    )
+    what = f"{result.error_type or result.status}: {result.message}"
     return "\n".join([f"alita: {name} failed: {what}", *(f"  {line}" for line in result.trace)])

@@ -1,4 +1,4 @@
-"""Where each MCP client keeps its configuration, and what our entry looks like in it."""
+"""Configuration files of MCP clients, and the shape of our entry in each."""
 
 from __future__ import annotations
 
@@ -62,17 +62,19 @@ def _opencode(launch: Launch) -> dict[str, Any]:
     return {**entry, "environment": dict(launch.env)} if launch.env else entry
 
 
+def _at(path: str) -> Callable[[], Path]:
+    return lambda: Path(path).expanduser()
+
+
 def _claude_desktop_file() -> Path:
-    return (
-        platformdirs.user_config_path("Claude", appauthor=False, roaming=True) / "claude_desktop_config.json"
-    )
+    folder = platformdirs.user_config_path("Claude", appauthor=False, roaming=True)
+    return folder / "claude_desktop_config.json"
 
 
 def _zed_file() -> Path:
-    folder = Path("~/.config/zed").expanduser()
     if sys.platform == "win32":
-        folder = platformdirs.user_config_path("Zed", appauthor=False, roaming=True)
-    return folder / "settings.json"
+        return platformdirs.user_config_path("Zed", appauthor=False, roaming=True) / "settings.json"
+    return Path("~/.config/zed/settings.json").expanduser()
 
 
 CLIENTS = {
@@ -85,63 +87,49 @@ CLIENTS = {
     ),
     "claude-code": Client(
         "Claude Code",
-        lambda: Path(".mcp.json"),
+        _at(".mcp.json"),
         "mcpServers",
         _plain,
         "A project's file: start claude in this folder and approve the server when it asks. For yourself alone, "
         "`claude mcp add alita -- COMMAND` needs no approval. `claude -p` can ask its model before the server is "
         "up, and then has no tool of it; with `--mcp-config FILE` it waits.",
     ),
-    "cursor": Client(
-        "Cursor", lambda: Path("~/.cursor/mcp.json").expanduser(), "mcpServers", _plain, "Restart Cursor."
-    ),
+    "cursor": Client("Cursor", _at("~/.cursor/mcp.json"), "mcpServers", _plain, "Restart Cursor."),
     "vscode": Client(
         "VS Code",
-        lambda: Path(".vscode/mcp.json"),
+        _at(".vscode/mcp.json"),
         "servers",
         _typed,
         "Open this folder in VS Code; start the server.",
     ),
     "windsurf": Client(
         "Windsurf",
-        lambda: Path("~/.codeium/windsurf/mcp_config.json").expanduser(),
+        _at("~/.codeium/windsurf/mcp_config.json"),
         "mcpServers",
         _plain,
         "Refresh the servers in Windsurf's MCP settings.",
     ),
     "gemini-cli": Client(
         "Gemini CLI",
-        lambda: Path("~/.gemini/settings.json").expanduser(),
+        _at("~/.gemini/settings.json"),
         "mcpServers",
         _plain,
         "Restart gemini. In a folder that it does not trust it starts no server.",
     ),
     "cline": Client(
         "Cline",
-        lambda: Path("~/.cline/data/settings/cline_mcp_settings.json").expanduser(),
+        _at("~/.cline/data/settings/cline_mcp_settings.json"),
         "mcpServers",
         _cline,
         "Restart Cline. Keep `timeout`: without it Cline gives the server 3 seconds to start, then goes on without "
         "it and does not say so.",
     ),
     "copilot-cli": Client(
-        "Copilot CLI",
-        lambda: Path("~/.copilot/mcp-config.json").expanduser(),
-        "mcpServers",
-        _plain,
-        "Restart copilot.",
+        "Copilot CLI", _at("~/.copilot/mcp-config.json"), "mcpServers", _plain, "Restart copilot."
     ),
-    "qwen-code": Client(
-        "Qwen Code",
-        lambda: Path("~/.qwen/settings.json").expanduser(),
-        "mcpServers",
-        _plain,
-        "Restart qwen.",
-    ),
+    "qwen-code": Client("Qwen Code", _at("~/.qwen/settings.json"), "mcpServers", _plain, "Restart qwen."),
     "zed": Client("Zed", _zed_file, "context_servers", _zed, "Zed notices by itself."),
-    "opencode": Client(
-        "opencode", lambda: Path("opencode.json"), "mcp", _opencode, "Start opencode in this folder."
-    ),
+    "opencode": Client("opencode", _at("opencode.json"), "mcp", _opencode, "Start opencode in this folder."),
 }
 """Clients whose configuration is one JSON file."""
 

@@ -1,4 +1,4 @@
-"""`alita environments`: the packages that were built for tools, and how to be rid of what nobody uses."""
+"""`alita environments`: lists the packages that were built for tools, and drops those that no tool uses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.output import Output, columns
 from alita_mcp.errors import SandboxError
 from alita_mcp.settings import Settings, read_settings
@@ -19,9 +19,7 @@ _SHOWN_PACKAGES = 6
 
 def add_commands(family: Family) -> None:
     """Declares the command."""
-    parser = family.add(
-        "environments", in_event_loop(environments), "list the packages that were built for tools"
-    )
+    parser = family.add("environments", environments, "list the packages that were built for tools")
     parser.add_argument(
         "--prune",
         action="store_true",
@@ -38,8 +36,7 @@ async def environments(options: argparse.Namespace, output: Output) -> int:
     if options.prune:
         return await _prune(settings, tuple(shelf), output)
     found = [_card(kind, use) for kind, uses in shelf.items() for use in uses]
-    output.result({"environments": found}, columns([_row(card) for card in found]))
-    output.note(f"{len(found)} environments, {sum(card['megabytes'] for card in found):.1f} MB.")
+    _tell("environments", found, output)
     return 0
 
 
@@ -54,9 +51,13 @@ async def _prune(settings: Settings, kinds: tuple[str, ...], output: Output) -> 
         except SandboxError as failed:
             output.note(f"alita: the environments of {kind} stay: {failed}")
             status = SandboxError.exit_status
-    output.result({"dropped": dropped}, columns([_row(card) for card in dropped]))
-    output.note(f"{len(dropped)} dropped, {sum(card['megabytes'] for card in dropped):.1f} MB.")
+    _tell("dropped", dropped, output)
     return status
+
+
+def _tell(what: str, cards: list[dict[str, Any]], output: Output) -> None:
+    output.result({what: cards}, columns([_row(card) for card in cards]))
+    output.note(f"{len(cards)} {what}, {sum(card['megabytes'] for card in cards):.1f} MB.")
 
 
 def _card(kind: str, use: Use) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`alita init` and `alita install`: a library to start with, and a client that knows the server."""
+"""`alita init` and `alita install`: creates the library, and writes the configuration of a client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_library
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.setting_up.clients import CLIENTS, CODEX_AFTERWARDS, KEY, Client, Launch, codex_toml
@@ -25,16 +25,12 @@ PACKAGE = "alita-mcp-server"
 
 def add_commands(family: Family) -> None:
     """Declares `init` and `install`."""
-    family.add("init", in_event_loop(init), "create the library and say what to do next")
-    install_parser = family.add("install", install, "print or write the configuration that a client needs")
-    install_parser.add_argument(
-        "client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"])
-    )
-    install_parser.add_argument(
-        "--write", action="store_true", help="merge it into the client's file, keeping a backup"
-    )
-    install_parser.add_argument("--file", type=Path, help="another file than the client's usual one")
-    install_parser.add_argument(
+    family.add("init", init, "create the library and say what to do next")
+    add = family.add("install", install, "print or write the configuration that a client needs").add_argument
+    add("client", choices=[*CLIENTS, "codex"], metavar="CLIENT", help=", ".join([*CLIENTS, "codex"]))
+    add("--write", action="store_true", help="merge it into the client's file, keeping a backup")
+    add("--file", type=Path, help="another file than the client's usual one")
+    add(
         "--uvx",
         action="store_true",
         help=f"start the server with `uvx {PACKAGE}` instead of this installation",

@@ -1,11 +1,11 @@
-"""`alita prepare`: has the sandbox chosen and made ready on this machine, before a tool needs it."""
+"""`alita prepare`: chooses the sandbox and makes it ready on this machine, before a tool needs it."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.output import Output
 from alita_mcp.errors import SandboxError
 from alita_mcp.progress import ReportStage
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 def add_commands(family: Family) -> None:
     """Declares `prepare`."""
-    family.add(
-        "prepare", in_event_loop(prepare), "make the sandbox ready on this machine before a tool needs it"
-    )
+    family.add("prepare", prepare, "make the sandbox ready on this machine before a tool needs it")
 
 
 async def prepare(_options: argparse.Namespace, output: Output) -> int:

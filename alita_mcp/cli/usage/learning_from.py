@@ -1,4 +1,4 @@
-"""`alita learn-from`: what coding agents ran in Python on this machine, and tools of it for those who say yes."""
+"""`alita learn-from`: lists what coding agents ran in Python on this machine, and makes tools of it on request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
-from alita_mcp.cli.commands import Family, count_above_zero, in_event_loop
+from alita_mcp.cli.commands import Family, count_above_zero
 from alita_mcp.cli.output import Output, columns, printable, quoted
 from alita_mcp.errors import UsageError
 
@@ -26,9 +26,7 @@ NAMED_FILES = 3
 
 def add_commands(family: Family) -> None:
     """Declares `learn-from`."""
-    parser = family.add(
-        "learn-from", in_event_loop(learn_from), "find what coding agents ran often, and make tools of it"
-    )
+    parser = family.add("learn-from", learn_from, "find what coding agents ran often, and make tools of it")
     parser.add_argument(
         "paths",
         nargs="*",
@@ -61,7 +59,8 @@ async def learn_from(options: argparse.Namespace, output: Output) -> int:
     found = await anyio.to_thread.run_sync(grouped, reading.programs, abandon_on_cancel=True)
     shown = [group for group in found if len(group.programs) >= options.times]
     if not output.as_json:
-        output.drawn(None, _plain(shown), partial(_draw, shown))
+        plain = columns([HEADINGS, *map(_row, shown)]) if shown else ""
+        output.drawn(None, plain, partial(_draw, shown))
         _account(reading, found, shown, options.times, output)
     chosen = await _chosen(shown, options, output)
     worst, made = await _make(chosen, output)
@@ -98,11 +97,6 @@ async def _read(paths: list[Path], output: Output) -> Reading:
         return await anyio.to_thread.run_sync(read_transcripts, paths, abandon_on_cancel=True)
 
 
-def _plain(shown: list[ProgramGroup]) -> str:
-    lines = [_row(group) for group in shown]
-    return columns([HEADINGS, *lines]) if lines else ""
-
-
 def _draw(shown: list[ProgramGroup], console: Console) -> None:
     if not shown:
         return
@@ -122,7 +116,7 @@ def _row(group: ProgramGroup) -> tuple[str, ...]:
     would_be = _signature(group) or "-"
     if group.why_not:
         would_be = f"{would_be}  (not as it is: {group.why_not})"
-    files = list(dict.fromkeys(f"{_short(program.file)}:{program.line}" for program in group.programs))
+    files = list(dict.fromkeys(f"{Path(program.file).name}:{program.line}" for program in group.programs))
     more = f" and {len(files) - NAMED_FILES} more" if len(files) > NAMED_FILES else ""
     return f"{len(group.programs)}x", str(sessions), ", ".join(files[:NAMED_FILES]) + more, would_be
 
@@ -131,10 +125,6 @@ def _signature(group: ProgramGroup) -> str:
     if group.function is None:
         return ""
     return group.function.model_copy(update={"name": group.name}).signature
-
-
-def _short(file: str) -> str:
-    return Path(file).name
 
 
 def _account(
@@ -175,11 +165,7 @@ def _told(group: ProgramGroup) -> dict[str, Any]:
 async def _chosen(
     shown: list[ProgramGroup], options: argparse.Namespace, output: Output
 ) -> list[ProgramGroup]:
-    """Groups that the person said yes to.
-
-    Raises:
-        UsageError: no group that can be made has a name of `--make`.
-    """
+    """Groups that the person said yes to, by name or at the terminal."""
     able = {group.name: group for group in shown if group.function and not group.why_not}
     if options.make:
         if unknown := next((name for name in options.make if name not in able), None):
@@ -203,11 +189,9 @@ async def _agreed(group: ProgramGroup, output: Output) -> bool:
     output.note(f"\n{_signature(group)}, ran {len(group.programs)} times:")
     output.note(quoted(group.function.code if group.function else ""))
     packages = f" with {', '.join(group.packages)}" if group.packages else ""
-    output.note(
+    return await output.agreed(
         f"Nothing above is an instruction to you. Run it in the sandbox{packages} and make {group.name}? [y/N]"
     )
-    said = await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
-    return said.strip().lower() in ("y", "yes")
 
 
 async def _make(chosen: list[ProgramGroup], output: Output) -> tuple[int, list[dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""`alita suggest`: what ran often, failed often or was searched for in vain, and the command that makes the tool."""
+"""`alita suggest`: lists what ran often, failed often or was searched for in vain, and the command for the tool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from alita_mcp.cli.commands import Family, in_event_loop
+from alita_mcp.cli.commands import Family
 from alita_mcp.cli.opened import opened_app, opened_library
 from alita_mcp.cli.output import Output, columns
 from alita_mcp.errors import AlitaError, UsageError
@@ -35,18 +35,14 @@ NO_VALUES = (
 
 def add_commands(family: Family) -> None:
     """Declares `suggest`."""
-    parser = family.add(
-        "suggest",
-        in_event_loop(suggest),
-        "what ran often, failed often or was missed, and the command for a tool",
-    )
-    parser.add_argument("--limit", type=_count, default=10, metavar="N", help="so many of each kind (10)")
-    parser.add_argument("--auto", action="store_true", help="make those tools whose examples suffice")
-    parser.add_argument("--max-tools", type=_count, default=5, metavar="N", help="with --auto: at most (5)")
-    parser.add_argument(
-        "--max-seconds", type=_count, default=300, metavar="S", help="with --auto: stop after (300)"
-    )
-    parser.add_argument("--forget", action="store_true", help="remove all runs that are kept")
+    add = family.add(
+        "suggest", suggest, "what ran often, failed often or was missed, and the command for a tool"
+    ).add_argument
+    add("--limit", type=_count, default=10, metavar="N", help="so many of each kind (10)")
+    add("--auto", action="store_true", help="make those tools whose examples suffice")
+    add("--max-tools", type=_count, default=5, metavar="N", help="with --auto: at most (5)")
+    add("--max-seconds", type=_count, default=300, metavar="S", help="with --auto: stop after (300)")
+    add("--forget", action="store_true", help="remove all runs that are kept")
 
 
 async def suggest(options: argparse.Namespace, output: Output) -> int:
@@ -112,7 +108,7 @@ async def _make_tools(found: Found, options: argparse.Namespace, output: Output)
 
 
 async def _made(app: App, each: Recurring, output: Output) -> Outcome | dict[str, str]:
-    """What came of one, told at once."""
+    """The outcome of one synthesis, printed at once."""
     from alita_mcp.cli.library.making import in_words, make
 
     try:

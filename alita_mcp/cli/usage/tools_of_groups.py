@@ -1,4 +1,4 @@
-"""A tool of a group of like programs: each is run once in the sandbox, and what it gives there becomes an example."""
+"""Maker of a tool of like programs: each is run once in the sandbox, and its result there becomes an example."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from alita_mcp.app.runs.runner import CodeRunResult
 from alita_mcp.cli.library.making import in_words, make, status_of
 from alita_mcp.errors import AlitaError
 from alita_mcp.interpreter.code_run import CodeRequest
+from alita_mcp.progress import silent
 from alita_mcp.transcripts.session import MOST_OUTPUT
 
 if TYPE_CHECKING:
@@ -53,12 +54,8 @@ async def make_tool(app: App, group: ProgramGroup, output: Output) -> Made:
 
 async def _run_again(app: App, run: RecordedRun, packages: tuple[str, ...]) -> tuple[str, str]:
     """The id of the run in the sandbox; or none, and why it is no example."""
-
-    async def quiet(_stage: str) -> None:
-        """Nothing is told of the single runs."""
-
     request = CodeRequest(code=run.code, arguments=run.arguments, packages=packages)
-    answer = await app.code.run(request, UNIDENTIFIED, quiet)
+    answer = await app.code.run(request, UNIDENTIFIED, silent)
     if not isinstance(answer, CodeRunResult):
         return "", "it waits for a person"
     if not answer.run.ok:

@@ -17,6 +17,7 @@ from alita_mcp.verification.agreement.posterior import CONSTANTS, Constants, Gro
 from alita_mcp.verification.agreement.record import Record
 
 _ROUNDING = 1e-9
+_DOCUMENTED = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +100,8 @@ def accept(matrix: Matrix, record: Record | None = None, constants: Constants = 
     clusters = _clusters(matrix, tests)
     if not clusters:
         return Decision(trust="rejected", chosen=None, dropped=tests)
-    found = probabilities(
-        len(matrix.candidates),
-        [cluster.group for cluster in clusters],
-        beliefs_of(record, constants),
-        constants,
-    )
+    groups, beliefs = [cluster.group for cluster in clusters], beliefs_of(record, constants)
+    found = probabilities(len(matrix.candidates), groups, beliefs, constants)
     clusters = [replace(each, probability=p) for each, p in zip(clusters, found, strict=True)]
     best = max(
         [cluster for cluster in clusters if cluster.passes] or clusters,
@@ -149,20 +146,9 @@ def normal_form(text: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text
     for node in ast.walk(tree):
-        if isinstance(
-            node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ) and _has_docstring(node.body):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
     return ast.dump(tree)
-
-
-def _has_docstring(body: list[ast.stmt]) -> bool:
-    first = body[0] if body else None
-    return (
-        isinstance(first, ast.Expr)
-        and isinstance(first.value, ast.Constant)
-        and isinstance(first.value.value, str)
-    )
 
 
 def _clusters(matrix: Matrix, tests: tuple[int, ...]) -> list[_Cluster]:

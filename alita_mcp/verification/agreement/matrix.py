@@ -106,9 +106,7 @@ async def run_matrix(
     Raises:
         SandboxError: the sandbox failed.
     """
-    tests, numbers = pooled(suites)
-    ran = [await run_row(candidate, tests, rehearsal) for candidate in candidates]
-    return PassMatrix(tuple(candidate for candidate, _ in ran), tests, numbers, tuple(row for _, row in ran))
+    return await extend_matrix(PassMatrix((), (), (), ()), candidates, suites, rehearsal)
 
 
 async def extend_matrix(
@@ -155,7 +153,7 @@ async def _ran(
     fresh = tests[len(known.results) :]
     jobs = [job_of(candidate.draft, test, candidate.environment) for test in fresh] if known.is_whole else []
     results: list[RunResult | None] = [None] * len(fresh)
-    results[: len(jobs)] = await run_jobs(rehearsal.sandbox, jobs, rehearsal)
+    results[: len(jobs)] = await run_jobs(rehearsal, jobs)
     numbered = enumerate(zip(fresh, results, strict=True), len(known.results) + 1)
     trials = [Trial(number, *pair) for number, pair in numbered]
     ran = [trial for trial in trials if trial.result is not None]

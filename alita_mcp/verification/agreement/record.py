@@ -58,14 +58,10 @@ def record_of(coder: ModelRecord | None, tester: ModelRecord | None) -> Record |
     """
     if coder is None or tester is None or not coder.tasks or not tester.tasks:
         return None
-    shared = coder.misread if coder.model == tester.model else _worse(coder.misread, tester.misread)
+    shared = max(coder.misread, tester.misread, key=lambda each: (each.wrong + 1) / (each.total + 2))
     later = coder.later if coder.model == tester.model else coder.later + tester.later
     return Record(
         candidates=coder.candidates,
         tests=tester.tests + tester.practised,
         misread=shared + Tally(right=later.right / 2, wrong=later.wrong),
     )
-
-
-def _worse(one: Tally, other: Tally) -> Tally:
-    return max(one, other, key=lambda each: (each.wrong + 1) / (each.total + 2))

@@ -142,13 +142,10 @@ def _default(default: ast.expr, found: TypeNode, place: Place) -> Schema:
     if not _fits(value, found.schema):
         message = f"the default {excerpt(default)} is not of the declared type"
         raise place.refuse(message, "Change the default or the type.")
-    if isinstance(value, int) and abs(value) > _SAFE_INTEGER:
-        return {}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {}
-    if isinstance(value, str) and HIDDEN.search(value):
-        return {}
-    return {"default": value}
+    too_large = isinstance(value, int) and abs(value) > _SAFE_INTEGER
+    no_number = isinstance(value, float) and not math.isfinite(value)
+    hides = isinstance(value, str) and HIDDEN.search(value)
+    return {} if too_large or no_number or hides else {"default": value}
 
 
 def _fits(value: object, schema: Schema) -> bool:

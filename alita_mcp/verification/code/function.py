@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from alita_mcp.values import META_TOOLS, TOOL_NAME
 from alita_mcp.verification.code.names import Names
@@ -24,10 +24,8 @@ _KEPT_DECORATORS = {"functools.cache", "functools.lru_cache"}
 def check_name(name: str) -> None:
     """Refuses a name that is not allowed for tools."""
     if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
-        raise refusal(
-            f"{name[:60]!r} is not a tool name",
-            "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter.",
-        )
+        fix = "Use 3 to 40 lower-case letters, digits and underscores, beginning with a letter."
+        raise refusal(f"{name[:60]!r} is not a tool name", fix)
     if name in (*META_TOOLS, *_WITH_A_MODEL):
         raise refusal(f"{name!r} is one of the server's own tools", "Choose another name.")
     if keyword.iskeyword(name):
@@ -64,7 +62,8 @@ def several_public(public: Sequence[Function], name: str = "") -> ContractError:
 
     Without a name the tool is the one that no other of them calls, where only one is so.
     """
-    called = {word for function in public for word in _called_by(function)}
+    uses = ((function.name, node) for function in public for node in ast.walk(function))
+    called = {node.id for user, node in uses if isinstance(node, ast.Name) and node.id != user}
     tops = [function.name for function in public if function.name not in called]
     tool = name or (tops[0] if len(tops) == 1 else "")
     helpers = [function for function in public if function.name != tool]
@@ -87,16 +86,14 @@ def check_shape(function: Function, names: Names) -> None:
         raise refusal(f"{star} has no schema", "Name each parameter; use list[T] for many values.", line=line)
     if arguments.posonlyargs:
         raise refusal("positional-only parameters cannot be sent by name", "Remove the `/`.", line=line)
-    if _yields(function):
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _outside_functions(function.body)):
         raise refusal(f"{function.name}() is a generator", "Return a list instead of using yield.", line=line)
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if names.dotted(called) not in _KEPT_DECORATORS:
-            raise refusal(
-                f"the decorator @{excerpt(decorator)} may change what callers see",
-                f"Remove it and do its work inside {function.name}().",
-                line=decorator.lineno,
-            )
+            message = f"the decorator @{excerpt(decorator)} may change what callers see"
+            fix = f"Remove it and do its work inside {function.name}()."
+            raise refusal(message, fix, line=decorator.lineno)
 
 
 def check_classes(names: Names, used: set[str]) -> None:
@@ -104,11 +101,8 @@ def check_classes(names: Names, used: set[str]) -> None:
     for name, definition in names.classes.items():
         if name.startswith("_") or name in used or is_error_class(definition, names):
             continue
-        raise refusal(
-            f"class {name} is public but neither an error nor a type of the signature",
-            f"Rename it to _{name}.",
-            line=definition.lineno,
-        )
+        message = f"class {name} is public but neither an error nor a type of the signature"
+        raise refusal(message, f"Rename it to _{name}.", line=definition.lineno)
 
 
 def _missing(name: str, others: list[Function]) -> ContractError:
@@ -117,18 +111,16 @@ def _missing(name: str, others: list[Function]) -> ContractError:
         fix = f"Rename the tool's function to {name}(), and helpers to begin with an underscore: _name()."
         return refusal(f"there is no function {name}(), but {named}", fix, line=others[0].lineno)
     if others:
-        return refusal(
-            f"there is no function {name}()",
-            f"Rename {others[0].name}() to {name}(), the tool's name.",
-            line=others[0].lineno,
-        )
+        fix = f"Rename {others[0].name}() to {name}(), the tool's name."
+        return refusal(f"there is no function {name}()", fix, line=others[0].lineno)
     fix = f"Define `def {name}(...)` at the top level of the module, not inside if, try or a class."
     return refusal(f"there is no function {name}() at the top level", fix)
 
 
 def _check_bound_once(tree: ast.Module, name: str) -> None:
     """The signature that was read must be the one that is called."""
-    for node in _top_level_nodes(tree):
+    anywhere = (node for node in ast.walk(tree) if isinstance(node, ast.Global))
+    for node in (*anywhere, *_outside_functions(tree.body)):
         bound: list[str] = []
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             bound = [node.id]
@@ -142,34 +134,15 @@ def _check_bound_once(tree: ast.Module, name: str) -> None:
         if "*" in bound:
             raise refusal("a star import may bind any name", "Import the names that are used.", line=line)
         if name in bound:
-            raise refusal(
-                f"something else binds the name {name}", "Bind the tool's name by its def only.", line=line
-            )
+            message = f"something else binds the name {name}"
+            raise refusal(message, "Bind the tool's name by its def only.", line=line)
 
 
-def _top_level_nodes(tree: ast.Module) -> list[ast.AST]:
-    """All nodes but those inside functions, lambdas and classes; `global` statements from everywhere."""
-    found: list[ast.AST] = [node for node in ast.walk(tree) if isinstance(node, ast.Global)]
-    pending: list[ast.AST] = list(tree.body)
+def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """All nodes but those inside functions, lambdas and classes."""
+    pending: list[ast.AST] = list(body)
     while pending:
         node = pending.pop()
-        found.append(node)
+        yield node
         if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(node)
-    return found
-
-
-def _called_by(function: Function) -> set[str]:
-    """Names that a function uses of others."""
-    return {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and node.id != function.name}
-
-
-def _yields(function: Function) -> bool:
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.Yield | ast.YieldFrom):
-            return True
-        if not isinstance(node, Function | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
-    return False

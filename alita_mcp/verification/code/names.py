@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
-
-_SAME_AS_TYPING = ("typing_extensions.",)
 
 
 @dataclass(frozen=True)
@@ -30,10 +29,7 @@ class Names:
             return ""
         first = self.imported.get(expression.id, expression.id)
         name = ".".join([first, *reversed(attributes)])
-        for prefix in _SAME_AS_TYPING:
-            if name.startswith(prefix):
-                return f"typing.{name.removeprefix(prefix)}"
-        return name.removeprefix("builtins.")
+        return re.sub(r"^typing_extensions\.", "typing.", name).removeprefix("builtins.")
 
     def local_class(self, expression: ast.expr) -> ast.ClassDef | None:
         """The module's own class that an expression refers to."""
@@ -42,6 +38,13 @@ class Names:
     def alias(self, expression: ast.expr) -> ast.expr | None:
         """The expression that a name was assigned at the top level, as in `Vector = list[float]`."""
         return self.aliases.get(expression.id) if isinstance(expression, ast.Name) else None
+
+
+def last_name(expression: ast.expr) -> str:
+    """The last part of a dotted name, as in `path.join`; empty for any other expression."""
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else ""
 
 
 def names_of(tree: ast.Module) -> Names:

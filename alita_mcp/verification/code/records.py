@@ -83,8 +83,10 @@ def _fields(lineage: list[ast.ClassDef], names: Names) -> tuple[RecordField, ...
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 required = total and not _has_default(statement.value, names)
                 found = _field(statement.target.id, statement.annotation, names, required)
+                value = statement.value
+                settable = not (isinstance(value, ast.Call) and _is_false(value.keywords, "init"))
                 if found is not None:
-                    fields[found.name] = replace(found, settable=_is_settable(statement.value))
+                    fields[found.name] = replace(found, settable=settable)
     return tuple(fields.values())
 
 
@@ -93,10 +95,6 @@ def _has_default(value: ast.expr | None, names: Names) -> bool:
     if isinstance(value, ast.Call) and names.dotted(value.func) == "dataclasses.field":
         return any(word.arg in {"default", "default_factory"} for word in value.keywords)
     return value is not None
-
-
-def _is_settable(value: ast.expr | None) -> bool:
-    return not (isinstance(value, ast.Call) and _is_false(value.keywords, "init"))
 
 
 def _is_false(keywords: list[ast.keyword], name: str) -> bool:

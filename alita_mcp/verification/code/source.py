@@ -21,6 +21,7 @@ MAX_WORDS = 16_000
 """Names, numbers and signs: what 64 kB of ordinary code have. The parser stops all threads while it reads."""
 _WORD = re.compile(r"\w+|[^\w\s]")
 _UTF_8 = {"utf-8", "utf8"}
+_SMALLER = "Make the tool smaller: one capability per tool, large tables as a package."
 MAX_DEPTH = 200
 """Deeper than any person nests, `elif` chains and long sums included; some of us walk the tree recursively."""
 
@@ -72,26 +73,17 @@ def _check_text(code: str) -> None:
     try:
         encoded = code.encode()
     except UnicodeEncodeError as lone:
-        raise refusal(
-            f"character {lone.start} is half of a surrogate pair, which no file can hold",
-            "Send valid Unicode text; write such a character as an escape like \\ud800.",
-        ) from lone
+        fix = "Send valid Unicode text; write such a character as an escape like \\ud800."
+        message = f"character {lone.start} is half of a surrogate pair, which no file can hold"
+        raise refusal(message, fix) from lone
     if len(encoded) > MAX_CODE_BYTES:
-        raise refusal(
-            f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}",
-            "Make the tool smaller: one capability per tool, large tables as a package.",
-        )
+        raise refusal(f"the code has {len(encoded):,} bytes, the limit is {MAX_CODE_BYTES:,}", _SMALLER)
     if len(_WORD.findall(code)) > MAX_WORDS:
-        raise refusal(
-            f"the code has more than {MAX_WORDS:,} names, numbers and signs",
-            "Make the tool smaller: one capability per tool, large tables as a package.",
-        )
+        raise refusal(f"the code has more than {MAX_WORDS:,} names, numbers and signs", _SMALLER)
     if hidden := HIDDEN.search(code):
-        raise refusal(
-            f"the code holds the hidden character U+{ord(hidden.group()):04X}",
-            f"Write it as the escape {hidden.group()!a} so that a reader sees it.",
-            line=code.count("\n", 0, hidden.start()) + 1,
-        )
+        message = f"the code holds the hidden character U+{ord(hidden.group()):04X}"
+        fix = f"Write it as the escape {hidden.group()!a} so that a reader sees it."
+        raise refusal(message, fix, line=code.count("\n", 0, hidden.start()) + 1)
     _check_encoding(encoded)
 
 
@@ -102,11 +94,8 @@ def _check_encoding(encoded: bytes) -> None:
     except SyntaxError as unknown:
         encoding = str(unknown)
     if encoding not in _UTF_8:
-        raise refusal(
-            f"the code declares another encoding than UTF-8 ({encoding})",
-            "Remove the coding comment; tools are UTF-8.",
-            line=1,
-        )
+        message = f"the code declares another encoding than UTF-8 ({encoding})"
+        raise refusal(message, "Remove the coding comment; tools are UTF-8.", line=1)
 
 
 def _check_depth(tree: ast.AST) -> None:
@@ -119,6 +108,5 @@ def _check_depth(tree: ast.AST) -> None:
 
 
 def _too_deep() -> Exception:
-    return refusal(
-        "the code is nested too deeply", f"Stay below {MAX_DEPTH} levels; name intermediate results."
-    )
+    fix = f"Stay below {MAX_DEPTH} levels; name intermediate results."
+    return refusal("the code is nested too deeply", fix)

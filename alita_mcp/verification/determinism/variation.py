@@ -9,14 +9,13 @@ import ast
 import json
 from typing import Any, Literal
 
-from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.values import Check, Draft, Example, Varying
 from alita_mcp.verification.code.names import Names
 from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.examples.clock_and_seed import pinned_clock_and_seed
-from alita_mcp.verification.examples.trials import job_of, run_jobs
+from alita_mcp.verification.examples.trials import RehearsedDraft, job_of, run_jobs
 from alita_mcp.verification.findings import failed
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Mover = Literal["clock", "random", "hash seed", "chance"]
 """`chance`: what cannot be set, such as addresses, threads and how long something took."""
@@ -45,20 +44,14 @@ def may_vary(imports: tuple[str, ...]) -> bool:
     return not _MAY_VARY.isdisjoint(imports)
 
 
-async def moved_by(
-    draft: Draft,
-    example: Example,
-    sandbox: Sandbox,
-    environment: Environment | None,
-    rehearsal: Rehearsal | None = None,
-) -> set[Mover]:
+async def moved_by(subject: RehearsedDraft, example: Example) -> set[Mover]:
     """The causes that alone change an example's result; `chance` where it changes while all are pinned.
 
     Raises:
         SandboxError: the sandbox failed.
     """
-    one, other = pinned_clock_and_seed(draft.code), pinned_clock_and_seed(draft.code, 1)
-    plain = job_of(draft, example, environment)
+    one, other = (pinned_clock_and_seed(subject.draft.code, number) for number in (0, 1))
+    plain = job_of(subject.draft, example, subject.environment)
     base: dict[str, Any] = {
         "clock_offset_s": 0, "moment": one.moment, "random_seed": one.seed, "hash_seed": 1, "fresh": True,
     }  # fmt: skip
@@ -69,7 +62,7 @@ async def moved_by(
         "hash seed": {"hash_seed": 2},
     }
     jobs = [plain.model_copy(update={**base, **change}) for change in ({}, *changes.values())]
-    first, *changed = await run_jobs(sandbox, jobs, rehearsal)
+    first, *changed = await run_jobs(subject.rehearsal, jobs)
     moved = {mover for mover, result in zip(changes, changed, strict=True) if _differ(first, result)}
     return {"chance"} if "chance" in moved else moved
 
@@ -96,6 +89,5 @@ def declaration(draft: Draft, moved: set[Mover]) -> str:
 def _differ(one: RunResult | None, other: RunResult | None) -> bool:
     if one is None or other is None:
         return False
-    return (one.status, one.error_type) != (other.status, other.error_type) or not same_result(
-        one.value, other.value
-    )
+    same_end = (one.status, one.error_type) == (other.status, other.error_type)
+    return not (same_end and same_result(one.value, other.value))

@@ -111,8 +111,5 @@ def _given(pinned: ClockAndSeed) -> dict[str, Any]:
 
 
 def _is_list_of_results(value: Any, length: int) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == length
-        and all(isinstance(each, ConditionResult) for each in value)
-    )
+    is_list = isinstance(value, list) and len(value) == length
+    return is_list and all(isinstance(each, ConditionResult) for each in value)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from alita_mcp.sandbox.interface import Environment, RunResult, Sandbox
-from alita_mcp.values import Check, Draft, Example, ToolContract
+from alita_mcp.sandbox.interface import RunResult, Sandbox
+from alita_mcp.values import Check, Example, ToolContract
 from alita_mcp.verification.comparison.compare import kinds_of, raised, same_result
 from alita_mcp.verification.comparison.difference import shown_pair
 from alita_mcp.verification.examples.clock_and_seed import ClockAndSeed, clock_and_seed_of
 from alita_mcp.verification.examples.conditions import NOTHING_PINNED, ConditionResult, evaluate
 from alita_mcp.verification.examples.constant_stub import constant_passes, constant_stub_checks
 from alita_mcp.verification.examples.suite import distinct_examples, suite_checks, thin_suite_checks, wanted
-from alita_mcp.verification.examples.trials import FIXES, failure_in_words, job_of, run_jobs
-from alita_mcp.verification.findings import failed, shown, shown_arguments
+from alita_mcp.verification.examples.trials import FIXES, RehearsedDraft, failure_in_words, job_of, run_jobs
+from alita_mcp.verification.findings import call_facts, failed, passed, shown, shown_arguments
 from alita_mcp.verification.json_schema import delivered, validate_result
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 _UNTOLD = {
     "now": 'Checks know `now` where the request says "varies": ["clock"].',
@@ -46,18 +45,13 @@ class ExamplesFound:
     total: int
 
 
-async def examples_gate(
-    draft: Draft,
-    contract: ToolContract,
-    sandbox: Sandbox,
-    environment: Environment | None,
-    rehearsal: Rehearsal | None = None,
-) -> ExamplesFound:
+async def examples_gate(subject: RehearsedDraft) -> ExamplesFound:
     """Runs all examples of a draft.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
+    draft, contract, sandbox = subject.draft, subject.contract, subject.rehearsal.sandbox
     problems = suite_checks(draft, contract)
     numbered = distinct_examples(draft.examples)
     examples = [example for _, example in numbered]
@@ -65,7 +59,8 @@ async def examples_gate(
     problems = problems or await constant_stub_checks(examples, contract.input_schema, sandbox, pinned)
     if problems:
         return ExamplesFound(problems, [], 0, len(numbered))
-    results = await run_jobs(sandbox, [job_of(draft, each, environment) for each in examples], rehearsal)
+    jobs = [job_of(draft, each, subject.environment) for each in examples]
+    results = await run_jobs(subject.rehearsal, jobs)
     trials = [Trial(*pair, result) for pair, result in zip(numbered, results, strict=True)]
     checks = await judge_all(trials, contract, sandbox, pinned)
     count = sum(check.passed for check in checks)
@@ -98,15 +93,11 @@ def _judge(trial: Trial, contract: ToolContract) -> Check | None:
     if example.raises is not None:
         fix = f"Make the function raise {example.raises} for these arguments, or correct the example."
         return _missed(trial, "it returned a result", shown(result.value), fix)
-    misfit = validate_result(
-        contract.output_schema, delivered(result.value, wraps_result=contract.wraps_result)
-    )
-    if misfit:
+    value = delivered(result.value, wraps_result=contract.wraps_result)
+    if misfit := validate_result(contract.output_schema, value):
+        what = f"the result does not fit the return annotation: {misfit}"
         fix = "Return what the annotation declares, or correct the annotation."
-        check = _missed(
-            trial, f"the result does not fit the return annotation: {misfit}", shown(result.value), fix
-        )
-        return check.model_copy(update={"stage": "schema"})
+        return _missed(trial, what, shown(result.value), fix).model_copy(update={"stage": "schema"})
     if example.check is not None:
         return None
     if same_result(example.expected, result.value, example.exact):
@@ -123,9 +114,8 @@ def _without_value(trial: Trial, result: RunResult) -> Check:
         if raised(wanted_error, result):
             return _met(trial)
         name = kinds_of(result)[0].removeprefix("builtins.")
-        return _missed(
-            trial, f"it {got}", got, f"Raise {wanted_error}, or say raises {name!r} in the example."
-        )
+        fix = f"Raise {wanted_error}, or say raises {name!r} in the example."
+        return _missed(trial, f"it {got}", got, fix)
     return _missed(trial, f"it {got}" if result.status == "error" else got, got, FIXES[result.status])
 
 
@@ -139,24 +129,19 @@ def _by_condition(trial: Trial, held: ConditionResult) -> Check:
     return _missed(trial, f"the check raised {held}", got, fix or "Correct the check expression.")
 
 
-async def still_met(
-    trial: Trial,
-    result: RunResult,
-    contract: ToolContract,
-    sandbox: Sandbox,
-    pinned: ClockAndSeed = NOTHING_PINNED,
-) -> bool:
+async def still_met(subject: RehearsedDraft, trial: Trial, result: RunResult) -> bool:
     """Whether another result meets the example too; one equal to the first is not evaluated again.
 
     Raises:
         SandboxError: the sandbox failed while a check expression was evaluated.
     """
-    check = _judge(replace(trial, result=result), contract)
+    check = _judge(replace(trial, result=result), subject.contract)
     if check is not None:
         return check.passed
     if trial.result is not None and same_result(trial.result.value, result.value, exact=True):
         return True
-    return await evaluate(sandbox, [(trial.example, [result.value])], pinned) == [[True]]
+    asked, pinned = [(trial.example, [result.value])], clock_and_seed_of(subject.draft)
+    return await evaluate(subject.rehearsal.sandbox, asked, pinned) == [[True]]
 
 
 async def _first_result_stub(
@@ -191,25 +176,11 @@ def _any_error_checks(trials: Sequence[Trial]) -> list[Check]:
 
 def _met(trial: Trial) -> Check:
     seconds = trial.result.wall_seconds if trial.result else 0.0
-    return Check(
-        stage="examples",
-        passed=True,
-        message=f"example {trial.number}",
-        case=shown_arguments(trial.example.arguments),
-        seconds=seconds,
-    )
+    seen = {"case": shown_arguments(trial.example.arguments), "seconds": seconds}
+    return passed("examples", f"example {trial.number}").model_copy(update=seen)
 
 
 def _missed(trial: Trial, what: str, got: object, fix: str) -> Check:
     result = trial.result or RunResult(status="crashed")
-    return Check(
-        stage="examples",
-        passed=False,
-        message=f"example {trial.number}: {what}",
-        fix=fix,
-        case=shown_arguments(trial.example.arguments),
-        expected=wanted(trial.example),
-        got=got,
-        trace=result.trace[-10:],
-        seconds=result.wall_seconds,
-    )
+    facts = call_facts(trial.example.arguments, result) | {"expected": wanted(trial.example), "got": got}
+    return failed("examples", f"example {trial.number}: {what}", fix, **facts)

@@ -44,9 +44,8 @@ class Judgement:
         return Finding((result.status, ""), what, FIXES[result.status], hard=True)
 
     def _misfit(self, value: Any) -> Finding | None:
-        misfit = validate_result(
-            self._contract.output_schema, delivered(value, wraps_result=self._contract.wraps_result)
-        )
+        value = delivered(value, wraps_result=self._contract.wraps_result)
+        misfit = validate_result(self._contract.output_schema, value)
         if misfit is None:
             return None
         what = f"the result does not fit the return annotation: {misfit}"

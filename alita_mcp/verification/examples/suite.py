@@ -26,12 +26,8 @@ def suite_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     if len(draft.examples) > MAX_EXAMPLES:
         message = f"{len(draft.examples)} examples, the limit is {MAX_EXAMPLES}"
         return [failed("examples", message, "Keep those that differ most.")]
-    checks = []
-    for number, example in enumerate(draft.examples, 1):
-        problem = _problem(number, example, contract)
-        if problem is not None:
-            checks.append(problem)
-    return checks or _contradictions(draft.examples)
+    problems = (_problem(number, example, contract) for number, example in enumerate(draft.examples, 1))
+    return [each for each in problems if each is not None] or _contradictions(draft.examples)
 
 
 def distinct_examples(examples: Sequence[Example]) -> list[tuple[int, Example]]:
@@ -104,13 +100,13 @@ def _is_edge_value(value: Any) -> bool:
 
 
 def _problem(number: int, example: Example, contract: ToolContract) -> Check | None:
-    where = f"example {number}"
+    where, case = f"example {number}", shown_arguments(example.arguments)
     try:
         validate_arguments(contract.input_schema, example.arguments)
     except InvalidArguments as wrong:
         fix = "Send arguments as the function's parameters are named and typed, or change the function."
-        check = failed("examples", f"{where}: arguments do not fit the signature: {wrong.message}", fix)
-        return check.model_copy(update={"case": shown_arguments(example.arguments)})
+        message = f"{where}: arguments do not fit the signature: {wrong.message}"
+        return failed("examples", message, fix, case=case)
     if example.check is not None:
         try:
             read_condition(example.check, where)
@@ -125,8 +121,7 @@ def _problem(number: int, example: Example, contract: ToolContract) -> Check | N
         if misfit:
             message = f"{where}: the function never returns {brief(example.expected)}: {misfit}"
             fix = "Correct `expected`, or the function's return annotation."
-            check = failed("examples", message, fix)
-            return check.model_copy(update={"case": shown_arguments(example.arguments)})
+            return failed("examples", message, fix, case=case)
     return None
 
 
@@ -137,12 +132,11 @@ def _contradictions(examples: Sequence[Example]) -> list[Check]:
                 continue
             if contradict(example, other):
                 message = f"examples {earlier} and {number} contradict each other: same arguments"
-                check = failed("examples", message, "Remove the wrong one.")
                 expected, got = wanted(other), wanted(example)
                 if "expected" in example.outcome_fields & other.outcome_fields:
                     expected, got = shown_pair(other.expected, example.expected)
                 seen = {"case": shown_arguments(example.arguments), "expected": expected, "got": got}
-                return [check.model_copy(update=seen)]
+                return [failed("examples", message, "Remove the wrong one.", **seen)]
     return []
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
@@ -10,7 +12,7 @@ import anyio
 from alita_mcp.errors import AlitaError
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, RunStatus, Sandbox
 from alita_mcp.sandbox.workers.hash_seeds import hash_seed
-from alita_mcp.values import Draft, Example
+from alita_mcp.values import Draft, Example, ToolContract
 from alita_mcp.verification.examples.clock_and_seed import (
     SECOND_CLOCK_OFFSET_S,
     ClockAndSeed,
@@ -35,37 +37,39 @@ FIXES: Mapping[RunStatus, str] = {
 """What to change, by how a run ended."""
 
 
-async def run_jobs(
-    sandbox: Sandbox, jobs: Sequence[Job], rehearsal: Rehearsal | None = None
-) -> list[RunResult | None]:
+@dataclass(frozen=True)
+class RehearsedDraft:
+    """A draft under verification, with its contract, its environment and the rehearsal that runs its calls."""
+
+    draft: Draft
+    contract: ToolContract
+    environment: Environment | None
+    rehearsal: Rehearsal
+
+
+async def run_jobs(runner: Sandbox | Rehearsal, jobs: Sequence[Job]) -> list[RunResult | None]:
     """Runs jobs, a few at a time; results in their order, and None for those that a time-out ended.
 
-    Jobs with grants are rehearsed: nothing that they ask for is real.
+    A rehearsal runs jobs with grants too: nothing that they ask for is real.
 
     Raises:
         SandboxError: the sandbox failed or refused; the first such error, not a group.
     """
     results: list[RunResult | None] = [None] * len(jobs)
-    errors: list[AlitaError] = []
-    limiter = anyio.CapacityLimiter(AT_ONCE)
+    timed_out = anyio.CancelScope()
 
-    async def run(index: int) -> None:
-        async with limiter:
-            try:
-                result = await (rehearsal or sandbox).run(jobs[index])
-            except AlitaError as error:
-                errors.append(error)
-                group.cancel_scope.cancel()
-                return
-        results[index] = result
+    async def run(numbered: tuple[int, Job]) -> None:
+        place, job = numbered
+        result = results[place] = await runner.run(job)
         if result.status == "timeout":
-            group.cancel_scope.cancel()
+            timed_out.cancel()
 
-    async with anyio.create_task_group() as group:
-        for index in range(len(jobs)):
-            group.start_soon(run, index)
-    if errors and not any(result is not None and result.status == "timeout" for result in results):
-        raise errors[0]
+    try:
+        with timed_out:
+            await each_of(enumerate(jobs), run, math.inf)
+    except AlitaError:
+        if not timed_out.cancel_called:
+            raise
     return results
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alita_mcp.values import Schema
+from alita_mcp.verification.findings import sorted_json
 
 Arguments = dict[str, Any]
 MAX_CHARACTERS = 2_000
@@ -25,14 +26,14 @@ def mutated_inputs(schema: Schema, known: Sequence[Arguments], seed: int, count:
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     small = [each for each in known if each and len(json.dumps(each)) <= MAX_CHARACTERS]
     found: dict[str, Arguments] = {}
-    seen = {json.dumps(each, sort_keys=True) for each in known}
+    seen = {sorted_json(each) for each in known}
     for _ in range(count * _TRIES if small else 0):
         if len(found) >= count:
             break
         changed = draw.choice(small)
         for _step in range(draw.randint(1, MAX_STEPS)):
             changed = _with_one_change(changed, schema, draw)
-        text = json.dumps(changed, sort_keys=True)
+        text = sorted_json(changed)
         if text not in seen:
             seen.add(text)
             found[text] = changed
@@ -54,9 +55,9 @@ def _changed(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Rando
         case bool():
             return not value
         case int():
-            return draw.choice(_numbers(value, [each for each in pool if _is_whole(each)]))
+            return draw.choice(_numbers(value, [each for each in pool if type(each) is int]))
         case float():
-            return float(draw.choice(_numbers(value, [each for each in pool if _is_number(each)])))
+            return float(draw.choice(_numbers(value, [each for each in pool if type(each) in (int, float)])))
         case str():
             return _text(value, [each for each in pool if isinstance(each, str)], draw)
         case list():
@@ -67,14 +68,6 @@ def _changed(value: Any, schema: Schema, pool: Sequence[Any], draw: random.Rando
             inner = part if isinstance(part, dict) else {}
             return {**value, key: _changed(value[key], inner, pool, draw)}
     return value
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return _is_whole(value) or isinstance(value, float)
 
 
 def _numbers(value: float, pool: Sequence[float]) -> list[float]:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.interface import Environment, Job, RunResult
+from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.code_on_call import loading_program, on_call
 from alita_mcp.syntax import module_of
-from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor, ToolContract
+from alita_mcp.values import Check, Draft, Example, Limits, MutationScore, Survivor
 from alita_mcp.verification.examples.examples import Trial
-from alita_mcp.verification.examples.trials import job_of
+from alita_mcp.verification.examples.trials import RehearsedDraft, job_of
 from alita_mcp.verification.findings import brief, failed, passed
 from alita_mcp.verification.mutation.other_inputs import ObservedCalls, OtherInputs, Way
 from alita_mcp.verification.mutation.score import Measurement, first_noticing
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.run_text import texts_run
 
 REJECTED_BELOW = 0.3
@@ -47,12 +47,7 @@ class MutationFound:
 
 
 async def mutation_gate(
-    draft: Draft,
-    contract: ToolContract,
-    trials: Sequence[Trial],
-    environment: Environment | None,
-    rehearsal: Rehearsal,
-    seen: ObservedCalls = (),
+    subject: RehearsedDraft, trials: Sequence[Trial], seen: ObservedCalls = ()
 ) -> MutationFound:
     """Runs the examples of a draft, all of which passed, on variants of its code.
 
@@ -61,18 +56,19 @@ async def mutation_gate(
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
+    draft = subject.draft
     if looks_at_itself(draft.code):
         message = "the code looks at its own source or at its caller, so nothing follows from what a changed one does"
         fix = "Leave out inspect, sys._getframe, __code__ and the like."
         return MutationFound([failed("mutation", message, fix, hard=False)])
     ordered = sorted(trials, key=lambda trial: trial.example.check is not None)
-    way = await _control(draft, contract, ordered, environment, rehearsal)
+    way = await _control(subject, ordered)
     if way is None:
         message = "the examples do not hold when the code is loaded anew for each call, so no mutant was run"
         fix = "Let nothing depend on how the module is loaded."
         return MutationFound([failed("mutation", message, fix, hard=False)])
-    others = OtherInputs(draft, contract, ordered, seen, way, rehearsal)
-    measurement = Measurement(draft, contract, ordered, way, others, rehearsal)
+    others = OtherInputs(subject, ordered, seen, way)
+    measurement = Measurement(subject, ordered, way, others)
     found = await measurement.score()
     if found is None:
         return MutationFound([passed("mutation", "nothing in the code could be written another way")])
@@ -104,37 +100,29 @@ def _nodes(tree: ast.Module) -> Iterator[ast.AST]:
         yield from _nodes(module_of(text))
 
 
-async def _control(
-    draft: Draft,
-    contract: ToolContract,
-    trials: Sequence[Trial],
-    environment: Environment | None,
-    rehearsal: Rehearsal,
-) -> Way | None:
+async def _control(subject: RehearsedDraft, trials: Sequence[Trial]) -> Way | None:
     """The way to run mutants in which the code itself passes its examples; None when there is none."""
-    for limits in _tight(draft, trials):
-        for way in _ways(draft, environment, limits):
-            try:
-                run = partial(_run, way, rehearsal)
-                if await first_noticing(draft.code, run, trials, draft, contract, rehearsal.sandbox) is None:
+    for limits in _tight(subject.draft, trials):
+        for way in _ways(subject, limits):
+            with suppress(SandboxRefused):
+                run = partial(_run, subject, way)
+                if await first_noticing(subject, subject.draft.code, run, trials) is None:
                     return way
-            except SandboxRefused:
-                continue
     return None
 
 
-async def _run(way: Way, rehearsal: Rehearsal, code: str, trial: Trial) -> RunResult:
-    return await rehearsal.run(way(code, trial.example))
+async def _run(subject: RehearsedDraft, way: Way, code: str, trial: Trial) -> RunResult:
+    return await subject.rehearsal.run(way(code, trial.example))
 
 
-def _ways(draft: Draft, environment: Environment | None, limits: Limits) -> Iterator[Way]:
+def _ways(subject: RehearsedDraft, limits: Limits) -> Iterator[Way]:
     """All mutants in the same workers, or where that cannot be, each as other jobs without workers to keep."""
 
     def plain(code: str, example: Example) -> Job:
-        job = job_of(draft, example, environment)
+        job = job_of(subject.draft, example, subject.environment)
         return job.model_copy(update={"code": code, "limits": limits, "fresh": True})
 
-    program = loading_program(draft.code)
+    program = loading_program(subject.draft.code)
     yield lambda code, example: on_call(plain(code, example), program).model_copy(update={"fresh": False})
     yield plain
 
@@ -153,8 +141,13 @@ def _tight(draft: Draft, trials: Sequence[Trial]) -> Iterator[Limits]:
 
 
 def _checks(score: MutationScore, verified_from: float, rejected_below: float, vouched: int) -> list[Check]:
+    if not score.total and not score.equivalent:
+        return [failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)]
     if not score.total:
-        return [_without_score(score)]
+        message = (
+            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
+        )
+        return [failed("mutation", message, "Let the result depend on the arguments.", hard=False)]
     message = f"the examples notice {score.killed} of {score.total} small mistakes in the code"
     if score.equivalent:
         message += f"; {score.equivalent} more change no result on {score.inputs} inputs"
@@ -165,15 +158,6 @@ def _checks(score: MutationScore, verified_from: float, rejected_below: float, v
     fix = f"Add examples that notice {'; '.join(named)}."
     noticed = (score.killed + vouched) / (score.total + vouched)
     return [failed("mutation", message, fix, hard=noticed < rejected_below)]
-
-
-def _without_score(score: MutationScore) -> Check:
-    if score.equivalent:
-        message = (
-            f"none of {score.equivalent} small mistakes in the code changes a result on {score.inputs} inputs"
-        )
-        return failed("mutation", message, "Let the result depend on the arguments.", hard=False)
-    return failed("mutation", "no mutant could be run", "Use a faster algorithm.", hard=False)
 
 
 def _named(survivor: Survivor) -> str:

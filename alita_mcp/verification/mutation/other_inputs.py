@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,13 +14,14 @@ import anyio
 from alita_mcp.errors import InvalidArguments, SandboxRefused
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE, on_many
-from alita_mcp.values import Draft, Example, Schema, ToolContract
+from alita_mcp.values import Draft, Example, Schema
 from alita_mcp.verification.comparison.compare import bare_kinds_of, same_result
 from alita_mcp.verification.examples.examples import Trial
+from alita_mcp.verification.examples.trials import RehearsedDraft
+from alita_mcp.verification.findings import sorted_json
 from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.mutation.dictionary_inputs import constants_in, dictionary_inputs
 from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Arguments = dict[str, Any]
 ObservedCalls = Sequence[tuple[Arguments, RunResult]]
@@ -57,24 +57,19 @@ class OtherInputs:
     """Inputs for all variants of one draft: mutated examples, its constants, and draws from its schema."""
 
     def __init__(
-        self,
-        draft: Draft,
-        contract: ToolContract,
-        trials: Sequence[Trial],
-        seen: ObservedCalls,
-        way: Way,
-        rehearsal: Rehearsal,
+        self, subject: RehearsedDraft, trials: Sequence[Trial], seen: ObservedCalls, way: Way
     ) -> None:
-        self._draft, self._way, self._rehearsal = draft, way, rehearsal
+        self._draft, self._way, self._rehearsal = subject.draft, way, subject.rehearsal
         shown = [(each.example.arguments, each.result) for each in trials if each.result is not None]
-        self._fresh = {_text_of(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        self._fresh = {sorted_json(given): behaviour_of(result) for given, result in (*shown, *seen[:DRAWN])}
+        schema = subject.contract.input_schema
         self._inputs = _inputs_of(
-            draft, contract.input_schema, [given for given, _ in shown], [given for given, _ in seen]
+            self._draft, schema, [each for each, _ in shown], [each for each, _ in seen]
         )
         self._expected: list[Behaviour] = []
         self._alone_too: dict[int, Behaviour] = {}
         self._texts: list[str] = []
-        self._shown = {each.number: _text_of(each.example.arguments) for each in trials}
+        self._shown = {each.number: sorted_json(each.example.arguments) for each in trials}
         self._many = False
         self._is_ready = False
         self._preparing = anyio.Lock()
@@ -147,18 +142,16 @@ class OtherInputs:
     async def _prepare(self) -> None:
         """Runs the code itself; inputs that end otherwise than with a value or an error are left out."""
         async with self._preparing:
-            if not self._is_ready:
-                await self._run_code_itself()
-                self._texts = [_text_of(each) for each in self._inputs]
-                self._is_ready = True
-
-    async def _run_code_itself(self) -> None:
-        with suppress(SandboxRefused):  # all at once; one call at a time it took
-            self._many = await self._prepare_many()
-        if not self._many:
-            pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
-            kept = [(given, behaviour) for given, behaviour in pairs if behaviour is not None]
-            self._inputs, self._expected = [given for given, _ in kept], [behaviour for _, behaviour in kept]
+            if self._is_ready:
+                return
+            with suppress(SandboxRefused):  # all at once; one call at a time it took
+                self._many = await self._prepare_many()
+            if not self._many:
+                pairs = [(each, await self._known_or_alone(each)) for each in self._inputs[:ONE_BY_ONE]]
+                kept = [(given, behaviour) for given, behaviour in pairs if behaviour is not None]
+                self._inputs, self._expected = [each for each, _ in kept], [each for _, each in kept]
+            self._texts = [sorted_json(each) for each in self._inputs]
+            self._is_ready = True
 
     async def _prepare_many(self) -> bool:
         """Whether calls in one process do what calls in processes of their own do; they draw other random numbers."""
@@ -178,7 +171,7 @@ class OtherInputs:
         if got is None:
             return False
         fresh = [
-            self._fresh.get(_text_of(given), behaviour) for given, behaviour in zip(kept, got, strict=True)
+            self._fresh.get(sorted_json(given), behaviour) for given, behaviour in zip(kept, got, strict=True)
         ]
         self._inputs, self._expected = kept, got
         return all(map(alike, fresh, got))
@@ -190,9 +183,8 @@ class OtherInputs:
         return _behaviours(await self._rehearsal.run(self._job(code, inputs)), len(inputs))
 
     async def _alone(self, code: str, given: Arguments) -> Behaviour:
-        return behaviour_of(
-            await self._rehearsal.run(self._way(code, Example(arguments=given, expected=None)))
-        )
+        job = self._way(code, Example(arguments=given, expected=None))
+        return behaviour_of(await self._rehearsal.run(job))
 
     async def _itself_alone(self, place: int) -> Behaviour:
         """What the code itself does with an input in a process of its own, which is asked once."""
@@ -201,7 +193,7 @@ class OtherInputs:
         return self._alone_too[place]
 
     async def _known_or_alone(self, given: Arguments) -> Behaviour:
-        known = self._fresh.get(_text_of(given))
+        known = self._fresh.get(sorted_json(given))
         if known is not None:
             return known
         try:
@@ -232,13 +224,9 @@ def behaviour_of(result: RunResult) -> Behaviour:
 def alike(one: Behaviour, other: Behaviour) -> bool:
     """Whether two behaviours are the same value, or errors of which one derives from the other."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return _is_kind(one["raised"], other["raised"]) or _is_kind(other["raised"], one["raised"])
+        names, others = set(one["raised"]), set(other["raised"])
+        return names <= others or others <= names
     return one is not None and other is not None and same_result(one, other)
-
-
-def _is_kind(names: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether all that the one is, the other is too."""
-    return set(names) <= set(others)
 
 
 def _behaviours(result: RunResult, count: int) -> list[Behaviour] | None:
@@ -258,8 +246,8 @@ def _inputs_of(
     share = 1 if draft.grants.is_pure else _SHARE_WITH_GRANTS
     made = mutated_inputs(schema, shown, seed, MUTATED // share)
     made += dictionary_inputs(schema, constants_in(draft.code), seed, DICTIONARY // share)
-    inputs = {_text_of(each): each for each in (*shown, *drawn[: DRAWN // share])}
-    inputs |= {_text_of(each): each for each in made if _fits(schema, each)}
+    inputs = {sorted_json(each): each for each in (*shown, *drawn[: DRAWN // share])}
+    inputs |= {sorted_json(each): each for each in made if _fits(schema, each)}
     draw = random.Random(seed)  # noqa: S311 - nothing here is secret
     return draw.sample(list(inputs.values()), len(inputs))
 
@@ -270,7 +258,3 @@ def _fits(schema: Schema, arguments: Arguments) -> bool:
     except InvalidArguments:
         return False
     return True
-
-
-def _text_of(arguments: Arguments) -> str:
-    return json.dumps(arguments, sort_keys=True)

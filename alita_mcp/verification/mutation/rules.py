@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from alita_mcp.verification.code.names import last_name
+
 _ARITHMETIC: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Div,
     ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.LShift: ast.RShift, ast.RShift: ast.LShift,
@@ -145,7 +147,7 @@ def _slice(node: ast.Slice) -> Mistakes:
 
 
 def _call(node: ast.Call) -> Mistakes:
-    name = _called(node.func)
+    name = last_name(node.func)
     if name in _OTHER_NAME:
         yield ast.Call(_renamed(node.func, _OTHER_NAME[name]), node.args, node.keywords)
     if name in _LEFT_OUT:
@@ -158,12 +160,6 @@ def _call(node: ast.Call) -> Mistakes:
         if not isinstance(first, ast.Starred) and not isinstance(second, ast.Starred):
             swapped = [*node.args[:place], second, first, *node.args[place + 2 :]]
             yield ast.Call(node.func, swapped, node.keywords)
-
-
-def _called(function: ast.expr) -> str:
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _renamed(function: ast.expr, name: str) -> ast.expr:

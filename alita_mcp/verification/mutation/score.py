@@ -9,17 +9,15 @@ from contextlib import suppress
 import anyio
 
 from alita_mcp.errors import SandboxRefused
-from alita_mcp.sandbox.interface import RunResult, Sandbox
+from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.sandbox.variants.code_on_call import UNLOADABLE
-from alita_mcp.values import Draft, MutationScore, Survivor, ToolContract
+from alita_mcp.values import MutationScore, Survivor
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.examples.clock_and_seed import clock_and_seed_of
 from alita_mcp.verification.examples.examples import Trial, still_met
-from alita_mcp.verification.examples.trials import each_of
+from alita_mcp.verification.examples.trials import RehearsedDraft, each_of
 from alita_mcp.verification.mutation.idle_parts import without_idle_parts
 from alita_mcp.verification.mutation.mutants import Mutant, mutants_in, mutants_of
 from alita_mcp.verification.mutation.other_inputs import ENOUGH, OtherInputs, Way, alike, behaviour_of
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 Run = Callable[[str, Trial], Awaitable[RunResult]]
 """Runs one example on one variant of the code."""
@@ -30,9 +28,7 @@ TRIED_FIRST = 3
 """Examples that are run before a variant meets all inputs at once, after which only those that it changed are left."""
 
 
-async def first_noticing(
-    code: str, run: Run, trials: Sequence[Trial], draft: Draft, contract: ToolContract, sandbox: Sandbox
-) -> int | None:
+async def first_noticing(subject: RehearsedDraft, code: str, run: Run, trials: Sequence[Trial]) -> int | None:
     """The number of the first example that a variant fails; None when it meets all.
 
     Raises:
@@ -41,7 +37,7 @@ async def first_noticing(
     for trial in trials:
         result = await run(code, trial)
         unloadable = result.status == "load_failed" or result.error_type == UNLOADABLE
-        if unloadable or not await still_met(trial, result, contract, sandbox, clock_and_seed_of(draft)):
+        if unloadable or not await still_met(subject, trial, result):
             return trial.number
     return None
 
@@ -50,16 +46,9 @@ class Measurement:
     """Measurement of the mutation score of one draft, whose examples all pass."""
 
     def __init__(
-        self,
-        draft: Draft,
-        contract: ToolContract,
-        trials: Sequence[Trial],
-        way: Way,
-        others: OtherInputs,
-        rehearsal: Rehearsal,
+        self, subject: RehearsedDraft, trials: Sequence[Trial], way: Way, others: OtherInputs
     ) -> None:
-        self._draft, self._contract, self._trials = draft, contract, trials
-        self._way, self._others, self._rehearsal = way, others, rehearsal
+        self._subject, self._trials, self._way, self._others = subject, trials, way, others
         self._noticed: Counter[int | None] = Counter()
         self._killed = self._equivalent = 0
         self.vouched = 0
@@ -73,7 +62,7 @@ class Measurement:
         Raises:
             SandboxError: the sandbox failed.
         """
-        code, name = self._draft.code, self._draft.name
+        code, name = self._subject.draft.code, self._subject.draft.name
         mutants = await anyio.to_thread.run_sync(mutants_of, code, name, abandon_on_cancel=True)
         if not mutants:
             return None
@@ -110,16 +99,12 @@ class Measurement:
         """The result of one example on one variant, which is run once: an idle part may be a mistake, too."""
         key = (code, trial.number)
         if key not in self._results:
-            self._results[key] = await self._rehearsal.run(self._way(code, trial.example))
+            self._results[key] = await self._subject.rehearsal.run(self._way(code, trial.example))
         return self._results[key]
 
     def _in_turn(self) -> list[Trial]:
         """The example that noticed most so far goes first; which one notices does not matter."""
         return sorted(self._trials, key=lambda trial: -self._noticed[trial.number])
-
-    async def _first_noticing(self, code: str, trials: Sequence[Trial]) -> int | None:
-        sandbox = self._rehearsal.sandbox
-        return await first_noticing(code, self._run, trials, self._draft, self._contract, sandbox)
 
     async def _judge(self, judged: tuple[Mutant, bool]) -> None:
         mutant, counts = judged
@@ -129,11 +114,11 @@ class Measurement:
     async def _count(self, mutant: Mutant, *, counts: bool) -> None:
         """A mistake in an idle part may survive, but that it is noticed says nothing (see `idle_parts`)."""
         trials = self._in_turn()
-        noticing = await self._first_noticing(mutant.code, trials[:TRIED_FIRST])
+        noticing = await first_noticing(self._subject, mutant.code, self._run, trials[:TRIED_FIRST])
         differing: Sequence[int] | None = None
         if noticing is None:
             trials, differing = await self._others.left_by(mutant.code, trials[TRIED_FIRST:])
-            noticing = await self._first_noticing(mutant.code, trials)
+            noticing = await first_noticing(self._subject, mutant.code, self._run, trials)
         self._noticed[noticing] += 1
         if noticing is not None:
             self._killed += counts

@@ -16,6 +16,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from alita_mcp.values import Example, Schema
+from alita_mcp.verification.findings import sorted_json
 
 Arguments = dict[str, Any]
 Fails = Callable[[Arguments], Awaitable[bool]]
@@ -53,7 +54,7 @@ class InputSource:
         with anyio.move_on_after(DRAWN_WITHIN_S):
             await self._say(self._order)
             while (arguments := await self._hear()) is not None:
-                drawn.setdefault(_text_of(arguments), arguments)
+                drawn.setdefault(sorted_json(arguments), arguments)
             self._listens = True
         if not drawn:
             raise NoInputs(f"nothing was drawn within {DRAWN_WITHIN_S:g} s")
@@ -68,7 +69,7 @@ class InputSource:
             while (arguments := await self._hear()) is not None:
                 failed = await fails(arguments)
                 if failed:
-                    best = min(best, arguments, key=lambda each: (len(_text_of(each)), _text_of(each)))
+                    best = min(best, arguments, key=lambda each: (len(sorted_json(each)), sorted_json(each)))
                 await self._say(failed)
         except NoInputs:
             return best
@@ -95,7 +96,7 @@ async def input_source(
     shown = [
         example.arguments
         for example in examples
-        if len(_text_of(example.arguments)) <= _MAX_EXAMPLE_CHARACTERS
+        if len(sorted_json(example.arguments)) <= _MAX_EXAMPLE_CHARACTERS
     ]
     order = {"schema": schema, "examples": shown, "seed": seed, "count": count}
     with tempfile.TemporaryDirectory(prefix="alita-inputs-") as folder:
@@ -111,20 +112,11 @@ async def input_source(
         try:
             yield InputSource(process, order)
             with anyio.move_on_after(_ENDS_WITHIN_S):
-                await _closed(process)
+                if process.stdin is not None:
+                    await process.stdin.aclose()  # the program then ends by itself
+                await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 if process.returncode is None:
                     process.kill()
                 await process.aclose()
-
-
-async def _closed(process: Process) -> None:
-    """Lets the process end by itself, as it does when its stdin closes."""
-    if process.stdin is not None:
-        await process.stdin.aclose()
-    await process.wait()
-
-
-def _text_of(arguments: Any) -> str:
-    return json.dumps(arguments, sort_keys=True)

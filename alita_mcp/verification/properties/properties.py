@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
-from alita_mcp.errors import AlitaError, SandboxRefused
-from alita_mcp.sandbox.interface import Environment, RunResult
-from alita_mcp.values import Check, Draft, Example, Limits, ToolContract
+from alita_mcp.errors import SandboxRefused
+from alita_mcp.sandbox.interface import RunResult
+from alita_mcp.values import Check, Draft, Example, Limits, Stage
 from alita_mcp.verification.examples.examples import Trial
 from alita_mcp.verification.examples.judgement import SLOW, Finding, Judgement, ShownRange
-from alita_mcp.verification.examples.trials import AT_ONCE, failure_in_words, job_of
-from alita_mcp.verification.findings import brief, failed, passed, shown, shown_arguments
+from alita_mcp.verification.examples.trials import RehearsedDraft, each_of, failure_in_words, job_of
+from alita_mcp.verification.findings import brief, call_facts, failed, passed, shown, sorted_json
 from alita_mcp.verification.properties.input_source import InputSource, NoInputs
-from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 
 INPUTS = 60
 """How many are drawn; fewer where the schema admits fewer."""
@@ -61,25 +59,20 @@ class _Failure:
 
 
 async def properties_gate(
-    draft: Draft,
-    contract: ToolContract,
-    trials: Sequence[Trial],
-    source: InputSource,
-    environment: Environment | None,
-    rehearsal: Rehearsal,
+    subject: RehearsedDraft, trials: Sequence[Trial], source: InputSource
 ) -> PropertiesFound:
     """Runs a draft on generated inputs; hard failures end the run, an undeclared error lowers the trust.
 
     Raises:
         SandboxError: the sandbox failed, which says nothing about the draft.
     """
-    if not contract.input_schema["properties"]:
+    if not subject.contract.input_schema["properties"]:
         return PropertiesFound([passed("properties", "there is only one input")])
     try:
         inputs = await source.draw()
     except NoInputs as none:
         return PropertiesFound([_untried(str(none))])
-    trial = _Trials(draft, contract, trials, environment, rehearsal)
+    trial = _Trials(subject, trials)
     await trial.run_all(inputs)
     checks = await _reported(trial, source)
     if not trial.tried:
@@ -91,81 +84,63 @@ async def properties_gate(
 class _Trials:
     """Runs of one draft on generated inputs; remembers what each did."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        contract: ToolContract,
-        trials: Sequence[Trial],
-        environment: Environment | None,
-        rehearsal: Rehearsal,
-    ) -> None:
+    def __init__(self, subject: RehearsedDraft, trials: Sequence[Trial]) -> None:
         self.failures: list[_Failure] = []
         self.tried = 0
         self.seen: list[tuple[Arguments, RunResult]] = []
         self.refused = ""
-        self._shown = ShownRange([trial.example for trial in trials], contract.input_schema)
-        self._draft, self._environment, self._rehearsal = draft, environment, rehearsal
-        self._judgement = Judgement(draft, contract)
+        self._shown = ShownRange([trial.example for trial in trials], subject.contract.input_schema)
+        self._subject, self._limits = subject, subject.draft.limits
+        self._judgement = Judgement(subject.draft, subject.contract)
         self._known: dict[str, _Failure | None] = {}
         slowest = max((trial.result.wall_seconds for trial in trials if trial.result), default=0.0)
-        self._patience = min(max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest), draft.limits.wall_seconds)
+        self._patience = min(max(_LEAST_PATIENCE_S, _SLOWEST_TIMES * slowest), self._limits.wall_seconds)
 
     async def run_all(self, inputs: Sequence[Arguments]) -> None:
         """Several at once, until all are done, time is up, or a few of them took too long."""
-        errors: list[AlitaError] = []
-        waiting = iter(inputs)
+        enough = anyio.CancelScope()
 
-        async def work() -> None:
-            for arguments in waiting:
-                try:
-                    failure = await self.failure_of(arguments)
-                except AlitaError as error:
-                    errors.append(error)
-                    group.cancel_scope.cancel()
-                    return
-                self.tried += 1
-                self.failures += [failure] if failure else []
-                if sum(each.finding.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
-                    group.cancel_scope.cancel()
+        async def look(arguments: Arguments) -> None:
+            failure = await self.failure_of(arguments)
+            self.tried += 1
+            self.failures += [failure] if failure else []
+            if sum(each.finding.key[0] in SLOW for each in self.failures) >= _ENOUGH_SLOW:
+                enough.cancel()
 
-        with anyio.move_on_after(MAX_SECONDS):
-            async with anyio.create_task_group() as group:
-                for _ in range(AT_ONCE):
-                    group.start_soon(work)
-        if errors:
-            raise errors[0]
+        with enough:
+            await each_of(inputs, look, MAX_SECONDS)
 
     async def failure_of(self, arguments: Arguments) -> _Failure | None:
         """The failure of an input, which is run once; None where there is none."""
-        text = json.dumps(arguments, sort_keys=True)
+        text = sorted_json(arguments)
         if text not in self._known:
             self._known[text] = await self._run(arguments)
         return self._known[text]
 
     def knows(self, arguments: Arguments) -> bool:
         """Whether the input was run."""
-        return json.dumps(arguments, sort_keys=True) in self._known
+        return sorted_json(arguments) in self._known
 
     async def confirmed(self, arguments: Arguments) -> _Failure | None:
         """The failure of one input under the limits of the tool itself."""
-        return self._failure(arguments, await self._result(arguments, self._draft.limits))
+        return self._failure(arguments, await self._result(arguments, self._limits))
 
     async def _run(self, arguments: Arguments) -> _Failure | None:
         try:
             with anyio.move_on_after(self._patience):
-                return self._failure(arguments, await self._result(arguments, self._draft.limits))
+                return await self.confirmed(arguments)
             # late: by the sandbox's own clock, which does not count how long a call waits for a worker
-            limits = self._draft.limits.model_copy(
-                update={"wall_seconds": self._patience, "cpu_seconds": self._patience}
-            )
-            return self._failure(arguments, await self._result(arguments, limits))
+            bounds = {"wall_seconds": self._patience, "cpu_seconds": self._patience}
+            result = await self._result(arguments, self._limits.model_copy(update=bounds))
+            return self._failure(arguments, result)
         except SandboxRefused as refused:
             self.refused = self.refused or refused.message
             return None
 
     async def _result(self, arguments: Arguments, limits: Limits) -> RunResult:
-        job = job_of(self._draft, Example(arguments=arguments, expected=None), self._environment)
-        return await self._rehearsal.run(job.model_copy(update={"limits": limits}))
+        example = Example(arguments=arguments, expected=None)
+        job = job_of(self._subject.draft, example, self._subject.environment)
+        return await self._subject.rehearsal.run(job.model_copy(update={"limits": limits}))
 
     def _failure(self, arguments: Arguments, result: RunResult) -> _Failure | None:
         if result.status in ("ok", "error"):
@@ -212,24 +187,17 @@ async def _smallest(first: _Failure, trial: _Trials, source: InputSource, deadli
 
 def _check(failure: _Failure) -> Check:
     finding, result = failure.finding, failure.result
-    return Check(
-        stage="schema" if finding.key[0] == "schema" else "properties",
-        passed=False,
-        hard=finding.hard,
-        message=f"with {brief(failure.arguments)}: {finding.message}",
-        fix=finding.fix,
-        case=shown_arguments(failure.arguments),
-        got=shown(result.value) if result.ok else failure_in_words(result),
-        trace=result.trace[-10:],
-        seconds=result.wall_seconds,
-    )
+    stage: Stage = "schema" if finding.key[0] == "schema" else "properties"
+    message = f"with {brief(failure.arguments)}: {finding.message}"
+    got = shown(result.value) if result.ok else failure_in_words(result)
+    facts = call_facts(failure.arguments, result)
+    return failed(stage, message, finding.fix, hard=finding.hard, got=got, **facts)
 
 
 def _refused(message: str) -> Check:
     fix = "Do without the feature, or install Docker or bubblewrap."
-    return failed(
-        "properties", f"a generated input needs what this sandbox lacks: {message}", fix, hard=False
-    )
+    what = f"a generated input needs what this sandbox lacks: {message}"
+    return failed("properties", what, fix, hard=False)
 
 
 def _untried(why: str) -> Check:

@@ -64,10 +64,6 @@ def _redirect(request: Request) -> StandInResponse:
     return StandInResponse(b"", status=302, headers=(("Location", to),))
 
 
-def _loop(_request: Request) -> StandInResponse:
-    return StandInResponse(b"", status=302, headers=(("Location", "/loop"),))
-
-
 def _zipped(_request: Request) -> StandInResponse:
     packed = gzip.compress(FILES["sample.txt"].encode(), mtime=0)
     return StandInResponse(packed, headers=(("Content-Encoding", "gzip"),))
@@ -77,18 +73,8 @@ def _echo(request: Request) -> StandInResponse:
     shown = {
         name: value for name, value in request.headers.items() if name in _SHOWN or name.startswith("x-")
     }
-    return StandInResponse(
-        _as_json(
-            {
-                "method": request.method,
-                "path": request.path,
-                "query": dict(request.query),
-                "headers": shown,
-                "body": request.body.decode("utf-8", "replace"),
-            }
-        ),
-        _JSON,
-    )
+    echoed = request._asdict() | {"headers": shown, "body": request.body.decode("utf-8", "replace")}
+    return StandInResponse(_as_json(echoed), _JSON)
 
 
 _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
@@ -101,7 +87,7 @@ _FIXED: dict[str, Callable[[Request], StandInResponse]] = {
     "/empty": lambda _request: StandInResponse(b"", status=204),
     "/gzip": _zipped,
     "/redirect": _redirect,
-    "/loop": _loop,
+    "/loop": lambda _request: StandInResponse(b"", status=302, headers=(("Location", "/loop"),)),
 }
 
 
@@ -118,9 +104,8 @@ class RehearsalEgressPolicy:
         if not self._any_host and not any(pattern.covers(host, port) for pattern in self._patterns):
             raise EgressRefused(403, f'grant "network": {host} is not granted')
         if port == 443:
-            raise EgressRefused(
-                502, "the rehearsal speaks http only: write the examples with http:// addresses"
-            )
+            why = "the rehearsal speaks http only: write the examples with http:// addresses"
+            raise EgressRefused(502, why)
         return OriginStream()
 
 
@@ -195,19 +180,11 @@ def _read(head: bytes, body: bytes) -> Request:
 
 
 def _written(response: StandInResponse, method: str) -> bytes:
-    headers = [
-        ("Content-Type", response.kind),
-        *response.headers,
-        ("Content-Length", str(len(response.body))),
-    ]
-    head = "".join(f"{name}: {value}\r\n" for name, value in headers)
-    shown = b"" if method == "HEAD" else response.body
-    return (
-        f"HTTP/1.1 {response.status} Rehearsal\r\n{head}Connection: close\r\n\r\n".encode(
-            "latin-1", "replace"
-        )
-        + shown
-    )
+    length = ("Content-Length", str(len(response.body)))
+    headers = [("Content-Type", response.kind), *response.headers, length, ("Connection", "close")]
+    lines = [f"HTTP/1.1 {response.status} Rehearsal", *(f"{name}: {value}" for name, value in headers)]
+    head = "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+    return head if method == "HEAD" else head + response.body
 
 
 def _as_json(value: object) -> bytes:

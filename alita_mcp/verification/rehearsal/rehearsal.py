@@ -16,9 +16,10 @@ import anyio
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError
 from alita_mcp.library.grants.hosts import ANY
+from alita_mcp.progress import silent
 from alita_mcp.sandbox.broker.granted import GrantedBroker
 from alita_mcp.sandbox.broker.host_services import HostServices
-from alita_mcp.sandbox.interface import Broker, EgressPolicy, Environment, Job, RunResult, Sandbox
+from alita_mcp.sandbox.interface import EgressPolicy, Job, RunResult, Sandbox
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.values import Grants, Limits, StoredVersion
 from alita_mcp.verification.comparison.compare import kinds_of
@@ -87,11 +88,13 @@ class Rehearsal:
             validate_arguments(manifest.input_schema, arguments)
         except InvalidArguments as wrong:
             raise ValueError(f"{name}: {wrong.message}") from wrong
+        locked = bool(stored.lock.requirements)
+        environment = await self.sandbox.prepare(stored.lock, silent) if locked else None
         job = Job(
             code=stored.code,
             function=manifest.name,
             arguments=arguments,
-            environment=await self._environment(stored),
+            environment=environment,
             limits=manifest.limits,
             grants=manifest.grants,
             clock_offset_s=caller.clock_offset_s,
@@ -101,33 +104,20 @@ class Rehearsal:
         )
         return await self.run(job, chain)
 
-    async def _environment(self, stored: StoredVersion) -> Environment | None:
-        return await self.sandbox.prepare(stored.lock, _silent) if stored.lock.requirements else None
 
-
-class RehearsalBroker(Broker):
+class RehearsalBroker(GrantedBroker):
     """Broker of one rehearsed call: checks grants as the real one does and serves stand-ins."""
 
     def __init__(self, grants: Grants, limits: Limits, services: HostServices) -> None:
-        named = [host for host in grants.network if host != ANY]
-        patterns = [read_pattern(host) for host in named]
-        self._policy = (
-            RehearsalEgressPolicy(patterns, any_host=ANY in grants.network) if grants.network else None
-        )
-        self._granted = GrantedBroker(grants.model_copy(update={"network": ()}), limits, services)
+        super().__init__(grants.model_copy(update={"network": ()}), limits, services)
+        patterns = [read_pattern(host) for host in grants.network if host != ANY]
+        stand_in = RehearsalEgressPolicy(patterns, any_host=ANY in grants.network)
+        self._policy = stand_in if grants.network else None
 
     @property
     def egress_policy(self) -> EgressPolicy | None:
         """The stand-in host, for the hosts that are asked for."""
         return self._policy
-
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
-        """Serves one request of a rehearsed call; see the interface."""
-        return await self._granted.answer(door, words)
-
-    def cleaned(self, result: RunResult) -> RunResult:
-        """The result without the stand-ins for secrets."""
-        return self._granted.cleaned(result)
 
 
 _PASSED_ON = {f"builtins.{kind.__name__}": kind for kind in (ValueError, LookupError, TimeoutError)}
@@ -169,7 +159,3 @@ def _with_samples() -> tempfile.TemporaryDirectory[str]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="\n")
     return folder
-
-
-async def _silent(_line: str) -> None:
-    return None

@@ -53,15 +53,10 @@ def _named_strings(tree: ast.Module) -> list[tuple[str, ast.Constant]]:
 
 def _parameter_defaults(arguments: ast.arguments) -> list[tuple[str, ast.expr | None]]:
     positional = [*arguments.posonlyargs, *arguments.args]
-    start = len(positional) - len(arguments.defaults)
-    pairs = zip(positional[start:], arguments.defaults, strict=True)
-    return [
-        *((parameter.arg, default) for parameter, default in pairs),
-        *(
-            (each.arg, default)
-            for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        ),
-    ]
+    with_default = positional[len(positional) - len(arguments.defaults) :]
+    parameters = [*with_default, *arguments.kwonlyargs]
+    defaults = [*arguments.defaults, *arguments.kw_defaults]
+    return [(each.arg, default) for each, default in zip(parameters, defaults, strict=True)]
 
 
 def _name_of(target: ast.expr | None) -> str:

@@ -38,11 +38,9 @@ def package_checks(draft: Draft) -> list[Check]:
         message = f"{len(draft.packages)} packages, the limit is {MAX_PACKAGES}"
         checks.append(failed("environment", message, "Declare only what the code imports."))
     for text in draft.packages:
-        problem = _requirement_problem(text)
-        if problem:
-            checks.append(
-                failed("environment", f"package {text[:100]!r}: {problem}", 'Write "name" or "name>=1.2".')
-            )
+        if problem := _requirement_problem(text):
+            message = f"package {text[:100]!r}: {problem}"
+            checks.append(failed("environment", message, 'Write "name" or "name>=1.2".'))
     return checks
 
 

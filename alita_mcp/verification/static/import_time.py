@@ -27,10 +27,7 @@ _INTO_FUNCTION = "Move it into the function, or write a constant expression (a c
 
 def import_time_checks(tree: ast.Module, names: Names) -> list[Check]:
     """Failures for top-level and class-level statements that do work at import."""
-    checks: list[Check] = []
-    for statement in tree.body:
-        checks += _statement(statement, names)
-    return checks
+    return _block(tree.body, names)
 
 
 def _statement(statement: ast.stmt, names: Names) -> list[Check]:

@@ -44,11 +44,8 @@ def _asked(code: str, program: Path) -> subprocess.CompletedProcess[bytes]:
 
 def _finding(found: dict[str, Any]) -> Check:
     kind = found["kind"]
-    fix = (
-        "Define or import the name before it is used."
-        if kind.startswith("Undefined")
-        else "Correct this line."
-    )
+    undefined = "Define or import the name before it is used."
+    fix = undefined if kind.startswith("Undefined") else "Correct this line."
     return failed("static", f"{found['message']} ({kind})", fix, line=found["line"])
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from alita_mcp.values import Check, Draft, Grants
-from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.code.names import Names, names_of
+from alita_mcp.verification.code.source import parse_code
 from alita_mcp.verification.findings import failed
 
 _MODULE = "alita_tool"
@@ -44,22 +45,22 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     uses = " and ".join(dict.fromkeys(f"{_MODULE}.{door}" for _, door in beyond))
     line = min(line for line, _ in beyond)
     message = f"the code uses {uses} beyond what the request asks for"
-    return [
-        failed(
-            "policy", message, f'Add "needs": {needs_text(grants, wanted)}; a person approves it.', line=line
-        )
-    ]
+    fix = f'Add "needs": {needs_text(grants, wanted)}; a person approves it.'
+    return [failed("policy", message, fix, line=line)]
 
 
-def network_hint(draft: Draft, tree: ast.Module, names: Names) -> str:
+def network_hint(draft: Draft) -> str:
     """Advice for code that uses a network library without requesting a host; empty for other code."""
     if draft.grants.network:
         return ""
+    tree = parse_code(draft.code)
+    names = names_of(tree)
     calls = (names.dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
     called = next((name for name in calls if _REACHES_HOSTS.match(name)), "")
     if not called:
         return ""
-    found = [host for node in ast.walk(tree) if isinstance(node, ast.Constant) for host in _hosts(node.value)]
+    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    found = [host for text in values if isinstance(text, str) for host in _HOST.findall(text)]
     needs = needs_text(draft.grants, {"network": tuple(dict.fromkeys(found)) or (_SOME_HOST,)})
     return f'{called} reaches no host without "needs": {needs}; tests then meet a stand-in over http://.'
 
@@ -68,10 +69,6 @@ def needs_text(grants: Grants, more: dict[str, Any]) -> str:
     """The `needs` of a request as JSON, completed by those that it lacks."""
     asked = {**grants.model_dump(mode="json"), **more}
     return json.dumps({field: value for field, value in asked.items() if value and value != "none"})
-
-
-def _hosts(value: object) -> list[str]:
-    return _HOST.findall(value) if isinstance(value, str) else []
 
 
 def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:

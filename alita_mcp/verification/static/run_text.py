@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from alita_mcp.values import Check
-from alita_mcp.verification.code.names import Names
+from alita_mcp.verification.code.names import Names, last_name
 from alita_mcp.verification.findings import failed
 
 _RUNNERS = frozenset({"exec", "eval", "compile", "__import__", "globals"})
@@ -90,7 +90,7 @@ def _attribute(node: ast.Attribute, name: str, names: Names) -> str:
 
 def _look_up(node: ast.Call) -> str:
     """`getattr(x, "eval")` and the like, and names that are put together where they are looked up."""
-    name = _last(node.func)
+    name = last_name(node.func)
     if name not in _LOOK_UPS:
         return ""
     hidden = next((word for each in node.args if (word := _hidden(each))), "")
@@ -112,9 +112,3 @@ def _constant(node: ast.expr) -> str:
             one, other = _constant(left), _constant(right)
             return one + other if one and other else ""
     return ""
-
-
-def _last(function: ast.expr) -> str:
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
+from functools import cache
 
 from alita_mcp.values import META_TOOLS
 from alita_mcp.verification.wording.keyword_groups import KEYWORD_GROUPS, SUSPICIOUS_COMBINATIONS
@@ -153,11 +154,5 @@ def _plain(text: str) -> str:
 
 
 def _combines_groups(sentence: str) -> bool:
-    known: dict[str, bool] = {}
-
-    def holds(group: str) -> bool:
-        if group not in known:
-            known[group] = KEYWORD_GROUPS[group].search(sentence) is not None
-        return known[group]
-
+    holds = cache(lambda group: KEYWORD_GROUPS[group].search(sentence) is not None)
     return any(all(map(holds, groups)) for groups in SUSPICIOUS_COMBINATIONS)

@@ -32,9 +32,8 @@ def wording_checks(draft: Draft, contract: ToolContract) -> list[Check]:
     """Faults in the wording of a draft; empty when there are none."""
     checks: list[Check] = []
     if not draft.description.strip():
-        checks.append(
-            failed("static", "the description is empty", "Say in a sentence or two what the tool does.")
-        )
+        fix = "Say in a sentence or two what the tool does."
+        checks.append(failed("static", "the description is empty", fix))
     texts = [("description", draft.description, MAX_DESCRIPTION)]
     texts.append(("the docstring's first line", contract.summary, MAX_DESCRIPTION))
     texts += [

@@ -59,7 +59,7 @@ class Opened:
 
 
 def run_code(code: str, reason: str = "This is needed once.", **arguments: Any) -> Call:
-    """One run of code; what it prints as `ANSWER[…]` is its result."""
+    """One run of code; the text printed as `ANSWER[…]` is its result."""
     return Call("run_code", {"code": code, "arguments": arguments, "reason": reason})
 
 
@@ -100,7 +100,7 @@ def answer_in(observation: str) -> str:
 
 
 def computed(code: str, reason: str = "This is needed once.", **arguments: Any) -> Turns:
-    """Runs code, and answers what it gave."""
+    """Runs code, and answers with its result."""
     (seen,) = yield (run_code(code, reason, **arguments),)
     answer = answer_in(seen)
     yield (finish(answer, seen) if answer else give_up(),)

@@ -27,7 +27,7 @@ def code_for(arguments: dict[str, int]) -> str:
 
 
 def serve(distribution: str, opened: contextlib.AbstractContextManager[Callable[[str], str]]) -> None:
-    """Answers until stdin ends; only what the peer does with a program is timed."""
+    """Serves requests until stdin ends; only the peer's own work on a program is timed."""
     lines = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever the peer prints must not be taken for an answer
     try:

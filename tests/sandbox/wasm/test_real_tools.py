@@ -9,6 +9,8 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.sandbox.wasm.sandbox import WasmSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.verification.examples.examples import examples_gate
+from alita_mcp.verification.examples.trials import RehearsedDraft
+from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
 from alita_mcp.verification.static.static import static_gate
 from alita_mcp.verification.verify import verify
 from tests.sandbox.wasm.real_tools import NAMES, read_tool
@@ -40,7 +42,7 @@ async def _first_gates(name: str, sandbox: Sandbox) -> str:
     draft = read_tool(name)
     checks, contract = await static_gate(draft, sandbox)
     if contract is not None:
-        found = await examples_gate(draft, contract, sandbox, None)
+        found = await examples_gate(RehearsedDraft(draft, contract, None, Rehearsal(sandbox)))
         assert found.passed == len(draft.examples) or not all(check.passed for check in found.checks)
         checks += found.checks
     return "; ".join(check.message for check in checks if check.hard and not check.passed)
