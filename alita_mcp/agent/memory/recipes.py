@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
-from alita_mcp.agent.memory.wording.binding import bind
 from alita_mcp.agent.memory.wording.likeness import likeness
-from alita_mcp.agent.memory.wording.parameters import PARAMETER, fill, generalise
+from alita_mcp.agent.memory.wording.parameters import PARAMETER, generalise
 from alita_mcp.values import Value
-
-__all__ = ["ALIKE_FROM", "KeptRecipe", "bind", "fill", "learn", "make", "match", "merge"]
 
 ALIKE_FROM = 0.5
 """Tasks so alike are of one kind: a recipe for the one is worth a try for the other."""
