@@ -13,11 +13,9 @@ from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
 from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
 from alita_mcp.app.runs.noticing import Noticing
-from alita_mcp.app.runs.opening import open_code_runner
-from alita_mcp.app.runs.runner import CodeRunner
+from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.tasks.abilities import Flows
-from alita_mcp.app.tasks.opening import open_task_runner
-from alita_mcp.app.tasks.runner import TaskRunner
+from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
@@ -311,8 +309,7 @@ async def open_app(
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
-        running = open_code_runner(settings, library, calls, brokers, noticing)
-        code = await stack.enter_async_context(running)
+        code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
         if serves and isinstance(chosen, LazySandbox):

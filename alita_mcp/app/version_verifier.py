@@ -10,7 +10,7 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
@@ -62,7 +62,7 @@ class VersionVerifier:
             if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
                 return sandbox
             room = NestedSandbox(sandbox, depth) if depth else sandbox
-            verdict = await verify(stored.draft, room, _silent, self._library.read)
+            verdict = await verify(stored.draft, room, silent, self._library.read)
             failure = verdict.report.failure
             if failure is not None:
                 problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}"
@@ -127,7 +127,7 @@ class VersionVerifier:
             return None
         key = (manifest.digest, sandbox.kind)
         if key not in self._environments:
-            self._environments[key] = await sandbox.prepare(lock, _silent)
+            self._environments[key] = await sandbox.prepare(lock, silent)
         return self._environments[key]
 
     def forget_environment(self, stored: StoredVersion) -> None:
@@ -137,7 +137,3 @@ class VersionVerifier:
 
     async def _chosen(self) -> Sandbox:
         return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
-
-
-async def _silent(_line: str) -> None:
-    return None

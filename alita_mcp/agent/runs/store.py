@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from alita_mcp.models.recording.recorded import Exchanges
 
+RUNS = "tasks"
+"""Folder of the home that holds the runs."""
 MAX_RUNS = 200
 MAX_BYTES = 256 << 20
 POLL_S = 0.2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,20 +13,21 @@ from typing import Any
 
 import anyio.to_thread
 
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
-from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
+from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache, is_steady, request_key
+from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare, open_second_sandbox
 from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
-from alita_mcp.app.runs.rights import CodeWaits, Rights
+from alita_mcp.app.runs.rights import CodeRights, CodeWaits, Rights
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
-from alita_mcp.interpreter.sessions import Sessions
+from alita_mcp.interpreter.sessions import Sessions, open_sessions
 from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
 from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
@@ -220,6 +221,17 @@ class CodeRunner:
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await self._parts.noticing.noticed(record, asked.identity)
         return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+
+
+@asynccontextmanager
+async def open_code_runner(
+    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, noticing: Noticing
+) -> AsyncIterator[CodeRunner]:
+    """Opens the flow of `run_code` over the parts of an app; no sandbox starts before the first run."""
+    rights = CodeRights(settings, library, brokers)
+    cache = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
+    async with open_sessions(settings) as sessions, open_second_sandbox(settings) as second:
+        yield CodeRunner(CodeParts(settings, library, calls, rights, sessions, second, cache, noticing))
 
 
 def _read(code: str) -> None:
