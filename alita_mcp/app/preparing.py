@@ -1,4 +1,4 @@
-"""One-time preparation of a machine's sandbox, begun early by a server, with its progress."""
+"""One-time preparation of a machine's sandbox, begun early by a server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.library.background import background
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
-from alita_mcp.sandbox.interface import Progress, Sandbox
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,18 +36,6 @@ async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
     finally:
         with anyio.CancelScope(shield=True), suppress(SandboxError):
             await sandbox.aclose()
-
-
-@asynccontextmanager
-async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIterator[None]:
-    """Reports the progress of the sandbox's preparation while the block runs."""
-    if not isinstance(sandbox, LazySandbox) or sandbox.kind != UNCHOSEN:
-        yield
-        return
-    async with background() as tasks:
-        tasks.start_soon(sandbox.preparation.follow, progress)
-        yield
-        tasks.cancel_scope.cancel()
 
 
 async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:

@@ -27,14 +27,9 @@ class VersionVerifier:
         self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
-    @property
-    def expected_kind(self) -> str:
-        """The kind of sandbox that calls will run in, `unchosen` where nothing says it yet; starts none."""
-        return expected_kind(self._sandbox)
-
     def failed_here(self, manifest: Manifest) -> str:
         """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
-        return self._failures.get((manifest.digest, self.expected_kind), "")
+        return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
 
     async def kind(self) -> str:
         """The kind of sandbox that calls run in; starts none where the settings name it.
@@ -42,7 +37,7 @@ class VersionVerifier:
         Raises:
             SandboxUnavailable: none works here.
         """
-        known = self.expected_kind
+        known = expected_kind(self._sandbox)
         return known if known != UNCHOSEN else (await self._chosen()).kind
 
     async def proved(self, stored: StoredVersion, depth: int = 0) -> Sandbox:
