@@ -65,11 +65,11 @@ def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
     """The id of the known recipe that a new one repeats; None for a new one."""
     if new.recipe.id in known:
         return new.recipe.id
-    steps, tools = shape(new.recipe.steps), [step.tool for step in new.recipe.steps]
+    steps = shape(new.recipe.steps)
     alike = [
         (max(match(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
         for kept in known.values()
-        if [step.tool for step in kept.recipe.steps] == tools and shape(kept.recipe.steps) == steps
+        if shape(kept.recipe.steps) == steps
     ]
     best = max(alike, default=(0.0, ""))
     return best[1] if best[0] >= SAME_FROM else None

@@ -112,7 +112,7 @@ async def _exchanges(options: argparse.Namespace, settings: Settings) -> Exchang
         return runs.replayer(await runs.named(options.replay_run))
     if options.record is None and options.replay is None:
         return None
-    from alita_mcp.agent.runs.exchanges import replayer
+    from alita_mcp.agent.runs.store import replayer
     from alita_mcp.models.recording.recorded import Recorder
 
     return Recorder(options.record) if options.record is not None else replayer(options.replay)
