@@ -161,7 +161,7 @@ class App:
         key = request.model_dump_json()
         thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
         person = person if thorough and not request.code.strip() else None
-        if person is not None:  # whoever joins a job is asked what it asks
+        if person is not None:  # a client that joins a job is asked its questions
             key = f"{person.owner} {key}" if person.owner else ""
         toolsmith = (
             self.toolsmith.asking(asking_about_assumptions(person, self.jobs)) if person else self.toolsmith
@@ -207,10 +207,10 @@ class App:
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
         before = self._learning.call_begins(identity) if self._learning is not None else ()
-        answer = await self._calls.run(name, arguments, version, client=identity.client)
-        if self._learning is not None and answer.result.ok:
+        ran = await self._calls.run(name, arguments, version, client=identity.client)
+        if self._learning is not None and ran.result.ok:
             self._learning.called(name, before)
-        return answer
+        return ran
 
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.

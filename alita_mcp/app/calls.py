@@ -153,7 +153,8 @@ class Calls:
         stored, manifest = call.stored, call.stored.manifest
         sandbox = await self._verifier.proved(stored, len(chain))
         call.sandbox = sandbox.kind
-        await self.prepare(manifest.grants.tools, (*chain, manifest.name))
+        if manifest.grants.tools:
+            await self.prepare(manifest.grants.tools, (*chain, manifest.name))
         if self._broker_for is not None and not manifest.grants.is_pure:
             call.broker = self._broker_for(stored, chain)
         job = Job(
@@ -179,7 +180,7 @@ class Calls:
     async def prepare(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
         """Proves tools that the last of a chain may call, and builds their packages, before the clock of its call runs.
 
-        One that cannot be called is left alone: nobody may ever ask for it, and whoever does hears why.
+        One that cannot be called is passed over: a call of it gives the reason.
         """
         for name in names:
             if name in chain or len(chain) >= MAX_CHAIN:

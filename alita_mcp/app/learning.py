@@ -2,7 +2,7 @@
 
 It teaches only where it answered `match` or `possible` for the tool, and the same client's next call was a successful
 one of it. Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in
-the background, so that no answer waits for them, and they are all that is learned: what a tool may do and how far it is
+the background, so that no result waits for them, and they are all that is learned: what a tool may do and how far it is
 trusted depends on its evidence alone.
 """
 

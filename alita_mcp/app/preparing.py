@@ -41,7 +41,7 @@ async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
 async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:
     """Prepares the embedded sandbox where tools will run in it and it was never prepared on this machine.
 
-    Never fails: who calls a tool hears why it cannot run.
+    Never fails: a call of a tool gives the reason why it cannot run.
     """
     from alita_mcp.sandbox.wasm.compiled import CompiledFiles
     from alita_mcp.sandbox.wasm.component import find_component
@@ -55,5 +55,5 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox, files: Compile
             return
         if (await sandbox.chosen()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
-    except Exception as problem:  # noqa: BLE001 - work that nobody asked for must not end the server
+    except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
         log.info("the embedded sandbox is not prepared: %s", problem)

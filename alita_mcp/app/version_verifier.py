@@ -56,8 +56,8 @@ class VersionVerifier:
         async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
             if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
                 return sandbox
-            room = NestedSandbox(sandbox, depth) if depth else sandbox
-            verdict = await verify(stored.draft, room, silent, self._library.read)
+            nested = NestedSandbox(sandbox, depth) if depth else sandbox
+            verdict = await verify(stored.draft, nested, silent, self._library.read)
             failure = verdict.report.failure
             if failure is not None:
                 problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}"
@@ -85,7 +85,7 @@ class VersionVerifier:
             await self.proved(await self._library.read(name, number), depth)
 
     def _remember(self, manifest: Manifest, kind: str, problem: str) -> None:
-        """Keeps how the gates went; who lists tools hears where that is new."""
+        """Keeps how the gates went; listeners hear where that is new."""
         if problem != self._failures.get((manifest.digest, kind), ""):
             self._failures[(manifest.digest, kind)] = problem
             self._library.listeners.tell()

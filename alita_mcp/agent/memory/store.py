@@ -51,13 +51,11 @@ class StoredMemory:
         embedder: Embedder | None,
         secrets: Secrets,
         tasks: TaskGroup,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._home: Path = settings.home
         self._most = settings.memory_max
         self._secrets = secrets
         self._tasks = tasks
-        self._clock = clock
         self._tables = {kind: MemoryTable(self._home, kind) for kind in KINDS}
         self._vectors = MemoryVectors(self._home, CheckedEmbedder(embedder)) if embedder else None
         self._turn = anyio.Lock()
@@ -167,7 +165,7 @@ class StoredMemory:
             values = {kind: table.values for kind, table in self._tables.items()}
             dates = {name: row.at for name, row in self._tables["semantic"].rows.items()}
             found = await anyio.to_thread.run_sync(found_in, task, words, meant, values, dates)
-            self._used |= dict.fromkeys(found.ids, self._clock())
+            self._used |= dict.fromkeys(found.ids, time.time())
             return found
 
     def _by_words(self, task: str) -> dict[MemoryKind, Sequence[str]]:
@@ -188,7 +186,7 @@ class StoredMemory:
 
     async def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
         redactor = Redactor(self._secrets())
-        now = self._clock()
+        now = time.time()
         moment = datetime.fromtimestamp(now, UTC)
         clean = await anyio.to_thread.run_sync(changes.cleaned, redactor, episode, facts, moment)
         async with self._turn:
@@ -213,7 +211,7 @@ class StoredMemory:
         self._is_loaded = True
 
     async def _fill(self, *, purge: bool = False) -> None:
-        """Gives memories their vectors; those of forgotten ones go from the disk, whoever made them, if `purge`."""
+        """Gives memories their vectors; with `purge` those of forgotten ones go from the disk, of any embedder."""
         if self._vectors is None:
             if purge:
                 await anyio.to_thread.run_sync(drop_vectors, self._home / FOLDER, ())

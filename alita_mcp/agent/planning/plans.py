@@ -175,7 +175,7 @@ def _plan(answer: PlanAnswer, tools: Collection[str]) -> Plan:
 def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: int = 24) -> tuple[Plan, ...]:
     """The plans and, after them, variants with one step of another plan, at most `limit` in all.
 
-    Of an estimate e of n steps each has the share e^(1/n), which changes hands with it; those with the greatest
+    Of an estimate e of n steps each has the share e^(1/n), which goes with it; those with the greatest
     estimates are made. None is made that has a step of `without`: those that failed.
     """
     own: dict[tuple[StepKey, ...], Plan] = {}

@@ -274,7 +274,7 @@ def _append(place: RunFolder, event: TaskEvent) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Takes the folder out of the way at once, so that nobody meets half a run."""
+    """Renames the folder before it is deleted, so that no reader meets half a run."""
     aside = path.with_name(f"{_GONE}{secrets.token_hex(8)}")
     try:
         path.rename(aside)

@@ -209,7 +209,7 @@ class CodeRunner:
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeRunResult:
-        """The answer of a run that is journalled and whose files can be read."""
+        """The result of a run that is journalled and whose files can be read."""
         record, library = recorded(asked.request, run, asked.identity), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:

@@ -114,11 +114,10 @@ class RunAbilities:
     async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run`."""
         try:
-            answer = await self._flows.calls.run(name, arguments, client=self._identity.client)
+            result = (await self._flows.calls.run(name, arguments, client=self._identity.client)).result
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
-        result = answer.result
         if result.ok:
             return ActionResult(ok=True, value=result.value)
         return ActionResult(ok=False, error=f"{result.error_type or result.status}: {result.message}")
@@ -133,10 +132,10 @@ class RunAbilities:
             packages=tuple(packages),
             grants=FILES if reads else Grants(),
         )
-        answer = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
-        if isinstance(answer, CodeWaits):
-            return ActionResult(ok=False, error=answer.how)
-        return self._ran(answer.run, named)
+        ran = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
+        if isinstance(ran, CodeWaits):
+            return ActionResult(ok=False, error=ran.how)
+        return self._ran(ran.run, named)
 
     def _ran(self, run: CodeRun, given: Sequence[str]) -> ActionResult:
         left = [

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 async def opened_flow(
     settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
 ) -> AsyncIterator[TaskRunner]:
-    """The flow of tasks over the whole application; what it prepares is told to `on_stage`."""
+    """The flow of tasks over the whole application; reports its preparation to `on_stage`."""
     async with opened_app(settings, exchanges=exchanges) as app, app.told_of_preparation(on_stage):
         yield app.tasks
 

@@ -79,7 +79,7 @@ async def _agreed(
     """Tells a person what the task is likely to take; asks where that is more than its budget, or always.
 
     Raises:
-        UsageError: there is nobody to ask.
+        UsageError: no person can be asked.
     """
     if person is None:
         if always:

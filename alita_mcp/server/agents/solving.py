@@ -107,7 +107,7 @@ async def _stored(call: ToolCall, run: str) -> Solution | None:
 def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     """The job of a task; that of the same request of the same client where it is under way or was missed."""
     person = questions_to_person(call)
-    is_shared = person is None or bool(person.owner)  # whoever joins a job is asked what it asks
+    is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
     key = f"solve_task {key_of(call.ctx)} {request.model_dump_json()}" if is_shared else ""
     known: Job[Solution] | None = call.app.jobs.known(key)
     if known is not None:
