@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
 from alita_mcp.interpreter.sessions import Sessions, open_sessions
-from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
+from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
@@ -179,32 +179,35 @@ class CodeRunner:
 
     async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
-        request = asked.request
-        opened = partial(self._places.of, request.packages, asked.on_stage)
-        broker = self._parts.rights.broker(request)
-        async with self._tools(asked).broker(request, broker) as outer:
-            run = await self._parts.sessions.step(request, asked.identity.key, opened, outer)
-            run = outer.told(run) if isinstance(outer, ToolBroker) else run
-        return await self._recorded(asked, _without_secrets(run, broker), _events(broker))
+        opened = partial(self._places.of, asked.request.packages, asked.on_stage)
+        step = partial(self._parts.sessions.step, asked.request, asked.identity.key, opened)
+        return await self._recorded(asked, *await self._brokered(asked, step))
 
     async def _run_in(
         self, asked: _Asked, sandbox: Sandbox, elsewhere: Mapping[str, Any] | None = None
     ) -> tuple[CodeRun, list[dict[str, Any]]]:
         """One run, and what it asked for beyond computing."""
-        request = asked.request
-        place: Place = await self._places.of(request.packages, asked.on_stage, sandbox)
-        broker = self._parts.rights.broker(request)
-        async with self._tools(asked).broker(request, broker) as outer:
+        place: Place = await self._places.of(asked.request.packages, asked.on_stage, sandbox)
+
+        async def once(outer: CleaningBroker | None) -> CodeRun:
             try:
-                run = await run_once(request, *place, outer, elsewhere)
+                return await run_once(asked.request, *place, outer, elsewhere)
             except SandboxError:
                 self._places.forget(place)
                 raise
+
+        return await self._brokered(asked, once)
+
+    async def _brokered(
+        self, asked: _Asked, work: Callable[[CleaningBroker | None], Awaitable[CodeRun]]
+    ) -> tuple[CodeRun, list[dict[str, Any]]]:
+        """A run with a broker for its rights and the library's tools, and what it asked for."""
+        broker = self._parts.rights.broker(asked.request)
+        tools = ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
+        async with tools.broker(asked.request, broker) as outer:
+            run = await work(outer)
             run = outer.told(run) if isinstance(outer, ToolBroker) else run
         return _without_secrets(run, broker), _events(broker)
-
-    def _tools(self, asked: _Asked) -> ToolsInCode:
-        return ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
 
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False

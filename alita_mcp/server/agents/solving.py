@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
-from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
+from alita_mcp.server.agents.requests import budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.answers.answers import answer, printable
 from alita_mcp.server.answers.texts import outcome_text
@@ -89,19 +90,11 @@ async def _found(call: ToolCall, job_id: str) -> Job[Solution] | Solution:
     try:
         return call.app.jobs.find(job_id, "solve_task")
     except UsageError:
-        ended = await _stored(call, job_id)
-        if ended is None:
-            raise
-        return ended
-
-
-async def _stored(call: ToolCall, run: str) -> Solution | None:
-    if RUN_ID.fullmatch(run) is None:
-        return None
-    try:
-        return await call.app.tasks.runs.solution(run)
-    except ToolNotFound:
-        return None
+        with suppress(ToolNotFound):
+            ended = await call.app.tasks.runs.solution(job_id)
+            if ended is not None:
+                return ended
+        raise
 
 
 def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
