@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+from alita_mcp.agent.values import TaskEvent
 from alita_mcp.research.values import Source
 from alita_mcp.values import Value
 
@@ -102,11 +102,7 @@ class Memory(Protocol):
 
 
 class TaskRuns(Protocol):
-    """Store of runs."""
-
-    async def begin(self, run: str, request: TaskRequest) -> None:
-        """Records that a run begins."""
-        ...
+    """Store of runs, as far as a run writes into it."""
 
     async def append(self, event: TaskEvent) -> None:
         """Stores an event and passes it to all followers of the run."""
@@ -114,20 +110,4 @@ class TaskRuns(Protocol):
 
     async def keep_value(self, run: str, reference: str, value: bytes) -> None:
         """Stores an observation's whole value, a JSON text, as `alita://tasks/RUN/REFERENCE`."""
-        ...
-
-    async def read_value(self, run: str, reference: str) -> bytes:
-        """A stored value; raises ToolNotFound."""
-        ...
-
-    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
-        """Stored events with numbers above `after`; raises ToolNotFound for a run that is not known."""
-        ...
-
-    def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
-        """Stored events, then those to come, until the run's `finished`; raises ToolNotFound."""
-        ...
-
-    async def solution(self, run: str) -> Solution | None:
-        """The solution of a run; None while it is under way or where its process died; raises ToolNotFound."""
         ...

@@ -86,7 +86,7 @@ class PlanKeeper:
             failed = "; ".join(f"{step.tool}: {step.observation[:200]}" for step in steps if not step.ok)
             await self._ask_for_plans(failed)
             await self._choose()
-        return self.told if self._choice.plan is not None and self._choice.plan != before else ""
+        return self.told if self._choice.plan not in (None, before) else ""
 
     async def doubted(self) -> str:
         """Records an unsupported answer; returns a message for the model where another plan is better now."""
@@ -100,7 +100,7 @@ class PlanKeeper:
         ]
         before = self._choice.plan
         await self._choose()
-        return self.told if self._choice.plan is not None and self._choice.plan != before else ""
+        return self.told if self._choice.plan not in (None, before) else ""
 
     async def _ask_for_plans(self, failed: str) -> None:
         """Candidates of the planner's model besides those that there are; none where it gives none."""

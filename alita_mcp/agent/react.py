@@ -134,18 +134,13 @@ class Agent:
         finishing = [call for call in answer.calls if call.name == tools.FINISH]
         others = [call for call in answer.calls if call.name != tools.FINISH]
         told: dict[str, str] = {}
-        taken: list[Step] = []
-        if others:
-            taken = await self._taken(others, answer.text, told)
+        taken = await self._taken(others, answer.text, told) if others else []
         for call in finishing:
             told[call.id] = prompts.failed(
                 "Other calls were made in this turn: look at what they gave first."
             )
         if finishing and not others:
-            ended = await self._finished(finishing[0].arguments, finishing[0])
-            if ended is not None:
-                return ended
-            return None
+            return await self._finished(finishing[0].arguments, finishing[0])
         notes = await self._plan.after(taken) if self._plan is not None else ""
         if self._run.is_near_its_end:
             notes = f"{notes}\n{prompts.little_left(self._run.steps_left)}".strip()

@@ -20,7 +20,7 @@ from alita_mcp.models.roles import Models
 from alita_mcp.research.values import Source
 
 NEARLY_USED = 0.85
-"""Of a limit; from then on the model is told to finish."""
+"""Share of a limit from which on the model is asked to finish."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ async def _worked(run: Run, recalled: Recalled) -> Ended:
 
 
 async def _closed(run: Run, ended: Ended, recalled: Recalled, *, remembers: bool = False) -> Solution:
-    """The solution, as it is told, stored and remembered."""
+    """The solution, after it was reported, stored and remembered."""
     solution = _solution(run, ended, recalled)
     if ended.stopped:
         await run.emit("stopped", ended.why[:300])

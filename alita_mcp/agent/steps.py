@@ -24,7 +24,7 @@ from alita_mcp.research.values import Document, Source
 PART_CHARACTERS = 6_000
 """Of a page or file that is read in parts."""
 MAX_ALIKE = 2
-"""How often the same call is made; once more, and the model is told that it did that."""
+"""How often the same call is made; one more is refused."""
 MAX_LOGGED = 2_000
 """Characters of one argument in the log."""
 MAX_QUESTION = 1_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Literal
 
 from alita_mcp.app.approvals import Approvals
@@ -11,21 +11,20 @@ from alita_mcp.app.asking import asking_about_assumptions
 from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import Calls, ToolRunResult
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity, Learning, open_learning
-from alita_mcp.app.preparing import prepare_early, tended, told_of_preparation
+from alita_mcp.app.preparing import prepare_early, tended
 from alita_mcp.app.runs.noticing import Noticing
-from alita_mcp.app.runs.opening import open_code_runner
-from alita_mcp.app.runs.runner import CodeRunner
+from alita_mcp.app.runs.runner import CodeRunner, open_code_runner
 from alita_mcp.app.tasks.abilities import Flows
-from alita_mcp.app.tasks.opening import open_task_runner
-from alita_mcp.app.tasks.runner import TaskRunner
+from alita_mcp.app.tasks.runner import TaskRunner, open_task_runner
 from alita_mcp.errors import AlitaError, ToolUnavailable, UsageError
+from alita_mcp.library.background import background
 from alita_mcp.library.command import alita_command
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.promotion import NEWCOMERS, Promotion
 from alita_mcp.library.results import open_result_cache
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.runs.code_runs import CodeRuns, open_code_runs
+from alita_mcp.library.runs.code_runs import open_code_runs
 from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.library.trust.evidence import evidence_of
 from alita_mcp.library.versions.starter import FOUND_BY_SEARCH
@@ -34,7 +33,7 @@ from alita_mcp.models.roles import RoleModels
 from alita_mcp.progress import ReportStage
 from alita_mcp.research.interface import WebAgent
 from alita_mcp.research.opening import open_web_agent
-from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.context import Advice
@@ -112,9 +111,16 @@ class App:
         """Why a version cannot run here, whatever was approved; empty where it can. See `Runnable`."""
         return self._calls.runnable.why_not(manifest)
 
-    def told_of_preparation(self, on_stage: ReportStage) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def told_of_preparation(self, on_stage: ReportStage) -> AsyncIterator[None]:
         """While the block runs, tells how far the preparation of the sandbox is that it may wait for."""
-        return told_of_preparation(self.sandbox, on_stage)
+        if not isinstance(self.sandbox, LazySandbox) or self.sandbox.kind != UNCHOSEN:
+            yield
+            return
+        async with background() as tasks:
+            tasks.start_soon(self.sandbox.preparation.follow, on_stage)
+            yield
+            tasks.cancel_scope.cancel()
 
     async def search(
         self, query: str, limit: int = 5, *, identity: ClientIdentity = UNIDENTIFIED
@@ -155,7 +161,7 @@ class App:
         key = request.model_dump_json()
         thorough = (request.mode or self.settings.synthesis_mode) == "thorough"
         person = person if thorough and not request.code.strip() else None
-        if person is not None:  # whoever joins a job is asked what it asks
+        if person is not None:  # a client that joins a job is asked its questions
             key = f"{person.owner} {key}" if person.owner else ""
         toolsmith = (
             self.toolsmith.asking(asking_about_assumptions(person, self.jobs)) if person else self.toolsmith
@@ -201,10 +207,10 @@ class App:
     ) -> ToolRunResult:
         """Calls a tool in the sandbox; see `Calls.run`, and `search` for the `identity`."""
         before = self._learning.call_begins(identity) if self._learning is not None else ()
-        answer = await self._calls.run(name, arguments, version, client=identity.client)
-        if self._learning is not None and answer.result.ok:
+        ran = await self._calls.run(name, arguments, version, client=identity.client)
+        if self._learning is not None and ran.result.ok:
             self._learning.called(name, before)
-        return answer
+        return ran
 
     async def inspect(self, name: str, version: int | None = None, *, source: bool = False) -> dict[str, Any]:
         """One version's evidence card: manifest, state, versions, report; if asked, code and tests.
@@ -301,18 +307,18 @@ async def open_app(
         web = await stack.enter_async_context(open_web_agent(settings, has_model=roles.is_configured))
         jobs = await stack.enter_async_context(open_jobs(settings.max_syntheses))
         writers = roles if roles.is_configured else None
-        advice = _advice(settings, web if writers else None, runs)
+        advice = Advice(LessonsFile(settings.home / "lessons.jsonl"), web if writers else None, runs)
         toolsmith = Toolsmith(library, chosen, settings, admit, writers, advice)
 
         async def call_tool(name: str, arguments: dict[str, Any], chain: tuple[str, ...]) -> RunResult:
             return (await calls.run(name, arguments, chain=chain)).result
 
-        brokers = BrokerFactory(settings, library, model or _plain_model(roles), call_tool)
+        own_model = model or (roles.plain() if writers else None)
+        brokers = BrokerFactory(settings, library, own_model, call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
         noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
-        running = open_code_runner(settings, library, calls, brokers, noticing)
-        code = await stack.enter_async_context(running)
+        code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))
         if serves and isinstance(chosen, LazySandbox):
@@ -320,16 +326,8 @@ async def open_app(
         yield App(settings, library, calls, jobs, toolsmith, code, tasks=solving, web=web, learning=learning)
 
 
-def _advice(settings: Settings, web: WebAgent | None, runs: CodeRuns) -> Advice:
-    return Advice(LessonsFile(settings.home / "lessons.jsonl"), web, runs)
-
-
 def _without_request(report: VerificationReport) -> VerificationReport:
     if report.written_from is None:
         return report
     told = WrittenFrom(request="", signature="", assumed=report.written_from.assumed)
     return report.model_copy(update={"written_from": told})
-
-
-def _plain_model(models: RoleModels) -> LanguageModel | None:
-    return models.plain() if models.is_configured else None

@@ -42,7 +42,7 @@ class Approvals:
     async def begin(
         self, waiting: NeedsApproval, person: PendingQuestions, identity: ClientIdentity
     ) -> SynthesisJob | None:
-        """The job that asks and then approves or not; None where there is nobody to ask, or nothing any more.
+        """The job that asks and then approves or not; None where no person can be asked, or nothing is left to ask.
 
         A question that is open already, or was answered at this client, is that job: none is asked twice.
         """
@@ -84,7 +84,7 @@ class Approvals:
         seen: int,
         identity: ClientIdentity,
     ) -> str:
-        """Asks, and approves what was shown, that digest and no other; answers why it is not approved, if so."""
+        """Asks, and approves the shown digest and no other; returns why it is not approved, empty where it is."""
         manifest = stored.manifest
         try:
             decision = await person.ask_person(question)
@@ -108,7 +108,7 @@ class Approvals:
         return ""
 
     async def _standing(self, waiting: NeedsApproval, stored: StoredVersion, said: str = "") -> Outcome:
-        """The answer as things stand now, with what the waiting one told of other tools."""
+        """The outcome as things stand now, with what the waiting one told of other tools."""
         if self._library.effective_grants.of(stored.manifest) is None:
             return waiting.model_copy(update={"asked": said})
         outcome = await self._toolsmith.outcome_of(stored.manifest, stored.report)

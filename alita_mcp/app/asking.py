@@ -1,4 +1,4 @@
-"""Questions about assumed rules to the person at a client, with a time limit."""
+"""Forms for the person at a client, such as the questions about assumed rules."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ def asking_about_assumptions(person: PendingQuestions, jobs: Jobs) -> AskPerson:
             for number, line in enumerate(assumed, 1)
         ]
         async with jobs.without_turn(person):
-            filled = await _filled(person, _TEXT.format(tool=tool), fields)
+            filled = await filled_form(person, _TEXT.format(tool=tool), fields)
         return None if filled is None else [filled.texts.get(field.key, "") for field in fields]
 
     return ask
 
 
-async def _filled(person: PendingQuestions, text: str, fields: Sequence[FormField]) -> FilledForm | None:
+async def filled_form(person: PendingQuestions, text: str, fields: Sequence[FormField]) -> FilledForm | None:
+    """The form that a person filled; None where the person refused it or did not answer."""
     try:
         answer = await person.ask_form(text, fields)
     except ModelError:

@@ -1,6 +1,6 @@
 """Factory of the brokers that serve `alita_tool` to a call, each with what its version was granted.
 
-Nobody gets a broker whose version asks for something that is not granted. What is granted is looked up at each call.
+A version that asks for something not granted gets no broker. What is granted is looked up at each call.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class BrokerFactory:
         self, prompt: str, *, system: str | None, max_tokens: int | None, temperature: float | None
     ) -> str:
         if self._model is None:
-            raise AssertionError("the door is closed without a model")
+            raise AssertionError("no model serves this call")
         messages = [Message(role="system", content=system)] if system else []
         messages.append(Message(role="user", content=prompt))
         try:

@@ -67,8 +67,15 @@ class _Call:
     arguments: dict[str, Any]
     broker: WatchedBroker | None = None
     client: str = ""
+    is_kept: bool = False
+    """Whether its result is kept for the same call."""
     sandbox: str = ""
     started: float = field(default_factory=time.monotonic)
+
+    @property
+    def key(self) -> bytes:
+        """Digest of the version, the kind of sandbox and the arguments."""
+        return call_key(self.stored.manifest.digest, self.sandbox, self.arguments)
 
     def detail(self) -> dict[str, Any]:
         detail: dict[str, Any] = {
@@ -123,35 +130,31 @@ class Calls:
             SandboxBusy: too many calls wait already.
             SandboxError: the sandbox failed, not the tool.
         """
-        self._check_possible(name)
+        found = self._library.entry(name)
+        if found.state == "enabled":  # what could only fail is refused before gates run or a person is asked
+            self.runnable.check(found.manifest)
         await self._verifier.prove_unproven(name, version, len(chain))
         entry = await self._library.callable_entry(name)
         stored = await self._library.read(name, version)
         manifest = stored.manifest
         if manifest.version != entry.manifest.version and not manifest.grants.is_pure:
             raise superseded(name, manifest.version, entry.manifest.version)
-        fits = partial(validate_arguments, stored.manifest.input_schema, arguments)
+        fits = partial(validate_arguments, manifest.input_schema, arguments)
         await off_loop(fits, large=is_large(arguments))
-        call = _Call(stored, arguments, client=client)
+        call = _Call(stored, arguments, client=client, is_kept=self._is_kept(manifest))
         with self._blamed(call):
-            kept = await self._kept(call)
+            kept = await self._kept(call) if call.is_kept else None
             result = kept or await self._execute(call, chain)
-        self._journal(call, result, **({"cached": True} if kept else {}))
-        return ToolRunResult(
-            manifest=stored.manifest, result=result, sandbox=call.sandbox, cached=kept is not None
-        )
-
-    def _check_possible(self, name: str) -> None:
-        """Refuses what could only fail, before a person is asked to approve it or a gate runs."""
-        entry = self._library.entry(name)
-        if entry.state == "enabled":
-            self.runnable.check(entry.manifest)
+        detail = call.detail() | ({"cached": True} if kept else {})
+        self._library.calls.record(name, manifest.version, ok=result.ok, status=result.status, **detail)
+        return ToolRunResult(manifest=manifest, result=result, sandbox=call.sandbox, cached=kept is not None)
 
     async def _execute(self, call: _Call, chain: tuple[str, ...]) -> RunResult:
         stored, manifest = call.stored, call.stored.manifest
         sandbox = await self._verifier.proved(stored, len(chain))
         call.sandbox = sandbox.kind
-        await self.prepare(manifest.grants.tools, (*chain, manifest.name))
+        if manifest.grants.tools:
+            await self.prepare(manifest.grants.tools, (*chain, manifest.name))
         if self._broker_for is not None and not manifest.grants.is_pure:
             call.broker = self._broker_for(stored, chain)
         job = Job(
@@ -170,14 +173,14 @@ class Calls:
         if wrong is not None:
             return result.model_copy(update={"status": "bad_result", "value": None, "message": wrong})
         # what another tool passes on may hold its secrets, which never reach a disk
-        if result.ok and self._results is not None and not chain and self._may_be_kept(manifest):
-            await self._results.keep(_key(call), manifest.name, result)
+        if result.ok and self._results is not None and not chain and call.is_kept:
+            await self._results.keep(call.key, manifest.name, result)
         return result
 
     async def prepare(self, names: Sequence[str], chain: tuple[str, ...]) -> None:
         """Proves tools that the last of a chain may call, and builds their packages, before the clock of its call runs.
 
-        One that cannot be called is left alone: nobody may ever ask for it, and whoever does hears why.
+        One that cannot be called is passed over: a call of it gives the reason.
         """
         for name in names:
             if name in chain or len(chain) >= MAX_CHAIN:
@@ -193,21 +196,19 @@ class Calls:
     async def _kept(self, call: _Call) -> RunResult | None:
         """What the same call gave before; looked at as closely as if it had just come out of the sandbox."""
         manifest = call.stored.manifest
-        if self._results is None or not self._may_be_kept(manifest):
-            return None
         kind = await self._verifier.kind()
-        if kind not in self._library.tools.proved_in(manifest.name, manifest.version):
+        if self._results is None or kind not in self._library.tools.proved_in(
+            manifest.name, manifest.version
+        ):
             return None
         call.sandbox = kind
-        result = await self._results.find(_key(call))
+        result = await self._results.find(call.key)
         return result if result is not None and await _misfit(manifest, result) is None else None
 
-    def _may_be_kept(self, manifest: Manifest) -> bool:
-        return (
-            manifest.deterministic
-            and manifest.grants.is_pure
-            and self._library.tools.is_cached(manifest.name)
-        )
+    def _is_kept(self, manifest: Manifest) -> bool:
+        """Whether results of this version are kept for the same call."""
+        pure = self._results is not None and manifest.deterministic and manifest.grants.is_pure
+        return pure and self._library.tools.is_cached(manifest.name)
 
     @contextmanager
     def _blamed(self, call: _Call) -> Iterator[None]:
@@ -230,16 +231,6 @@ class Calls:
                 manifest.name, manifest.version, ok=True, status="cancelled", **call.detail()
             )
             raise
-
-    def _journal(self, call: _Call, result: RunResult, **more: Any) -> None:
-        manifest = call.stored.manifest
-        self._library.calls.record(
-            manifest.name, manifest.version, ok=result.ok, status=result.status, **call.detail(), **more
-        )
-
-
-def _key(call: _Call) -> bytes:
-    return call_key(call.stored.manifest.digest, call.sandbox, call.arguments)
 
 
 async def _misfit(manifest: Manifest, result: RunResult) -> str | None:

@@ -2,7 +2,7 @@
 
 It teaches only where it answered `match` or `possible` for the tool, and the same client's next call was a successful
 one of it. Who searched what is kept in memory only, for a few minutes and a few searches a client. Words are learned in
-the background, so that no answer waits for them, and they are all that is learned: what a tool may do and how far it is
+the background, so that no result waits for them, and they are all that is learned: what a tool may do and how far it is
 trusted depends on its evidence alone.
 """
 
@@ -59,53 +59,19 @@ class Searched:
     """Tools that it answered as a match or as possible."""
 
 
-class Lessons:
-    """Queue of pairs of tool and words for the library, at most `MAX_WAITING`; one more is lost."""
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._waiting: deque[tuple[str, str]] = deque()
-        self._some = anyio.Event()
-        self._none = anyio.Event()
-        self._none.set()
-
-    def add(self, name: str, words: str) -> None:
-        """Has these words learned, a moment later."""
-        if len(self._waiting) < MAX_WAITING:
-            self._waiting.append((name, words))
-            self._none = anyio.Event() if self._none.is_set() else self._none
-            self._some.set()
-
-    async def settled(self) -> None:
-        """Returns when nothing waits."""
-        await self._none.wait()
-
-    async def write(self) -> None:
-        """Writes what comes, until cancelled."""
-        while True:
-            while self._waiting:
-                name, words = self._waiting[0]
-                try:
-                    await self._library.learn_wording(name, words, from_use=True)
-                except AlitaError as failure:
-                    _log.warning("%s", failure)
-                self._waiting.popleft()
-            self._none.set()
-            self._some = anyio.Event()
-            await self._some.wait()
-
-
 class Learning:
     """Remembers clients' searches until a call shows which tool was meant."""
 
-    def __init__(
-        self, library: Library, lessons: Lessons, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, library: Library, *, clock: Callable[[], float] = time.monotonic) -> None:
         """Made by `open_learning`."""
         self._library = library
-        self._lessons = lessons
         self._clock = clock
         self._searches: OrderedDict[str, list[Searched]] = OrderedDict()
+        self._waiting: deque[tuple[str, str]] = deque()
+        """Tools and the words that the library learns for them in the background."""
+        self._some = anyio.Event()
+        self._none = anyio.Event()
+        self._none.set()
 
     def searched(self, identity: ClientIdentity, query: str, found: SearchAnswer) -> None:
         """Remembers a search of a client; one that answered `none` found nothing."""
@@ -133,15 +99,31 @@ class Learning:
     def _teach(self, name: str, query: str) -> None:
         try:
             entry = self._library.entry(name)
-            known = (entry.manifest.description, *entry.manifest.use_when, *entry.wordings)
-            if not says_nothing_new(query, known, name):
-                self._lessons.add(name, query)
         except AlitaError:
             return  # it is gone
+        known = (entry.manifest.description, *entry.manifest.use_when, *entry.wordings)
+        if not says_nothing_new(query, known, name) and len(self._waiting) < MAX_WAITING:
+            self._waiting.append((name, query))
+            self._none = anyio.Event() if self._none.is_set() else self._none
+            self._some.set()
 
     async def settled(self) -> None:
         """Returns when all that was learned is written."""
-        await self._lessons.settled()
+        await self._none.wait()
+
+    async def write(self) -> None:
+        """Writes what was learned, until cancelled."""
+        while True:
+            while self._waiting:
+                name, words = self._waiting[0]
+                try:
+                    await self._library.learn_wording(name, words, from_use=True)
+                except AlitaError as failure:
+                    _log.warning("%s", failure)
+                self._waiting.popleft()
+            self._none.set()
+            self._some = anyio.Event()
+            await self._some.wait()
 
 
 @asynccontextmanager
@@ -149,12 +131,12 @@ async def open_learning(
     library: Library, *, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[Learning]:
     """Learns for as long as it is open; at the end what waits is still written, if that does not take long."""
-    lessons = Lessons(library)
+    learning = Learning(library, clock=clock)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lessons.write)
+        tasks.start_soon(learning.write)
         try:
-            yield Learning(library, lessons, clock=clock)
+            yield learning
         finally:
             with anyio.move_on_after(CLOSES_WITHIN_S, shield=True):
-                await lessons.settled()
+                await learning.settled()
             tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""One-time preparation of a machine's sandbox, begun early by a server, with its progress."""
+"""One-time preparation of a machine's sandbox, begun early by a server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from alita_mcp.errors import SandboxError
-from alita_mcp.library.background import background
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox
-from alita_mcp.sandbox.interface import Progress, Sandbox
+from alita_mcp.sandbox.choose import LazySandbox
+from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,22 +38,10 @@ async def tended(sandbox: Sandbox) -> AsyncIterator[TaskGroup]:
             await sandbox.aclose()
 
 
-@asynccontextmanager
-async def told_of_preparation(sandbox: Sandbox, progress: Progress) -> AsyncIterator[None]:
-    """Reports the progress of the sandbox's preparation while the block runs."""
-    if not isinstance(sandbox, LazySandbox) or sandbox.kind != UNCHOSEN:
-        yield
-        return
-    async with background() as tasks:
-        tasks.start_soon(sandbox.preparation.follow, progress)
-        yield
-        tasks.cancel_scope.cancel()
-
-
 async def prepare_early(settings: Settings, sandbox: LazySandbox, files: CompiledFiles | None = None) -> None:
     """Prepares the embedded sandbox where tools will run in it and it was never prepared on this machine.
 
-    Never fails: who calls a tool hears why it cannot run.
+    Never fails: a call of a tool gives the reason why it cannot run.
     """
     from alita_mcp.sandbox.wasm.compiled import CompiledFiles
     from alita_mcp.sandbox.wasm.component import find_component
@@ -68,5 +55,5 @@ async def prepare_early(settings: Settings, sandbox: LazySandbox, files: Compile
             return
         if (await sandbox.chosen()).kind != "wasm":
             await anyio.to_thread.run_sync(files.note_unneeded, component)
-    except Exception as problem:  # noqa: BLE001 - work that nobody asked for must not end the server
+    except Exception as problem:  # noqa: BLE001 - unrequested work must not end the server
         log.info("the embedded sandbox is not prepared: %s", problem)

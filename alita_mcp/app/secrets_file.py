@@ -35,20 +35,19 @@ class SecretsFile:
 
     def value(self, name: str) -> str | None:
         """The secret of that name; None when there is none, or its file is not fit to be read any more."""
-        try:
-            self._refresh()
-        except UsageError:
-            return None
-        found = self._secrets.get(name)
+        found = self._current().get(name)
         return found.get_secret_value() if found else None
 
     def values(self) -> tuple[str, ...]:
         """All secrets; none when the file is not fit to be read any more."""
+        return tuple(secret.get_secret_value() for secret in self._current().values())
+
+    def _current(self) -> dict[str, SecretStr]:
         try:
             self._refresh()
         except UsageError:
-            return ()
-        return tuple(secret.get_secret_value() for secret in self._secrets.values())
+            return {}
+        return self._secrets
 
     def _refresh(self) -> None:
         if self._path is None:

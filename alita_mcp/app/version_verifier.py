@@ -10,7 +10,7 @@ from alita_mcp.errors import LibraryError, NameTaken, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.trust.trust import claimed_less, is_unproven
 from alita_mcp.library.versions.naming import existing_version
-from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind
+from alita_mcp.sandbox.choose import UNCHOSEN, LazySandbox, expected_kind, silent
 from alita_mcp.sandbox.interface import Environment, Sandbox
 from alita_mcp.sandbox.variants.nested import NestedSandbox
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
@@ -27,14 +27,9 @@ class VersionVerifier:
         self._verifying: dict[str, anyio.Lock] = {}
         self._failures: dict[tuple[str, str], str] = {}
 
-    @property
-    def expected_kind(self) -> str:
-        """The kind of sandbox that calls will run in, `unchosen` where nothing says it yet; starts none."""
-        return expected_kind(self._sandbox)
-
     def failed_here(self, manifest: Manifest) -> str:
         """How a version failed its gates in the sandbox at hand since this process began; empty where it did not."""
-        return self._failures.get((manifest.digest, self.expected_kind), "")
+        return self._failures.get((manifest.digest, expected_kind(self._sandbox)), "")
 
     async def kind(self) -> str:
         """The kind of sandbox that calls run in; starts none where the settings name it.
@@ -42,7 +37,7 @@ class VersionVerifier:
         Raises:
             SandboxUnavailable: none works here.
         """
-        known = self.expected_kind
+        known = expected_kind(self._sandbox)
         return known if known != UNCHOSEN else (await self._chosen()).kind
 
     async def proved(self, stored: StoredVersion, depth: int = 0) -> Sandbox:
@@ -61,8 +56,8 @@ class VersionVerifier:
         async with self._verifying.setdefault(manifest.digest, anyio.Lock()):
             if sandbox.kind in self._library.tools.proved_in(manifest.name, manifest.version):
                 return sandbox
-            room = NestedSandbox(sandbox, depth) if depth else sandbox
-            verdict = await verify(stored.draft, room, _silent, self._library.read)
+            nested = NestedSandbox(sandbox, depth) if depth else sandbox
+            verdict = await verify(stored.draft, nested, silent, self._library.read)
             failure = verdict.report.failure
             if failure is not None:
                 problem = f"fails its gates in the {sandbox.kind} sandbox: {failure.message}"
@@ -90,7 +85,7 @@ class VersionVerifier:
             await self.proved(await self._library.read(name, number), depth)
 
     def _remember(self, manifest: Manifest, kind: str, problem: str) -> None:
-        """Keeps how the gates went; who lists tools hears where that is new."""
+        """Keeps how the gates went; listeners hear where that is new."""
         if problem != self._failures.get((manifest.digest, kind), ""):
             self._failures[(manifest.digest, kind)] = problem
             self._library.listeners.tell()
@@ -127,7 +122,7 @@ class VersionVerifier:
             return None
         key = (manifest.digest, sandbox.kind)
         if key not in self._environments:
-            self._environments[key] = await sandbox.prepare(lock, _silent)
+            self._environments[key] = await sandbox.prepare(lock, silent)
         return self._environments[key]
 
     def forget_environment(self, stored: StoredVersion) -> None:
@@ -137,7 +132,3 @@ class VersionVerifier:
 
     async def _chosen(self) -> Sandbox:
         return await self._sandbox.chosen() if isinstance(self._sandbox, LazySandbox) else self._sandbox
-
-
-async def _silent(_line: str) -> None:
-    return None

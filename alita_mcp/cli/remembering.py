@@ -77,8 +77,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 async def _list(stored: StoredMemory, options: argparse.Namespace, output: Output) -> None:
-    query = options.query.strip()
-    found = await (stored.search(query, options.kind) if query else stored.list(options.kind))
+    found = await stored.list(options.kind, options.query.strip())
     shown = found[: options.limit]
     output.result(shown, _rows(shown))
     if not output.as_json and len(found) > len(shown):
@@ -88,12 +87,10 @@ async def _list(stored: StoredMemory, options: argparse.Namespace, output: Outpu
 
 
 async def _forget(stored: StoredMemory, options: argparse.Namespace, output: Output) -> None:
-    if options.everything:
-        found = list(await stored.list(options.kind))
-    elif options.query.strip():
-        found = list(await stored.search(options.query, options.kind))
-    else:
+    if options.names:
         found = [await stored.show(name) for name in dict.fromkeys(options.names)]
+    else:
+        found = list(await stored.list(options.kind, options.query.strip()))
     if found and not options.yes:
         await _ask(found, output)
     wipes = options.everything and options.kind is None  # what was set aside as damaged goes too

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from alita_mcp.agent.interface import AskPerson, Episode, Fact, Memory, Recalled
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Solution, TaskBudget, TaskEvent, TaskRequest
-from alita_mcp.errors import InvalidArguments, ToolNotFound
+from alita_mcp.errors import InvalidArguments
 from alita_mcp.models.budget import Budget, Meter
 from alita_mcp.models.interface import Completion, LanguageModel, Message, ToolCall
 from alita_mcp.models.roles import Models, RoleModels
@@ -135,26 +135,11 @@ class RunsInMemory:
         self.told: list[TaskEvent] = []
         self.values: dict[str, bytes] = {}
 
-    async def begin(self, run: str, request: TaskRequest) -> None:
-        """Nothing to note."""
-
     async def append(self, event: TaskEvent) -> None:
         self.told.append(event)
 
     async def keep_value(self, run: str, reference: str, value: bytes) -> None:
         self.values[reference] = value
-
-    async def read_value(self, run: str, reference: str) -> bytes:
-        if reference not in self.values:
-            raise ToolNotFound(f"There is no value {reference!r}.")
-        return self.values[reference]
-
-    async def events(self, run: str, after: int = 0) -> Sequence[TaskEvent]:
-        return [event for event in self.told if event.number > after]
-
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[TaskEvent]:
-        for event in await self.events(run, after):
-            yield event
 
     async def solution(self, run: str) -> Solution | None:
         last = self.told[-1] if self.told else None

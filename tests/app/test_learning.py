@@ -16,7 +16,6 @@ from alita_mcp.app.learning import (
     WITHIN_S,
     ClientIdentity,
     Learning,
-    Lessons,
     open_learning,
 )
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
@@ -234,8 +233,7 @@ async def test_a_call_long_after_the_search_or_of_what_only_filled_the_list_teac
 async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings) -> None:
     async with open_library(settings, starters=lambda: None) as library:
         await library.publish(simple("alpha"), expected_version=0)
-        lessons = Lessons(library)
-        learning = Learning(library, lessons)
+        learning = Learning(library)
         for number in range(MAX_CLIENTS + 50):
             for again in range(MAX_SEARCHES + 3):
                 learning.searched(ClientIdentity(f"client {number}"), f"groom zebra {again}", found("alpha"))
@@ -244,7 +242,7 @@ async def test_memory_is_bounded_however_many_ask_and_search(settings: Settings)
         for number in range(MAX_CLIENTS + 50):
             learning.called("alpha", learning.call_begins(ClientIdentity(f"client {number}")))
         assert learning._searches == {}
-        assert len(lessons._waiting) == MAX_WAITING, "the rest is lost, and nobody waits for it"
+        assert len(learning._waiting) == MAX_WAITING, "the rest is lost, and nobody waits for it"
 
 
 async def test_a_library_that_cannot_be_written_stops_no_lesson(settings: Settings) -> None:

@@ -106,21 +106,11 @@ _FINISH = _spec(
     },
     ["answer", "solved"],
 )
-AGENT_TOOLS = frozenset(
-    {
-        SEARCH,
-        RUN_CODE,
-        BUILD,
-        RESEARCH,
-        READ_PAGE,
-        READ_FILE,
-        LIST_FILES,
-        READ_VALUE,
-        ASK_PERSON,
-        DELEGATE,
-        FINISH,
-    }
-)
+_ALL = (
+    _SEARCH, _RUN_CODE, _BUILD, _RESEARCH, _READ_PAGE, _LIST_FILES, _READ_FILE, _READ_VALUE, _ASK_PERSON, _DELEGATE,
+    _FINISH,
+)  # fmt: skip
+AGENT_TOOLS = frozenset(spec.name for spec in _ALL)
 
 
 def agent_tools(
@@ -135,14 +125,11 @@ def agent_tools(
         builds: Whether tools may be made.
         delegates: Whether parts may be given away.
     """
-    chosen = [_SEARCH, _RUN_CODE]
-    chosen += [_BUILD] if builds else []
-    chosen += [_RESEARCH, _READ_PAGE] if web else []
-    chosen += [_LIST_FILES, _READ_FILE] if files else []
-    chosen.append(_READ_VALUE)
-    chosen += [_ASK_PERSON] if person else []
-    chosen += [_DELEGATE] if delegates else []
-    return (*chosen, _FINISH)
+    needs = {
+        BUILD: builds, RESEARCH: web, READ_PAGE: web, LIST_FILES: files, READ_FILE: files, ASK_PERSON: person,
+        DELEGATE: delegates,
+    }  # fmt: skip
+    return tuple(spec for spec in _ALL if needs.get(spec.name, True))
 
 
 def library_tool(tool: FoundTool) -> ToolSpec:

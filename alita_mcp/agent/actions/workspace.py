@@ -18,7 +18,7 @@ class Workspace:
     """Copies of a task's files; changes to them do not reach the originals."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is there, empty and nobody else's."""
+        """`folder` exists, is empty and belongs to this run alone."""
         self.folder = folder
         self.names: tuple[str, ...] = ()
         self._given: frozenset[str] = frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -14,7 +14,6 @@ from alita_mcp.agent.memory.records import (
     Memorable,
     MemoryKind,
     Row,
-    dated_fact,
     id_of,
     is_again,
     row_of,
@@ -52,8 +51,9 @@ def cleaned(redactor: Redactor, episode: Episode, facts: Sequence[Fact], now: da
     if gives_orders(safe.answer):
         safe = safe.model_copy(update={"answer": LEFT_OUT})
     safe = safe.model_copy(update={"steps": tuple(map(_without_orders, safe.steps))})
-    fit = kept.kept_facts(redactor.fact(fact) for fact in facts[: kept.MOST_OF_A_RUN])
     at = kept.when((safe.at,), now)
+    known = filter(None, map(redactor.fact, facts[: kept.MOST_OF_A_RUN]))
+    fit = filter(None, map(kept.fit_to_keep, known))
     return Clean(safe, tuple(kept.dated(fact, at, now) for fact in fit), at)
 
 
@@ -100,7 +100,7 @@ def _facts(run: Clean, known: Known, now: float) -> tuple[list[Row], frozenset[s
     names = {id_of(each.fact) for each in run.facts}
     said = {kept.normal_text(each.fact) for each in run.facts}
     there = {
-        kept.key_of(value): dated_fact(value, known.rows[name])
+        kept.key_of(value): kept.DatedFact(value, known.rows[name].at)
         for name, value in known.values.items()
         if isinstance(value, Fact) and (name in names or kept.normal_text(value) in said)
     }
@@ -124,9 +124,5 @@ _CHANGES = {"episodic": _episode, "semantic": _facts, "procedural": _recipe}
 def has_words(value: Memorable, query: str) -> bool:
     """Whether a memory contains all words of a query, in any form."""
     words = set(stems(query)) or {query.strip().casefold()}
-    return words <= set(_all_words(searched_text(value)))
-
-
-def _all_words(text: str) -> Collection[str]:
-    found: Iterable[str] = stems(text)
-    return {*found, *text.casefold().split()}
+    text = searched_text(value)
+    return words <= {*stems(text), *text.casefold().split()}

@@ -76,12 +76,8 @@ def when(dates: Iterable[str], now: datetime) -> str:
     return (now if moment > now + AHEAD else moment).isoformat(timespec="seconds")
 
 
-def is_newer(one: DatedFact, other: DatedFact) -> bool:
-    """Whether the first fact replaces the second: by date, and on one date our own runs before pages."""
-    return _rank(one) >= _rank(other)
-
-
 def _rank(each: DatedFact) -> tuple[datetime, bool, str]:
+    """Key by which a fact replaces another: by date, and on one date our own runs before pages."""
     oldest = datetime.min.replace(tzinfo=UTC)
     return _moment(each.at) or oldest, is_own(each.fact), each.fact.source.url
 
@@ -94,18 +90,13 @@ def choose(new: Sequence[DatedFact], known: Mapping[str, DatedFact]) -> Change:
         key, text = key_of(each.fact), normal_text(each.fact)
         said = key_by_text.get(text, key)  # the same words, perhaps under another subject
         rivals = [holds[name] for name in {key, said} if name in holds]
-        if not all(is_newer(each, rival) for rival in rivals):
+        if any(_rank(each) < _rank(rival) for rival in rivals):
             continue
         holds.pop(said, None)
         holds[key] = each
         key_by_text[text] = key
     stored = {key: each for key, each in holds.items() if known.get(key) != each}
     return Change(stored, frozenset(known.keys() - holds.keys()))
-
-
-def kept_facts(facts: Iterable[Fact | None]) -> list[Fact]:
-    """The facts that may be stored."""
-    return [kept for fact in facts if fact is not None and (kept := fit_to_keep(fact)) is not None]
 
 
 def _moment(text: str) -> datetime | None:

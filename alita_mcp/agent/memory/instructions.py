@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from alita_mcp.verification.wording.imperatives import imperatives_in
 
@@ -53,22 +54,21 @@ READ_CHARACTERS = 4_000
 
 def speaks_to_the_agent(text: str) -> bool:
     """Whether a text gives the agent orders about tools, keys, people or earlier instructions."""
-    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower()
-    plain = " ".join(plain.split())
     nameless = _TOOL_NAME.sub("x", text[:READ_CHARACTERS])
-    return (
-        any(pattern.search(plain) for pattern in _ORDERS) or next(imperatives_in(nameless), None) is not None
-    )
+    return _has_any(_ORDERS, text) or next(imperatives_in(nameless), None) is not None
 
 
 def overrides_instructions(text: str) -> bool:
     """Whether a text tells the agent to ignore its instructions, or poses as its prompt."""
-    plain = " ".join(
-        unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower().split()
-    )
-    return any(pattern.search(plain) for pattern in _OVERRIDING)
+    return _has_any(_OVERRIDING, text)
 
 
 def gives_orders(text: str) -> bool:
     """Whether a stranger's text gives orders; it has no reason to name our tools either."""
     return speaks_to_the_agent(text) or next(imperatives_in(text[:READ_CHARACTERS]), None) is not None
+
+
+def _has_any(patterns: Iterable[re.Pattern[str]], text: str) -> bool:
+    plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:READ_CHARACTERS])).lower()
+    plain = " ".join(plain.split())
+    return any(pattern.search(plain) for pattern in patterns)

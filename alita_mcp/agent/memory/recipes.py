@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from alita_mcp.agent.interface import Episode, Recipe, RecipeStep
-from alita_mcp.agent.memory.wording.binding import bind
 from alita_mcp.agent.memory.wording.likeness import likeness
-from alita_mcp.agent.memory.wording.parameters import PARAMETER, fill, generalise
+from alita_mcp.agent.memory.wording.parameters import PARAMETER, generalise
 from alita_mcp.values import Value
-
-__all__ = ["ALIKE_FROM", "KeptRecipe", "bind", "fill", "learn", "make", "match", "merge"]
 
 ALIKE_FROM = 0.5
 """Tasks so alike are of one kind: a recipe for the one is worth a try for the other."""
@@ -68,11 +65,11 @@ def same(new: KeptRecipe, known: Mapping[str, KeptRecipe]) -> str | None:
     """The id of the known recipe that a new one repeats; None for a new one."""
     if new.recipe.id in known:
         return new.recipe.id
-    steps, tools = shape(new.recipe.steps), [step.tool for step in new.recipe.steps]
+    steps = shape(new.recipe.steps)
     alike = [
         (max(match(task, kept) for task in (new.recipe.task, *new.wordings)), kept.recipe.id)
         for kept in known.values()
-        if [step.tool for step in kept.recipe.steps] == tools and shape(kept.recipe.steps) == steps
+        if shape(kept.recipe.steps) == steps
     ]
     best = max(alike, default=(0.0, ""))
     return best[1] if best[0] >= SAME_FROM else None

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import Field, ValidationError
 
 from alita_mcp.agent.interface import Episode, Fact
-from alita_mcp.agent.memory.facts import DatedFact, key_of, normal_text
+from alita_mcp.agent.memory.facts import key_of, normal_text
 from alita_mcp.agent.memory.recipes import KeptRecipe, words_of
 from alita_mcp.library.words.text import Document
 from alita_mcp.values import Value
@@ -87,11 +87,6 @@ def document_of(value: Memorable) -> Document:
     else:
         text, requests = words_of(value)
     return Document(text, _mark("\0".join((text, *requests))), text, tuple(requests))
-
-
-def dated_fact(fact: Fact, row: Row) -> DatedFact:
-    """A stored fact with its date."""
-    return DatedFact(fact, row.at)
 
 
 def entry_of(kind: MemoryKind, row: Row, value: Memorable) -> MemoryEntry:

@@ -68,18 +68,15 @@ class Redactor:
         text = _CONTROL.sub(" ", _ENCODED.sub(_counted, text))
         return clipped(text, most)
 
-    def value(self, value: Any, most: int = RUN_CHARACTERS) -> Any:
-        """A JSON value without secrets, of about so many characters; texts under names like `password` are secrets."""
-        return self._values([value], most)[0]
-
-    def _values(self, values: Iterable[Any], most: int) -> list[Any]:
-        """Shares the budget of characters in order, the first items first."""
-        left = [most]
+    def _values(self, values: Iterable[Any]) -> list[Any]:
+        """JSON values without secrets; texts under names like `password` are secrets. The first ones get the budget."""
+        left = RUN_CHARACTERS
 
         def clean(value: Any, depth: int, name: str = "") -> Any:
-            if depth > DEEPEST or left[0] <= 0:
+            nonlocal left
+            if depth > DEEPEST or left <= 0:
                 return "[left out]"
-            left[0] -= 1
+            left -= 1
             if isinstance(value, dict):
                 some = islice(value.items(), MOST_ITEMS)
                 return {self.text(str(key), 100): clean(part, depth + 1, str(key)) for key, part in some}
@@ -90,8 +87,8 @@ class Redactor:
             if isinstance(value, bytes | bytearray):
                 return f"[{len(value)} bytes left out]"
             kept = REDACTED if NAMED_SECRET.search(name) and isinstance(value, str) else None
-            kept = kept or self.text(str(value), min(ARGUMENT_CHARACTERS, left[0]))
-            left[0] -= len(kept)
+            kept = kept or self.text(str(value), min(ARGUMENT_CHARACTERS, left))
+            left -= len(kept)
             return value if isinstance(value, int | float) and kept == str(value) else kept
 
         return [clean(value, 0) for value in values]
@@ -99,7 +96,7 @@ class Redactor:
     def episode(self, episode: Episode) -> Episode:
         """The episode without secrets, bounded."""
         steps = episode.steps[:MOST_STEPS]
-        arguments = self._values((step.arguments for step in steps), RUN_CHARACTERS)
+        arguments = self._values(step.arguments for step in steps)
         return episode.model_copy(
             update={
                 "run": self.text(episode.run, 100),

@@ -20,16 +20,15 @@ from anyio.abc import TaskGroup
 
 from alita_mcp.agent.interface import Episode, Fact, Recalled
 from alita_mcp.agent.memory import changes
-from alita_mcp.agent.memory.meaning import Meaning, drop_vectors
 from alita_mcp.agent.memory.recalling import CANDIDATES, found_in
 from alita_mcp.agent.memory.records import KINDS, MemoryEntry, MemoryKind, entry_of
 from alita_mcp.agent.memory.redaction import Redactor
-from alita_mcp.agent.memory.tables import FOLDER, MemoryTable, all_tables, exists, make_private, remove_all
+from alita_mcp.agent.memory.tables import FOLDER, MemoryTable, exists, make_private, remove_all
+from alita_mcp.agent.memory.vectors import MemoryVectors, drop_vectors
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
 from alita_mcp.library.background import background
 from alita_mcp.models.embedding.interface import CheckedEmbedder, Embedder
 from alita_mcp.settings import Settings
-from alita_mcp.values import Value
 
 RECALL_WITHIN_S, FIRST_WITHIN_S = 1.0, 10.0
 """How long a recall may take; the first one of a process imports LanceDB."""
@@ -39,17 +38,8 @@ FILL_WITHIN_S = 30.0
 REMEMBER_WITHIN_S = 60.0
 
 Secrets = Callable[[], Iterable[str]]
-Tables = Mapping[MemoryKind, MemoryTable]
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
-
-
-class MemoryStats(Value):
-    """Numbers of stored memories."""
-
-    counts: dict[MemoryKind, int]
-    most: int
-    """Of each kind."""
 
 
 class StoredMemory:
@@ -61,15 +51,13 @@ class StoredMemory:
         embedder: Embedder | None,
         secrets: Secrets,
         tasks: TaskGroup,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._home: Path = settings.home
         self._most = settings.memory_max
         self._secrets = secrets
         self._tasks = tasks
-        self._clock = clock
-        self._tables: Tables = all_tables(self._home)
-        self._meaning = Meaning(self._home, CheckedEmbedder(embedder)) if embedder else None
+        self._tables = {kind: MemoryTable(self._home, kind) for kind in KINDS}
+        self._vectors = MemoryVectors(self._home, CheckedEmbedder(embedder)) if embedder else None
         self._turn = anyio.Lock()
         self._filling = anyio.Lock()
         self._is_loaded = False
@@ -87,8 +75,8 @@ class StoredMemory:
         """Stores a run, its facts, and the recipe that its steps make, without secrets."""
         await self._within(REMEMBER_WITHIN_S, lambda: self._remember(episode, facts))
 
-    async def list(self, kind: MemoryKind | None = None) -> Sequence[MemoryEntry]:
-        """All memories, or those of one kind, newest first.
+    async def list(self, kind: MemoryKind | None = None, query: str = "") -> Sequence[MemoryEntry]:
+        """All memories, or those of one kind, or those with all words of a query; newest first.
 
         Raises:
             LibraryError: they cannot be read.
@@ -97,10 +85,12 @@ class StoredMemory:
             await self._load()
             return [
                 entry_of(table.kind, table.rows[name], value)
-                for table in self._chosen(kind)
+                for table in self._tables.values()
+                if kind in (None, table.kind)
                 for name, value in sorted(
                     table.values.items(), key=lambda item: (table.rows[item[0]].at, item[0]), reverse=True
                 )
+                if not query or changes.has_words(value, query)
             ]
 
     async def show(self, memory_id: str) -> MemoryEntry:
@@ -117,39 +107,18 @@ class StoredMemory:
             )
         return found
 
-    async def search(self, query: str, kind: MemoryKind | None = None) -> Sequence[MemoryEntry]:
-        """The memories that have all words of a query.
-
-        Raises:
-            LibraryError: they cannot be read.
-        """
-        every = await self.list(kind)
-        async with self._turn:
-            values = {name: value for table in self._tables.values() for name, value in table.values.items()}
-            return [each for each in every if each.id in values and changes.has_words(values[each.id], query)]
-
-    async def forget(
-        self,
-        ids: Collection[str] = (),
-        query: str = "",
-        *,
-        kind: MemoryKind | None = None,
-        everything: bool = False,
-    ) -> int:
-        """Removes memories from the disk: those of these ids, those with all words of a query, or all (of a kind).
+    async def forget(self, ids: Collection[str] = (), *, everything: bool = False) -> int:
+        """Removes memories from the disk: those of these ids, or all; returns their number.
 
         Raises:
             LibraryError: they cannot be read or written.
         """
+        known = {each.id for each in await self.list()}
         if everything:
-            chosen = {each.id for each in await self.list(kind)}
-            if kind is None:
-                return await self._forget_all(len(chosen))
-        else:
-            chosen = {each.id for each in await self.list(kind) if each.id in ids}
-            chosen |= {each.id for each in await self.search(query, kind)} if query.strip() else set()
+            return await self._forget_all(len(known))
+        chosen = known.intersection(ids)
         async with self._turn:
-            for table in self._chosen(kind):
+            for table in self._tables.values():
                 if gone := chosen & table.rows.keys():
                     async with table.locked():
                         await table.write((), gone)
@@ -172,28 +141,13 @@ class StoredMemory:
             raise LibraryError(f"{path} cannot be written: {failure.strerror}.") from failure
         return len(entries)
 
-    async def stats(self) -> MemoryStats:
-        """Numbers of stored memories.
-
-        Raises:
-            LibraryError: it cannot be read.
-        """
-        every = await self.list()
-        counts: dict[MemoryKind, int] = dict.fromkeys(KINDS, 0)
-        for entry in every:
-            counts[entry.kind] += 1
-        return MemoryStats(counts=counts, most=self._most)
-
     def close(self) -> None:
         """Closes the files."""
         for table in self._tables.values():
             table.close()
             table.words.close()
-        if self._meaning:
-            self._meaning.close()
-
-    def _chosen(self, kind: MemoryKind | None) -> tuple[MemoryTable, ...]:
-        return tuple(self._tables[each] for each in KINDS if kind in (None, each))
+        if self._vectors:
+            self._vectors.close()
 
     async def _load(self) -> None:
         """Brings the tables up to date; nothing is imported where nothing was ever remembered."""
@@ -201,9 +155,7 @@ class StoredMemory:
             for table in self._tables.values():
                 table.empty()
             return
-        for table in self._tables.values():
-            await table.refresh()
-        self._is_loaded = True
+        await self._load_all()
 
     async def _recall(self, task: str, patience_s: float) -> Recalled:
         async with self._turn:
@@ -213,7 +165,7 @@ class StoredMemory:
             values = {kind: table.values for kind, table in self._tables.items()}
             dates = {name: row.at for name, row in self._tables["semantic"].rows.items()}
             found = await anyio.to_thread.run_sync(found_in, task, words, meant, values, dates)
-            self._used |= dict.fromkeys(found.ids, self._clock())
+            self._used |= dict.fromkeys(found.ids, time.time())
             return found
 
     def _by_words(self, task: str) -> dict[MemoryKind, Sequence[str]]:
@@ -222,19 +174,19 @@ class StoredMemory:
     async def _meant(
         self, task: str, words: Mapping[MemoryKind, Sequence[str]], patience_s: float
     ) -> Mapping[MemoryKind, Mapping[str, float]]:
-        if self._meaning is None:
+        if self._vectors is None:
             return {}
         try:
             with anyio.fail_after(patience_s):
-                return await self._meaning.likeness(task, words)
+                return await self._vectors.likeness(task, words)
         except (ModelError, LibraryError, TimeoutError) as failure:
             _log.info("Memories are found by words alone: %s", failure or "the embedder is slow")
-            self._meaning.close()  # the next time they are opened again
+            self._vectors.close()  # the next time they are opened again
             return {}
 
     async def _remember(self, episode: Episode, facts: Sequence[Fact]) -> None:
         redactor = Redactor(self._secrets())
-        now = self._clock()
+        now = time.time()
         moment = datetime.fromtimestamp(now, UTC)
         clean = await anyio.to_thread.run_sync(changes.cleaned, redactor, episode, facts, moment)
         async with self._turn:
@@ -259,32 +211,32 @@ class StoredMemory:
         self._is_loaded = True
 
     async def _fill(self, *, purge: bool = False) -> None:
-        """Gives memories their vectors; those of forgotten ones go from the disk, whoever made them, if `purge`."""
-        if self._meaning is None:
+        """Gives memories their vectors; with `purge` those of forgotten ones go from the disk, of any embedder."""
+        if self._vectors is None:
             if purge:
                 await anyio.to_thread.run_sync(drop_vectors, self._home / FOLDER, ())
             return
         async with self._filling:
             try:
                 with anyio.fail_after(FILL_WITHIN_S):
-                    await self._meaning.fill({kind: table.values for kind, table in self._tables.items()})
+                    await self._vectors.fill({kind: table.values for kind, table in self._tables.items()})
                     if purge:
-                        await self._meaning.purge()
+                        await self._vectors.purge()
             except (ModelError, TimeoutError) as failure:
                 _log.info("Memories get their vectors later: %s", failure or "the embedder is slow")
                 if purge:
-                    await self._meaning.reset()
+                    await self._vectors.reset()
             except LibraryError as failure:
                 _log.info("The vectors of memories are made anew: %s", failure)
-                await self._meaning.reset()
+                await self._vectors.reset()
 
     async def _forget_all(self, count: int) -> int:
         async with self._turn:
             for table in self._tables.values():
                 table.close()
                 table.empty()
-            if self._meaning:
-                self._meaning.close()
+            if self._vectors:
+                self._vectors.close()
             await anyio.to_thread.run_sync(remove_all, self._home)
             self._is_loaded = False
         return count

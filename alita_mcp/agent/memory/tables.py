@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from alita_mcp.agent.memory.records import KINDS, Memorable, MemoryKind, Row, document_of, read
+from alita_mcp.agent.memory.records import Memorable, MemoryKind, Row, document_of, read
 from alita_mcp.agent.memory.word_index import WordIndex
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.search.vectors.lance_table import LanceTable, TableBusy, quoted
@@ -151,10 +151,7 @@ def exists(home: Path) -> bool:
 def remove_all(home: Path) -> None:
     """Removes all memories from the disk, damaged ones that were set aside too."""
     for place in (home / FOLDER, home / DAMAGED):
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink(missing_ok=True)
+        _remove(place)
 
 
 def make_private(home: Path) -> None:
@@ -162,11 +159,6 @@ def make_private(home: Path) -> None:
     folder = home / FOLDER
     if not folder.exists():
         folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-
-
-def all_tables(home: Path) -> dict[MemoryKind, MemoryTable]:
-    """The tables of a home, closed."""
-    return {kind: MemoryTable(home, kind) for kind in KINDS}
 
 
 def _move_away(place: Path, to: Path) -> None:
@@ -180,10 +172,14 @@ def _move_away(place: Path, to: Path) -> None:
         raise LibraryError(f"{place} is damaged and cannot be moved away: {failure}.") from failure
     _log.warning("%s was damaged; it lies in %s now, and a new one begins.", place, to)
     for old in sorted(to.iterdir(), key=lambda each: each.name.rpartition("-")[2])[:-MOST_SET_ASIDE]:
-        if old.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            old.unlink(missing_ok=True)
+        _remove(old)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place, ignore_errors=True)
+    else:
+        place.unlink(missing_ok=True)
 
 
 def _inode(place: Path) -> int | None:

@@ -3,16 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
-
-
-class Ordered(Protocol):
-    """A step with its dependencies."""
-
-    @property
-    def after(self) -> tuple[int, ...]:
-        """The steps that it depends on, counted from 0."""
-        ...
 
 
 def in_order(
@@ -43,15 +33,15 @@ def in_order(
     return tuple(order), tuple(tuple(sorted(place[o] for o in waits[at])) for at in order), tuple(repairs)
 
 
-def added_seconds(steps: Sequence[Ordered], seconds: Sequence[float]) -> tuple[float, ...]:
+def added_seconds(needed: Sequence[Collection[int]], seconds: Sequence[float]) -> tuple[float, ...]:
     """Seconds by which each step delays the end when steps begin as soon as possible; they add up.
 
-    The steps are in order: each needs earlier ones only.
+    Each step needs earlier ones only, counted from 0.
     """
     ends: list[float] = []
     added: list[float] = []
-    for step, own in zip(steps, seconds, strict=True):
-        end = max((ends[other] for other in step.after), default=0.0) + own
+    for named, own in zip(needed, seconds, strict=True):
+        end = max((ends[other] for other in named), default=0.0) + own
         added.append(max(0.0, end - max(ends, default=0.0)))
         ends.append(end)
     return tuple(added)

@@ -165,22 +165,17 @@ def _plan(answer: PlanAnswer, tools: Collection[str]) -> Plan:
     notes = [answer.note, *repairs]
     if len(answer.steps) > MAX_STEPS:
         notes.append(f"{len(answer.steps) - MAX_STEPS} steps after the first {MAX_STEPS} were dropped")
-    steps = []
-    for at, needed in zip(order, after, strict=True):
-        step = kept[at]
-        known = not step.tool or step.tool in tools
-        steps.append(
-            PlanStep(
-                need=step.need, way=step.way, tool=step.tool, reason=step.reason, after=needed, known=known
-            )
-        )
-    return Plan(steps=tuple(steps), estimate=answer.estimate, note="; ".join(filter(None, notes)))
+    steps = tuple(
+        PlanStep(**{**dict(kept[at]), "after": needed}, known=not kept[at].tool or kept[at].tool in tools)
+        for at, needed in zip(order, after, strict=True)
+    )
+    return Plan(steps=steps, estimate=answer.estimate, note="; ".join(filter(None, notes)))
 
 
 def recombined(plans: Sequence[Plan], without: Collection[StepKey] = (), limit: int = 24) -> tuple[Plan, ...]:
     """The plans and, after them, variants with one step of another plan, at most `limit` in all.
 
-    Of an estimate e of n steps each has the share e^(1/n), which changes hands with it; those with the greatest
+    Of an estimate e of n steps each has the share e^(1/n), which goes with it; those with the greatest
     estimates are made. None is made that has a step of `without`: those that failed.
     """
     own: dict[tuple[StepKey, ...], Plan] = {}
@@ -230,19 +225,16 @@ AGENT_TOOLS: Mapping[str, PlanWay] = {
 """What a run calls that is no tool of the library, and the way that it stands for."""
 
 
-def recipe_plan(
-    recipe: Recipe, likeness: float, agent_tools: Mapping[str, PlanWay] = AGENT_TOOLS
-) -> Plan | None:
+def recipe_plan(recipe: Recipe, likeness: float) -> Plan | None:
     """The plan of a recipe; None for one without steps or with too many.
 
-    Its estimate is the mean of Beta(1 + successes, 1 + failures), times how alike the tasks are. `agent_tools` are
-    names that are no tools of the library, with the way that they stand for.
+    Its estimate is the mean of Beta(1 + successes, 1 + failures), times how alike the tasks are.
     """
     if not 0 < len(recipe.steps) <= MAX_STEPS:
         return None
     steps = []
     for at, step in enumerate(recipe.steps):
-        way = agent_tools.get(step.tool, "reuse")
+        way = AGENT_TOOLS.get(step.tool, "reuse")
         tool = step.tool if way == "reuse" else ""
         need = _words(step.need) or step.tool
         steps.append(PlanStep(need=need, way=way, tool=tool, after=(at - 1,) if at else ()))

@@ -79,16 +79,6 @@ class Beta(Value):
         """The mean of the distribution."""
         return self.a / (self.a + self.b)
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the distribution."""
-        whole = self.a + self.b
-        return math.sqrt(self.a * self.b / (whole * whole * (whole + 1)))
-
-    def updated(self, successes: float, failures: float) -> Beta:
-        """The distribution after so many more outcomes."""
-        return Beta(a=self.a + successes, b=self.b + failures)
-
 
 class Expectation(Value):
     """Expected chance, cost and time of one step."""
@@ -116,9 +106,9 @@ def expectation(step: PlanStep, records: Records) -> Expectation:
         mean = MISSING_CHANCE
     else:
         mean = TRUSTED[record.trust] if step.tool and record.trust else presumed.chance
-    before = Beta(a=PRESUMED_COUNT * mean, b=PRESUMED_COUNT * (1 - mean))
+    worked, failed = PRESUMED_COUNT * mean + record.successes, PRESUMED_COUNT * (1 - mean) + record.failures
     return Expectation(
-        chance=before.updated(record.successes, record.failures),
+        chance=Beta(a=worked, b=failed),
         cost_usd=_blended(presumed.cost_usd, record.cost_usd, record.count),
         seconds=_blended(presumed.seconds, record.seconds, record.count),
     )
@@ -129,7 +119,7 @@ def _blended(presumed: float, recorded: float, count: float) -> float:
 
 
 def observed(
-    record: OutcomeRecord, worked: float, *, cost_usd: float = 0.0, seconds: float = 0.0, kept: float = KEPT
+    record: OutcomeRecord, worked: float, *, cost_usd: float = 0.0, seconds: float = 0.0
 ) -> OutcomeRecord:
     """The record with one more outcome.
 
@@ -138,13 +128,12 @@ def observed(
         worked: 1 where it worked, 0 where it failed, a share where a failure is not known to be its own.
         cost_usd: What it cost.
         seconds: How long it took.
-        kept: Weight of the older outcomes.
     """
-    old = record.count * kept
+    old = record.count * KEPT
     share = min(1.0, max(0.0, worked))
     return OutcomeRecord(
-        successes=record.successes * kept + share,
-        failures=record.failures * kept + 1 - share,
+        successes=record.successes * KEPT + share,
+        failures=record.failures * KEPT + 1 - share,
         cost_usd=(old * record.cost_usd + cost_usd) / (old + 1),
         seconds=(old * record.seconds + seconds) / (old + 1),
         trust=record.trust,
@@ -163,9 +152,7 @@ def blame(chances: Sequence[float]) -> tuple[float, ...]:
     return tuple(min(1.0, each / whole) for each in wrong)
 
 
-def records_of(
-    episodes: Sequence[Episode], recipes: Sequence[Recipe] = (), kept: float = KEPT
-) -> dict[str, OutcomeRecord]:
+def records_of(episodes: Sequence[Episode], recipes: Sequence[Recipe] = ()) -> dict[str, OutcomeRecord]:
     """Records of tools, ways and recipes from the memory; a run's cost is divided among its steps."""
     found: dict[str, OutcomeRecord] = {}
     for episode in sorted(episodes, key=lambda each: each.at):
@@ -174,7 +161,7 @@ def records_of(
         for tool, share in [(tool, 0.0) for tool in episode.failed] + [(tool, 1.0) for tool in worked]:
             key = f"way:{AGENT_TOOLS[tool]}" if tool in AGENT_TOOLS else f"tool:{tool}"
             found[key] = observed(
-                found.get(key, OutcomeRecord()), share, kept=kept,
+                found.get(key, OutcomeRecord()), share,
                 cost_usd=(episode.cost_usd or 0.0) / parts, seconds=episode.seconds / parts,
             )  # fmt: skip
     for recipe in recipes:

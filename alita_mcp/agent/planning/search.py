@@ -150,10 +150,9 @@ def plant(plans: Sequence[Plan], records: Records, tried: Sequence[Tried], confi
     estimated, weights = step_chances(plans), _weights(plans, records, config)
     failures, doubts = _tried(tried)
     bits = {key: 1 << at for at, key in enumerate(steps)}
+    added = _added(plans, expected)
     chances: dict[int, float] = {}
     prices: dict[int, float] = {}
-    added = _added(plans, expected)
-    done = 0
     trust: dict[int, float] = {}
     for key, bit in bits.items():
         chance = _chance(
@@ -162,13 +161,16 @@ def plant(plans: Sequence[Plan], records: Records, tried: Sequence[Tried], confi
         chances[bit] = chance * config.retry ** (failures.get(key, 0) + doubts.get(key, 0.0))
         prices[bit] = _price(expected[key].cost_usd, added[key], config) + (1 - chances[bit]) * config.failure
         if key in doubts and 1 - doubts[key] >= chances[bit] - prices[bit]:
-            done |= bit
             trust[bit] = 1 - doubts[key]
-    paths = tuple(tuple(dict.fromkeys(bits[step.key] for step in plan.steps)) for plan in plans)
-    done_keys = [key for key, bit in bits.items() if bit & done]
-    fits = tuple(_fits(plan, done_keys, expected, config) for plan in plans)
+    done = [key for key, bit in bits.items() if bit in trust]
     return Forest(
-        paths=paths, chances=chances, prices=prices, priors=_priors(plans), done=done, trust=trust, alive=fits
+        paths=tuple(tuple(dict.fromkeys(bits[step.key] for step in plan.steps)) for plan in plans),
+        chances=chances,
+        prices=prices,
+        priors=_priors(plans),
+        done=sum(trust),
+        trust=trust,
+        alive=tuple(_fits(plan, done, expected, config) for plan in plans),
     )
 
 
@@ -210,7 +212,8 @@ def _added(plans: Sequence[Plan], expected: dict[StepKey, Expectation]) -> dict[
     found: dict[StepKey, float] = {}
     for plan in plans:
         own = [expected[step.key].seconds for step in plan.steps]
-        for step, seconds in zip(plan.steps, added_seconds(plan.steps, own), strict=True):
+        added = added_seconds([step.after for step in plan.steps], own)
+        for step, seconds in zip(plan.steps, added, strict=True):
             found[step.key] = min(found.get(step.key, seconds), seconds)
     return found
 
@@ -231,11 +234,12 @@ def _fits(
     """Whether something of a plan is left to do, and the budget has room for it."""
     rest = {step.key for step in plan.steps} - set(done)
     own = [expected[step.key].seconds if step.key in rest else 0.0 for step in plan.steps]
+    seconds = sum(added_seconds([step.after for step in plan.steps], own))
     budget, spent = config.budget, config.spent
     return (
         0 < len(rest) <= budget.steps - spent.steps
         and (not budget.usd or sum(expected[key].cost_usd for key in rest) <= budget.usd - spent.usd)
-        and (not budget.seconds or sum(added_seconds(plan.steps, own)) <= budget.seconds - spent.seconds)
+        and (not budget.seconds or seconds <= budget.seconds - spent.seconds)
     )
 
 

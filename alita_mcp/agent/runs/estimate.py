@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
 from alita_mcp.agent.runs.values import RunSummary
 from alita_mcp.agent.values import Estimate
-
-Likeness = Callable[[str, str], float]
-"""How alike two tasks are, 0 to 1."""
 
 FEWEST = 3
 """An estimate from fewer runs would be a guess."""
@@ -20,23 +17,17 @@ MOST = 0.9
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
-def estimate(task: str, past: Sequence[RunSummary], like: Likeness | None = None) -> Estimate | None:
-    """Medians and upper ends of similar tasks, else of all tasks; None for fewer than three.
+def estimate(task: str, past: Sequence[RunSummary]) -> Estimate | None:
+    """Medians and upper ends of kept runs of similar tasks, else of all; None for fewer than three.
 
     Runs that were broken off from outside say nothing about what a task takes; those that used up their budget do.
-
-    Args:
-        task: In plain words.
-        past: Runs that are kept.
-        like: How alike two tasks are; None: by the words that they share.
     """
-    alike = like or shared_words
     whole = [
         run
         for run in past
         if run.status in ("finished", "stopped") and run.stopped not in ("cancelled", "model")
     ]
-    nearest = [run for run in whole if alike(task, run.task) >= ALIKE]
+    nearest = [run for run in whole if shared_words(task, run.task) >= ALIKE]
     taken = nearest if len(nearest) >= FEWEST else whole
     if len(taken) < FEWEST:
         return None

@@ -19,19 +19,19 @@ import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 
-from alita_mcp.agent.runs.exchanges import recorder, replayer
 from alita_mcp.agent.runs.folder import EXCHANGES, MAX_VALUE_BYTES, RunFolder
 from alita_mcp.agent.runs.private import clean_json, clean_text, clean_value
 from alita_mcp.agent.runs.values import RunSummary
 from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.disk import unreadable
+from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-    from alita_mcp.models.recording.recorded import Exchanges
-
+RUNS = "tasks"
+"""Folder of the home that holds the runs."""
 MAX_RUNS = 200
 MAX_BYTES = 256 << 20
 POLL_S = 0.2
@@ -39,6 +39,8 @@ POLL_S = 0.2
 _RUN = re.compile(r"[0-9a-f]{32}")
 _REFERENCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _GONE = ".gone-"
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_RUN_IN_TEXT = re.compile(r"\b[0-9a-f]{32}\b")
 
 T = TypeVar("T")
 
@@ -157,8 +159,8 @@ class StoredRuns:
         return found[0]
 
     def recorder(self, run: str) -> Exchanges:
-        """A recorder of all models' answers of a run, for its replay."""
-        return recorder(self._place(run).path / EXCHANGES)
+        """A recorder of all models' answers of a run, for its replay; a full disk ends the recording, not the run."""
+        return Recorder(self._place(run).path / EXCHANGES, clean=clean_text, must=False)
 
     def replayer(self, run: str) -> Exchanges:
         """A replayer of the answers that were recorded in this run.
@@ -254,6 +256,15 @@ class StoredRuns:
             changed.set()
 
 
+def replayer(folder: Path) -> Exchanges:
+    """Replays answers to questions that are equal except for ids of runs and dates.
+
+    Raises:
+        UsageError: the folder holds no exchanges, or one that cannot be read.
+    """
+    return Replayer(folder, alike=lambda text: _TIME.sub("TIME", _RUN_IN_TEXT.sub("RUN", clean_text(text))))
+
+
 def _append(place: RunFolder, event: TaskEvent) -> None:
     data = clean_json(event.model_dump(mode="json", include={"data"}))["data"]
     cleaned = event.model_copy(update={"text": clean_text(event.text), "data": data})
@@ -263,7 +274,7 @@ def _append(place: RunFolder, event: TaskEvent) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Takes the folder out of the way at once, so that nobody meets half a run."""
+    """Renames the folder before it is deleted, so that no reader meets half a run."""
     aside = path.with_name(f"{_GONE}{secrets.token_hex(8)}")
     try:
         path.rename(aside)

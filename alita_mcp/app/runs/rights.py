@@ -76,7 +76,7 @@ class CodeRights:
 
         Raises:
             InvalidArguments: it asks for hosts without naming them.
-            ToolUnavailable: nobody can grant it here.
+            ToolUnavailable: it cannot be granted here.
         """
         if request.grants.is_pure:
             return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,21 +13,22 @@ from typing import Any
 
 import anyio.to_thread
 
+from alita_mcp.app.broker_factory import BrokerFactory
 from alita_mcp.app.calls import MAX_EVENTS, Calls
 from alita_mcp.app.learning import ClientIdentity
-from alita_mcp.app.runs.cache import CodeCache, is_steady, request_key
-from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare
+from alita_mcp.app.runs.cache import MAX_BYTES, CodeCache, is_steady, request_key
+from alita_mcp.app.runs.comparison import Compared, SecondSandbox, compare, open_second_sandbox
 from alita_mcp.app.runs.noticing import MAX_READ, Noticing, form_of
 from alita_mcp.app.runs.places import CodePlaces
-from alita_mcp.app.runs.rights import CodeWaits, Rights
+from alita_mcp.app.runs.rights import CodeRights, CodeWaits, Rights
 from alita_mcp.app.runs.tools import Shown, ToolsInCode
 from alita_mcp.errors import LibraryError, SandboxBusy, SandboxError
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.running import run_once
 from alita_mcp.interpreter.session import Place
-from alita_mcp.interpreter.sessions import Sessions
-from alita_mcp.interpreter.tool_broker import MODULE, ToolBroker
+from alita_mcp.interpreter.sessions import Sessions, open_sessions
+from alita_mcp.interpreter.tool_broker import MODULE, CleaningBroker, ToolBroker
 from alita_mcp.library.background import background
 from alita_mcp.library.clock import now
 from alita_mcp.library.library import Library
@@ -178,37 +179,40 @@ class CodeRunner:
 
     async def _step(self, asked: _Asked) -> CodeRunResult:
         """A step of a session."""
-        request = asked.request
-        opened = partial(self._places.of, request.packages, asked.on_stage)
-        broker = self._parts.rights.broker(request)
-        async with self._tools(asked).broker(request, broker) as outer:
-            run = await self._parts.sessions.step(request, asked.identity.key, opened, outer)
-            run = outer.told(run) if isinstance(outer, ToolBroker) else run
-        return await self._recorded(asked, _without_secrets(run, broker), _events(broker))
+        opened = partial(self._places.of, asked.request.packages, asked.on_stage)
+        step = partial(self._parts.sessions.step, asked.request, asked.identity.key, opened)
+        return await self._recorded(asked, *await self._brokered(asked, step))
 
     async def _run_in(
         self, asked: _Asked, sandbox: Sandbox, elsewhere: Mapping[str, Any] | None = None
     ) -> tuple[CodeRun, list[dict[str, Any]]]:
         """One run, and what it asked for beyond computing."""
-        request = asked.request
-        place: Place = await self._places.of(request.packages, asked.on_stage, sandbox)
-        broker = self._parts.rights.broker(request)
-        async with self._tools(asked).broker(request, broker) as outer:
+        place: Place = await self._places.of(asked.request.packages, asked.on_stage, sandbox)
+
+        async def once(outer: CleaningBroker | None) -> CodeRun:
             try:
-                run = await run_once(request, *place, outer, elsewhere)
+                return await run_once(asked.request, *place, outer, elsewhere)
             except SandboxError:
                 self._places.forget(place)
                 raise
+
+        return await self._brokered(asked, once)
+
+    async def _brokered(
+        self, asked: _Asked, work: Callable[[CleaningBroker | None], Awaitable[CodeRun]]
+    ) -> tuple[CodeRun, list[dict[str, Any]]]:
+        """A run with a broker for its rights and the library's tools, and what it asked for."""
+        broker = self._parts.rights.broker(asked.request)
+        tools = ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
+        async with tools.broker(asked.request, broker) as outer:
+            run = await work(outer)
             run = outer.told(run) if isinstance(outer, ToolBroker) else run
         return _without_secrets(run, broker), _events(broker)
-
-    def _tools(self, asked: _Asked) -> ToolsInCode:
-        return ToolsInCode(self._parts.library, self._parts.calls, asked.identity.client, asked.shown)
 
     async def _recorded(
         self, asked: _Asked, run: CodeRun, events: list[dict[str, Any]] | None = None, *, cached: bool = False
     ) -> CodeRunResult:
-        """The answer of a run that is journalled and whose files can be read."""
+        """The result of a run that is journalled and whose files can be read."""
         record, library = recorded(asked.request, run, asked.identity), self._parts.library
         library.calls.record_code(record, events or [], cached=cached)
         if run.files:
@@ -220,6 +224,17 @@ class CodeRunner:
                 run = run.model_copy(update={"files": (), "notes": notes})
         keep = await self._parts.noticing.noticed(record, asked.identity)
         return CodeRunResult(id=record.id, run=run, session=asked.request.session, cached=cached, keep=keep)
+
+
+@asynccontextmanager
+async def open_code_runner(
+    settings: Settings, library: Library, calls: Calls, brokers: BrokerFactory, noticing: Noticing
+) -> AsyncIterator[CodeRunner]:
+    """Opens the flow of `run_code` over the parts of an app; no sandbox starts before the first run."""
+    rights = CodeRights(settings, library, brokers)
+    cache = CodeCache(MAX_BYTES if settings.result_cache_mb else 0)
+    async with open_sessions(settings) as sessions, open_second_sandbox(settings) as second:
+        yield CodeRunner(CodeParts(settings, library, calls, rights, sessions, second, cache, noticing))
 
 
 def _read(code: str) -> None:

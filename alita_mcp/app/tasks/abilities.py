@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,6 @@ from alita_mcp.app.runs.rights import CodeWaits
 from alita_mcp.app.runs.runner import CodeRunner
 from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.rights import FILES, TaskRights
-from alita_mcp.app.tasks.staging import named_files, staged
 from alita_mcp.errors import AlitaError, ToolNotFound
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.library.library import Library
@@ -34,6 +34,13 @@ from alita_mcp.values import Grants, Manifest
 
 MAX_OUTPUT = 20_000
 """Characters of what code printed that are kept."""
+_BRING = (
+    "import alita_tool as _files, os as _os\n"
+    "for _name in NAMES:\n"
+    "    _os.makedirs(_os.path.dirname(_name) or '.', exist_ok=True)\n"
+    "    with open(_name, 'wb') as _copy: _copy.write(_files.read_bytes(_name))\n"
+    "del _files, _os, _name, _copy\n"
+)
 
 
 @dataclass(frozen=True)
@@ -107,29 +114,28 @@ class RunAbilities:
     async def call(self, name: str, arguments: dict[str, Any]) -> ActionResult:
         """Calls a tool; raises as `Calls.run`."""
         try:
-            answer = await self._flows.calls.run(name, arguments, client=self._identity.client)
+            result = (await self._flows.calls.run(name, arguments, client=self._identity.client)).result
         except ToolNotFound as missing:
             near = f" Near it: {', '.join(missing.nearest)}." if missing.nearest else ""
             return ActionResult(ok=False, error=f"{missing}{near}")
-        result = answer.result
         if result.ok:
             return ActionResult(ok=True, value=result.value)
         return ActionResult(ok=False, error=f"{result.error_type or result.status}: {result.message}")
 
     async def run_code(self, code: str, arguments: dict[str, Any], packages: Sequence[str]) -> ActionResult:
         """Runs code once; raises as `CodeRunner.run`."""
-        named = named_files(code, self._workspace.names)
+        named = tuple(name for name in self._workspace.names if name in code)
         reads = bool(named) or (bool(self._workspace.names) and "alita_tool" in code)
         request = CodeRequest(
-            code=staged(code, named),
+            code=_staged(code, named),
             arguments=arguments,
             packages=tuple(packages),
             grants=FILES if reads else Grants(),
         )
-        answer = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
-        if isinstance(answer, CodeWaits):
-            return ActionResult(ok=False, error=answer.how)
-        return self._ran(answer.run, named)
+        ran = await self._code.run(request, self._identity, self._on_stage, shown=self._shown)
+        if isinstance(ran, CodeWaits):
+            return ActionResult(ok=False, error=ran.how)
+        return self._ran(ran.run, named)
 
     def _ran(self, run: CodeRun, given: Sequence[str]) -> ActionResult:
         left = [
@@ -190,3 +196,11 @@ class RunAbilities:
         from alita_mcp.research.reading.files import read_file
 
         return await read_file(self._workspace.path(name), name, self._flows.readers)
+
+
+def _staged(code: str, files: Sequence[str]) -> str:
+    """The code with a first line that puts the files it names into its working folder."""
+    if not files:
+        return code
+    program = _BRING.replace("NAMES", json.dumps(list(files)))
+    return f"exec({program!r})\n{code}"

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,26 +16,28 @@ from alita_mcp.agent.actions.workspace import Workspace
 from alita_mcp.agent.interface import AskPerson, Memory, OnEvent
 from alita_mcp.agent.run import Run, RunParts
 from alita_mcp.agent.runs.estimate import estimate
-from alita_mcp.agent.runs.store import MAX_RUNS, StoredRuns
+from alita_mcp.agent.runs.store import MAX_RUNS, RUNS, StoredRuns
 from alita_mcp.agent.solving import solve
 from alita_mcp.agent.values import Estimate, Solution, TaskEvent, TaskRequest
 from alita_mcp.app.learning import UNIDENTIFIED, ClientIdentity
 from alita_mcp.app.runs.tools import Shown
 from alita_mcp.app.tasks.abilities import Flows, RunAbilities
 from alita_mcp.app.tasks.guidance import guidance
-from alita_mcp.errors import ModelError, UsageError
+from alita_mcp.errors import UsageError
 from alita_mcp.models.budget import Budget, Meter
+from alita_mcp.models.embedder_choice import choose_embedder
 from alita_mcp.models.interface import LanguageModel
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.models.structured.json_calls import with_tools
 from alita_mcp.progress import ReportStage
+from alita_mcp.research.reading.readers import open_readers
+from alita_mcp.sandbox.choose import silent
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.jobs.jobs import Job, Jobs
-from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField, PendingQuestions
+from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
 from alita_mcp.values import Manifest
 
 ACCOUNT = ("task", "ALITA_TASK")
-_ANSWER = FormField("answer", "Answer", "Leave it empty to let the agent decide.")
 
 
 def all_shown(manifest: Manifest) -> Manifest:
@@ -96,20 +98,20 @@ class TaskRunner:
     ) -> Job[Solution]:
         """Starts a run in the background; the job has the run's id. Cancelling the job stops the run.
 
+        `person` holds the questions that `ask` puts.
+
         Raises:
             UsageError: no model is configured, or too many tasks are under way.
         """
         self._models()
         run = new_run()
-        asks = ask or (_asking(person) if person is not None else None)
 
         async def work(enter: ReportStage) -> Solution:
             async def on_event(event: TaskEvent) -> None:
                 await enter(event.text)
 
-            return await self._solved(
-                _Asked(run, request, on_event, asks, ClientIdentity(client=client), shown)
-            )
+            identity = ClientIdentity(client=client)
+            return await self._solved(_Asked(run, request, on_event, ask, identity, shown))
 
         return self._parts.jobs.start_task(work, run, person)
 
@@ -136,7 +138,7 @@ class TaskRunner:
         """How the connected agent can do the task itself, with which tools; for where no model is configured."""
         flows = self._parts.flows
         nowhere = Workspace(self._parts.settings.home / "no files")
-        abilities = RunAbilities(flows, nowhere, UNIDENTIFIED, _silent, shown)
+        abilities = RunAbilities(flows, nowhere, UNIDENTIFIED, silent, shown)
         return await guidance(request, abilities, flows.web.backends)
 
     async def estimate(self, request: TaskRequest) -> Estimate | None:
@@ -182,7 +184,7 @@ class TaskRunner:
             asked.run,
             asked.request,
             RunParts(
-                abilities=RunAbilities(flows, workspace, asked.identity, _silent, asked.shown),
+                abilities=RunAbilities(flows, workspace, asked.identity, silent, asked.shown),
                 models=models,
                 implementer=implementer,
                 meter=meter,
@@ -202,9 +204,24 @@ class TaskRunner:
         return models, with_tools(models.role("implementer"), self._parts.settings.tool_calling)
 
 
-async def _silent(stage: str) -> None:
-    """A stage of a step is no event of the run."""
-    del stage
+@asynccontextmanager
+async def open_task_runner(
+    settings: Settings, flows: Flows, jobs: Jobs, models: RoleModels
+) -> AsyncIterator[TaskRunner]:
+    """Opens the flow of tasks over the parts of an app; nothing is read or made before the first task."""
+    role_models = models if models.is_configured else None
+    runs = StoredRuns(settings.home / RUNS)
+    async with AsyncExitStack() as stack:
+        flows = replace(flows, readers=await stack.enter_async_context(open_readers()))
+        memory = None
+        if settings.memory and role_models is not None:
+            from alita_mcp.agent.memory.store import open_memory
+
+            name, url = settings.embedder, settings.embedder_base_url
+            embedder = None if name is None else choose_embedder(name, url)
+            opening = open_memory(settings, embedder, flows.brokers.secret_values)
+            memory = await stack.enter_async_context(opening)
+        yield TaskRunner(TaskParts(settings, flows, jobs, runs, role_models, memory))
 
 
 def new_run() -> str:
@@ -222,16 +239,3 @@ async def _workspace(request: TaskRequest) -> AsyncIterator[Workspace]:
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
-
-
-def _asking(person: PendingQuestions) -> AskPerson:
-    """Asks the person at a client by a form with one line."""
-
-    async def ask(question: str) -> str | None:
-        try:
-            answer = await person.ask_form(question, [_ANSWER])
-        except ModelError:
-            return None
-        return answer.texts.get("answer") if isinstance(answer, FilledForm) else None
-
-    return ask

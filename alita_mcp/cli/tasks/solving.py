@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks.asking import TerminalPerson, somebody_is_there
-from alita_mcp.cli.tasks.flow import TaskFlow, kept_runs, opened_flow
+from alita_mcp.cli.tasks.flow import kept_runs, opened_flow
 from alita_mcp.cli.tasks.interrupts import until_interrupted
 from alita_mcp.cli.tasks.views import View, opened_view
 from alita_mcp.cli.tasks.words import end_lines, estimate_line, over_budget
@@ -22,9 +22,10 @@ from alita_mcp.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
+    from alita_mcp.app.tasks.runner import TaskRunner
     from alita_mcp.models.recording.recorded import Exchanges
 
-Opened = Callable[["Settings", "Exchanges | None", ReportStage], AbstractAsyncContextManager[TaskFlow]]
+Opened = Callable[["Settings", "Exchanges | None", ReportStage], AbstractAsyncContextManager["TaskRunner"]]
 
 
 async def solve(options: argparse.Namespace, output: Output, opened: Opened = opened_flow) -> int:
@@ -55,7 +56,7 @@ async def solve(options: argparse.Namespace, output: Output, opened: Opened = op
 
 
 async def _worked(
-    flow: TaskFlow, request: TaskRequest, view: View, person: TerminalPerson | None
+    flow: TaskRunner, request: TaskRequest, view: View, person: TerminalPerson | None
 ) -> tuple[Solution | None, bool]:
     """The end of the run, also of one that the person stopped."""
     seen: list[str] = []
@@ -73,12 +74,12 @@ async def _worked(
 
 
 async def _agreed(
-    flow: TaskFlow, request: TaskRequest, person: TerminalPerson | None, output: Output, *, always: bool
+    flow: TaskRunner, request: TaskRequest, person: TerminalPerson | None, output: Output, *, always: bool
 ) -> bool:
     """Tells a person what the task is likely to take; asks where that is more than its budget, or always.
 
     Raises:
-        UsageError: there is nobody to ask.
+        UsageError: no person can be asked.
     """
     if person is None:
         if always:
@@ -111,7 +112,7 @@ async def _exchanges(options: argparse.Namespace, settings: Settings) -> Exchang
         return runs.replayer(await runs.named(options.replay_run))
     if options.record is None and options.replay is None:
         return None
-    from alita_mcp.agent.runs.exchanges import replayer
+    from alita_mcp.agent.runs.store import replayer
     from alita_mcp.models.recording.recorded import Recorder
 
     return Recorder(options.record) if options.record is not None else replayer(options.replay)

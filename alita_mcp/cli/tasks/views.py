@@ -28,7 +28,7 @@ OTHER_ROWS = 6
 
 
 class View(Protocol):
-    """What is told of a task."""
+    """Display of the events of a task."""
 
     async def event(self, event: TaskEvent) -> None:
         """Something happened in the run."""
@@ -43,7 +43,7 @@ class View(Protocol):
         ...
 
     def close(self) -> None:
-        """Nothing more is told; what was shown last stays."""
+        """Ends the display; what was shown last stays."""
         ...
 
 
@@ -134,9 +134,9 @@ def drawn(progress: Progress, console: Console, seconds: float) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    room = max(2, console.size.height - OTHER_ROWS)
-    plan = progress.plan[: room // 2]
-    steps = progress.steps[-(room - len(plan)) :]
+    rows = max(2, console.size.height - OTHER_ROWS)
+    plan = progress.plan[: rows // 2]
+    steps = progress.steps[-(rows - len(plan)) :]
     lines = (
         [Text(printable(progress.task), "bold", overflow="ellipsis", no_wrap=True)] if progress.task else []
     )

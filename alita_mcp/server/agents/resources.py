@@ -43,7 +43,7 @@ TEMPLATES = (
 
 
 class TaskResources:
-    """Resource source of runs and of their values; an id that nobody told cannot be guessed, and none is listed."""
+    """Resource source of runs and of their values; ids cannot be guessed, and none is listed."""
 
     def __init__(self, shared: SharedApp) -> None:
         self._shared = shared

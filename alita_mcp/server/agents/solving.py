@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 
 from alita_mcp.agent.values import Solution, TaskRequest
-from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
-from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
+from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
+from alita_mcp.server.agents.requests import budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
 from alita_mcp.server.answers.answers import answer, printable
 from alita_mcp.server.answers.texts import outcome_text
@@ -18,7 +19,7 @@ from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import key_of, name_of_client
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
-from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField
+from alita_mcp.synthesis.jobs.person_questions import FormField
 from alita_mcp.synthesis.requests.outcomes import Working
 
 if TYPE_CHECKING:
@@ -89,35 +90,26 @@ async def _found(call: ToolCall, job_id: str) -> Job[Solution] | Solution:
     try:
         return call.app.jobs.find(job_id, "solve_task")
     except UsageError:
-        ended = await _stored(call, job_id)
-        if ended is None:
-            raise
-        return ended
-
-
-async def _stored(call: ToolCall, run: str) -> Solution | None:
-    if RUN_ID.fullmatch(run) is None:
-        return None
-    try:
-        return await call.app.tasks.runs.solution(run)
-    except ToolNotFound:
-        return None
+        with suppress(ToolNotFound):
+            ended = await call.app.tasks.runs.solution(job_id)
+            if ended is not None:
+                return ended
+        raise
 
 
 def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
     """The job of a task; that of the same request of the same client where it is under way or was missed."""
     person = questions_to_person(call)
-    is_shared = person is None or bool(person.owner)  # whoever joins a job is asked what it asks
+    is_shared = person is None or bool(person.owner)  # a client that joins a job is asked its questions
     key = f"solve_task {key_of(call.ctx)} {request.model_dump_json()}" if is_shared else ""
     known: Job[Solution] | None = call.app.jobs.known(key)
     if known is not None:
         return known
-    ask = None if person is None else asking(person)
     job = call.app.tasks.begin(
         request,
         client=name_of_client(call.ctx),
         person=person,
-        ask=ask,
+        ask=None if person is None else asking(person),
         shown=partial(shown, call.app),
     )
     job.key = key
@@ -126,15 +118,12 @@ def _begun(call: ToolCall, request: TaskRequest) -> Job[Solution]:
 
 def asking(person: PendingQuestions) -> AskPerson:
     """Function that asks a person one question of a task, in a form of one line."""
+    from alita_mcp.app.asking import filled_form  # the application is loaded by then
 
     async def ask(question: str) -> str | None:
-        try:
-            filled = await person.ask_form(
-                _QUESTION.format(question=printable(question, MAX_QUESTION)), [_FIELD]
-            )
-        except ModelError:
-            return None
-        said = filled.texts.get(_FIELD.key, "").strip() if isinstance(filled, FilledForm) else ""
+        text = _QUESTION.format(question=printable(question, MAX_QUESTION))
+        filled = await filled_form(person, text, [_FIELD])
+        said = filled.texts.get(_FIELD.key, "").strip() if filled is not None else ""
         return said[:MAX_ANSWER] or None
 
     return ask

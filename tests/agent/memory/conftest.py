@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,16 @@ from alita_mcp.models.embedding.interface import Embedder
 from alita_mcp.settings import Settings
 
 Opened = Callable[..., AbstractAsyncContextManager[StoredMemory]]
+
+
+async def counts(memory: StoredMemory) -> Counter[str]:
+    """How many memories there are of each kind."""
+    return Counter(each.kind for each in await memory.list())
+
+
+async def forget(memory: StoredMemory, query: str) -> int:
+    """Forgets what has all words of a query."""
+    return await memory.forget([each.id for each in await memory.list(query=query)])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.memory.conftest import Opened
+from tests.agent.memory.conftest import Opened, counts
 from tests.agent.memory.processes import start
 from tests.agent.memory.remembered import SUM, summed
 
@@ -28,8 +28,7 @@ async def test_two_processes_that_remember_at_once_lose_nothing(opened: Opened, 
         process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0, 0]
     async with opened() as memory:
-        counts = (await memory.stats()).counts
-        assert counts == {"episodic": 2 * EACH, "semantic": 2 * EACH + 1, "procedural": 1}
+        assert await counts(memory) == {"episodic": 2 * EACH, "semantic": 2 * EACH + 1, "procedural": 1}
         ((recipe, likeness),) = (await memory.recall(SUM)).recipes
         assert (recipe.successes, likeness) == (2 * EACH, 1.0)
         ((shared, _),) = (await memory.recall("shared")).facts
@@ -51,7 +50,7 @@ async def test_a_process_that_is_killed_while_it_remembers_leaves_a_memory(
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     async with opened() as memory:
-        assert (await memory.stats()).counts["episodic"] >= 3
+        assert (await counts(memory))["episodic"] >= 3
         await memory.remember(summed("after", answer="after"))
         assert (await memory.recall(SUM)).recipes[0][0].successes >= 4
     assert not (home / "memory.damaged").exists()

@@ -17,7 +17,7 @@ from alita_mcp.agent.memory.store import open_memory
 from alita_mcp.errors import LibraryError, ModelError, ToolNotFound
 from alita_mcp.models.embedding.scripted import ScriptedEmbedder
 from alita_mcp.settings import Settings
-from tests.agent.memory.conftest import Opened
+from tests.agent.memory.conftest import Opened, counts, forget
 from tests.agent.memory.remembered import SUM, SUM_AGAIN, stated, summed
 
 SECRET = "wombat-Under-7-bridges"
@@ -52,7 +52,7 @@ async def test_two_memories_of_one_home_see_what_the_other_one_learns_and_forget
         assert fact.text == "“It has 522,000.”"
         ((recipe, _),) = (await one.recall(SUM)).recipes
         assert recipe.successes == 3
-        assert (await one.stats()).counts == {
+        assert await counts(one) == {
             "episodic": 1,
             "semantic": 1,
             "procedural": 1,
@@ -104,7 +104,7 @@ async def test_no_byte_of_a_secret_is_written(
     ]
     async with opened(embedder=ScriptedEmbedder(), secrets=lambda: [SECRET]) as memory:
         await memory.remember(run, facts)
-        assert (await memory.stats()).counts == {"episodic": 1, "semantic": 1, "procedural": 1}
+        assert await counts(memory) == {"episodic": 1, "semantic": 1, "procedural": 1}
         await memory.export(home / "exported.jsonl")
     written = everything_in(home)
     for planted in (
@@ -126,10 +126,10 @@ async def test_what_is_forgotten_is_gone_from_the_disk(opened: Opened, home: Pat
         (episode,) = [each for each in await memory.list("episodic") if "sum" in each.text]
         assert await memory.forget([episode.id, "no-such-id"]) == 1
         assert b"a very telling answer" not in everything_in(home)
-        assert await memory.forget(query="the WOMBATS of lyon") == 1
+        assert await forget(memory, "the WOMBATS of lyon") == 1
         assert b"wombats" not in everything_in(home)
-        assert await memory.forget(query="  ") == 0
-        assert await memory.forget(everything=True, kind="procedural") == 2
+        recipes = [each.id for each in await memory.list("procedural")]
+        assert await memory.forget(recipes) == 2
         assert [each.kind for each in await memory.list()] == ["episodic"]
         assert await memory.forget(everything=True) == 1
     assert not (home / "memory.lance").exists()
@@ -143,7 +143,7 @@ async def test_each_kind_is_bounded_and_what_is_used_stays(opened: Opened) -> No
             await memory.remember(run, [stated(f"Fact number {at}.", subject="abcdefghijklmn"[at] * 4)])
             if at == 9:  # the next one is one too many
                 assert (await memory.recall("aaaa")).facts
-        assert (await memory.stats()).counts == {"episodic": 10, "semantic": 10, "procedural": 0}
+        assert await counts(memory) == {"episodic": 10, "semantic": 10}
         subjects = {each.value["subject"] for each in await memory.list("semantic")}
     assert {"aaaa", "nnnn"} <= subjects
     assert "bbbb" not in subjects
@@ -244,7 +244,7 @@ async def test_with_an_embedder_other_words_for_the_same_are_found(opened: Opene
         before = len(embedder.asked)
         await memory.remember(summed("r10", task="What is the capital of Peru?", steps=()))
         assert len(embedder.asked) - before <= 3  # nothing is embedded twice
-        await memory.forget(query="trucks colour")
+        await forget(memory, "trucks colour")
         assert not (await memory.recall("Which hue have lorries")).recipes
 
 
@@ -288,7 +288,7 @@ async def test_damaged_vectors_are_made_again_and_forgotten_ones_leave_no_trace(
     async with opened(ScriptedEmbedder("another")) as memory:
         await memory.remember(summed("r5"))
         assert len(tables()) == 6
-        await memory.forget(query="lyon")
+        await forget(memory, "lyon")
         assert len(tables()) == 3
     async with opened() as memory:
         await memory.forget((await memory.recall(SUM)).ids)

@@ -81,8 +81,8 @@ async def test_a_run_is_read_as_it_was_written_by_this_and_by_other_processes(
     runs: StoredRuns, folder: Path
 ) -> None:
     contract: TaskRuns = runs
-    await contract.begin(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
-    assert await contract.solution(RUN) is None
+    await runs.begin(RUN, TaskRequest(task="6 times 7?", hosts=("example.org",)))
+    assert await runs.solution(RUN) is None
     assert (await runs.summary(RUN)).status == "running"
     await contract.append(event(1))
     await contract.keep_value(RUN, "o1", b'{"rows": [1, 2]}')

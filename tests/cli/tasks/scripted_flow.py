@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -16,11 +16,14 @@ from alita_mcp.agent.values import Estimate, EventKind, Solution, TaskEvent, Tas
 from alita_mcp.cli.commands import Family, json_option
 from alita_mcp.cli.output import Output
 from alita_mcp.cli.tasks import commands
-from alita_mcp.cli.tasks.flow import TaskFlow, kept_runs
+from alita_mcp.cli.tasks.flow import kept_runs
 from alita_mcp.cli.tasks.solving import solve
 from alita_mcp.models.recording.recorded import Exchanges
 from alita_mcp.progress import ReportStage
 from alita_mcp.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from alita_mcp.app.tasks.runner import TaskRunner
 
 RUN = "5" * 32
 Said = tuple[EventKind, str, dict[str, Any]]
@@ -67,11 +70,11 @@ class ScriptedFlow:
     @asynccontextmanager
     async def opened(
         self, _settings: Settings, exchanges: Exchanges | None, on_stage: ReportStage
-    ) -> AsyncIterator[TaskFlow]:
+    ) -> AsyncIterator[TaskRunner]:
         """As `opened_flow`."""
         self.exchanges = exchanges
         await on_stage("preparing the sandbox")
-        yield self
+        yield cast("TaskRunner", self)
 
     async def estimate(self, request: TaskRequest) -> Estimate | None:
         """The scripted one."""

@@ -1,1 +1,1 @@
-"""Analysis of a task's wording: literals, parameters, similarity and bindings."""
+"""Analysis of a task's wording: literals, parameters and similarity."""

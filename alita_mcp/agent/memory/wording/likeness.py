@@ -86,7 +86,7 @@ way method
 """Words with one meaning that stems do not bring together, besides those of the thesaurus."""
 
 
-class Meant(NamedTuple):
+class _Meant(NamedTuple):
     """A task prepared for comparison."""
 
     weights: Mapping[str, float]
@@ -99,7 +99,7 @@ class Meant(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def meant(task: str) -> Meant:
+def _meant(task: str) -> _Meant:
     """Prepares a task, or one with `{parameter}` in it, for comparison."""
     kinds = [kind_of(name) for name in PARAMETER.findall(task)]
     plain = PARAMETER.sub(" ", task)
@@ -115,12 +115,12 @@ def meant(task: str) -> Meant:
     known = _operations()
     weights |= {word: SHARE if word in common or word == COUNTED else 1.0 for word in words}
     operations = frozenset(known[word] for word in words if word in known)
-    return Meant(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
+    return _Meant(weights, tuple(sorted(kinds)), operations, kinds.count("text"))
 
 
 def likeness(task: str, other: str, meaning: float = 0.0) -> float:
     """Similarity of two tasks; `meaning` is the embedder's similarity, 0 to 1."""
-    one, two = meant(task), meant(other)
+    one, two = _meant(task), _meant(other)
     there = _covered(one.weights, two.weights, two.texts - one.texts)
     back = _covered(two.weights, one.weights, one.texts - two.texts)
     words = 2 * there * back / (there + back) if there + back else 0.0
@@ -143,13 +143,13 @@ def _agreement(some: frozenset[int], others: frozenset[int]) -> float:
 
 def _covered(asked: Mapping[str, float], has: Mapping[str, float], values: int) -> float:
     """Which part of the words the other one has, or has something like; so many of the others may be values."""
-    given = [(credit(word, has), weight) for word, weight in asked.items()]
+    given = [(_credit(word, has), weight) for word, weight in asked.items()]
     strange = sorted((weight for credit, weight in given if not credit), reverse=True)[: max(0, values)]
     whole = sum(asked.values()) - VALUE_FORGIVEN * sum(strange)
     return sum(credit * weight for credit, weight in given) / whole if whole > 0 else 0.0
 
 
-def credit(word: str, has: Mapping[str, float]) -> float:
+def _credit(word: str, has: Mapping[str, float]) -> float:
     """Credit for a word among others: 1, less for a synonym or a similar spelling, or 0."""
     if word in has:
         return 1.0

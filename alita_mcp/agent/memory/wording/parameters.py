@@ -1,4 +1,4 @@
-"""Generalisation of a run's steps: literals become `{parameter}`s, and can be filled in again.
+"""Generalisation of a run's steps: literals become `{parameter}`s.
 
 A parameter's name says of what kind it is: `{file}`, `{url}`, `{date}`; `{year}` and `{number}`, which stand for JSON
 numbers where they are a whole argument; any other is a text, named after the argument that held it.
@@ -7,7 +7,7 @@ numbers where they are a whole argument; any other is a text, named after the ar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from alita_mcp.agent.interface import RecipeStep
@@ -69,27 +69,6 @@ def generalise(task: str, steps: Sequence[RecipeStep]) -> General:
         step.model_copy(update={"arguments": _replaced(step.arguments, parameters)}) for step in steps
     )
     return General(_template(task, parameters), general, {each.name: each.value for each in parameters})
-
-
-def fill(arguments: Any, values: Mapping[str, str | int | float]) -> Any:
-    """Arguments with values in place of their parameters; parameters without a value stay."""
-    if isinstance(arguments, dict):
-        return {name: fill(part, values) for name, part in arguments.items()}
-    if isinstance(arguments, list | tuple):
-        return [fill(part, values) for part in arguments]
-    if not isinstance(arguments, str):
-        return arguments
-    whole = PARAMETER.fullmatch(arguments)
-    if whole and whole[1] in values:
-        return _typed(whole[1], values[whole[1]])
-    return PARAMETER.sub(lambda found: str(values.get(found[1], found[0])), arguments)
-
-
-def _typed(name: str, value: str | int | float) -> str | int | float:
-    if isinstance(value, str) and kind_of(name) in ("year", "number"):
-        number = number_in(value)
-        return value if number is None else number
-    return value
 
 
 def _whole(
@@ -219,8 +198,8 @@ def _text_name(argument: str) -> str:
 
 
 def _free_name(wanted: str, reserved: set[str]) -> str:
-    names: Callable[[int], str] = lambda at: wanted if at == 1 else f"{wanted}_{at}"  # noqa: E731
-    name = next(names(at) for at in range(1, len(reserved) + 2) if names(at) not in reserved)
+    names = (wanted, *(f"{wanted}_{at}" for at in range(2, len(reserved) + 2)))
+    name = next(each for each in names if each not in reserved)
     reserved.add(name)
     return name
 

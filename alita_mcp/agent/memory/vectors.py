@@ -29,7 +29,7 @@ MOST_AT_ONCE = 64
 CHARACTERS = 1_000
 
 
-class Meaning:
+class MemoryVectors:
     """Vectors of memories, one table for each kind."""
 
     def __init__(self, home: Path, embedder: Embedder) -> None:
