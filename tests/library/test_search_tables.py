@@ -20,7 +20,7 @@ from alita_mcp.library.catalogue.search_tables import prepare, read_documents
 from alita_mcp.library.catalogue.use import CallRow, Use
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.versions.files import PUBLISH_STEPS, manifest_of
-from alita_mcp.library.words import rows as search_rows
+from alita_mcp.library.words import corpus as statistics
 from alita_mcp.library.words.text import Document, compose
 from alita_mcp.values import Manifest
 from tests.library.factory import opened, publish_six, simple
@@ -273,10 +273,10 @@ def test_a_moment_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Ca
 def test_in_a_large_library_the_rarest_words_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["dog cat", *["cat"] * 9] * 10
     corpus = corpus_of({str(at): compose("", text) for at, text in enumerate(texts)})
-    assert len(corpus.candidates(["dog", "cat"])) == search_rows.CANDIDATES
-    monkeypatch.setattr(search_rows, "MOST_READ", 100)
+    assert len(corpus.candidates(["dog", "cat"])) == statistics.CANDIDATES
+    monkeypatch.setattr(statistics, "MOST_READ", 100)
     assert len(corpus.candidates(["dog", "cat"])) == 10
-    assert len(corpus.candidates(["cat"])) == search_rows.CANDIDATES, "one word is always looked for"
+    assert len(corpus.candidates(["cat"])) == statistics.CANDIDATES, "one word is always looked for"
     assert len(corpus.candidates([*map(str, range(10_000)), "dog"])) == 10
 
 

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.words.documents import document_of
-from alita_mcp.library.words.rows import Words, words_of
+from alita_mcp.library.words.documents import Words, document_of, words_of
 from alita_mcp.library.words.stems import VERSION, stems
 from alita_mcp.library.words.text import Document, Tokens, letter_groups
 
