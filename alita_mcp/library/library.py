@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,18 +51,13 @@ class Library:
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
         self.listeners = Listeners()
-        self._generation, self._seen = 0, Changes(0, 0)
+        self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
 
     @property
     def tools(self) -> CatalogueReader:
         """Whatever is to be read of many tools at once; takes milliseconds and more in a large library."""
         return self._store.reader
-
-    @property
-    def generation(self) -> int:
-        """Grows with every change of any tool's standing that this process knows of; use does not count."""
-        return self._generation
 
     def promotable(
         self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
@@ -249,12 +243,14 @@ class Library:
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
-        found = await self._finder.find(query)
-        entries = self.tools.some(name for name, _ in found)
-        others: list[str] = []
-        if len(entries) < ALWAYS_SHOWN:
-            others = self.tools.most_used(ALWAYS_SHOWN + len(entries))
-        return search_answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
+        found = (await self._finder.search(query)).hits
+        entries = self.tools.some(hit.name for hit in found)
+        few = len(entries) < ALWAYS_SHOWN
+        others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
+        if self._counted[0] != self._seen.standing:
+            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
+        scores = {hit.name: hit.probability for hit in found}
+        return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
     async def make_searchable(self) -> None:
         """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""
@@ -262,8 +258,8 @@ class Library:
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
-        found = self.tools.some(name for name, _ in await self._finder.find(text))
-        return tuple(islice((name for name, entry in found.items() if entry.state == "enabled"), limit))
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
+        return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
         """Reads every tool again, quarantines the changed ones, makes the search tables anew; answers their number."""
@@ -337,13 +333,6 @@ class Library:
     def _take_in(self, changes: Changes) -> None:
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
-            self._generation += 1
             self._finder.track()
         if self._seen.listed != before.listed:
             self.listeners.tell()
-
-    def _total(self) -> int:
-        """How many tools can be found."""
-        if self._counted[0] != self._seen.standing:
-            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
-        return self._counted[1]

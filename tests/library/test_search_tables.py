@@ -19,11 +19,11 @@ from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.search_tables import prepare, read_documents
 from alita_mcp.library.catalogue.use import CallRow, Use
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.versions.files import PUBLISH_STEPS, manifest_of
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.library.words import corpus as statistics
 from alita_mcp.library.words.text import Document, compose
 from alita_mcp.values import Manifest
-from tests.library.factory import opened, publish_six, simple
+from tests.library.factory import PUBLISH_STEPS, opened, publish_six, simple
 from tests.library.processes import finish, start
 from tests.library.searching import corpus_of, write
 

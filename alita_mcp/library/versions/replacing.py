@@ -16,19 +16,6 @@ from alita_mcp.library.trust.trust import is_lower
 from alita_mcp.library.versions.files import VERSION_FILES, Folder, ToolFiles, seal_of, written_example
 from alita_mcp.values import StoredVersion
 
-RAISE_STEPS = (
-    "claimed",
-    "staged",
-    *(f"wrote {name}" for name in VERSION_FILES),
-    "synced",
-    "laid aside",
-    "replaced",
-    "in place",
-    "row written",
-    "committed",
-)
-"""What raising a version's trust does, in order; a process may die after any of them."""
-
 
 class Exchange:
     """Exchange of a version's folder for another one; both lie aside under their owner's name meanwhile."""
