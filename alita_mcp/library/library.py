@@ -15,7 +15,6 @@ from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.grants.approving import approval_of
 from alita_mcp.library.journal.calls import CallJournal
-from alita_mcp.library.listeners import Listeners
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.runs.runs import Runs
@@ -50,7 +49,7 @@ class Library:
         self.runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
-        self.listeners = Listeners()
+        self._listeners: dict[object, Callable[[], None]] = {}
         self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
 
@@ -284,7 +283,18 @@ class Library:
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
-        return self.listeners.add(callback)
+        key = object()
+        self._listeners[key] = callback
+
+        def remove() -> None:
+            self._listeners.pop(key, None)
+
+        return remove
+
+    def announce(self) -> None:
+        """Calls back all that asked for it by `on_change`."""
+        for callback in tuple(self._listeners.values()):
+            callback()
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
@@ -335,4 +345,4 @@ class Library:
         if self._seen.standing != before.standing:
             self._finder.track()
         if self._seen.listed != before.listed:
-            self.listeners.tell()
+            self.announce()

@@ -30,22 +30,19 @@ def held(path: Path, timeout_s: float) -> Iterator[None]:
     """
     from filelock import Timeout
 
-    lock = _lock(path)
     try:
-        lock.acquire(timeout=timeout_s, poll_interval=POLL_S)
+        lock = _lock(path).acquire(timeout=timeout_s, poll_interval=POLL_S)
     except Timeout as busy:
         raise LibraryError(
             f"{path} has been held by another process for {timeout_s:g} s.", hint="Try again in a moment."
         ) from busy
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 @asynccontextmanager
-async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
-    """Holds a lock file while the block runs, without a thread that waits for it.
+async def awaited(path: Path, timeout_s: float, poll_s: float = POLL_S) -> AsyncIterator[None]:
+    """Holds a lock file while the block runs, without a thread that waits for it; tries it every `poll_s`.
 
     Raises:
         TimeoutError: another process did not let go of it in time.
@@ -56,21 +53,19 @@ async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
     with anyio.fail_after(timeout_s):
         while True:
             try:
-                lock.acquire(timeout=0)
+                held_lock = lock.acquire(timeout=0)
                 break
             except Timeout:
-                await anyio.sleep(POLL_S)
-    try:
+                await anyio.sleep(poll_s)
+    with held_lock:
         yield
-    finally:
-        lock.release()
 
 
 class Owner:
     """This process among the processes of one library; its name stands on everything unfinished that it makes."""
 
     def __init__(self, folder: Path) -> None:
-        """Announces this process; call it under the library's own lock, so that nobody sweeps meanwhile."""
+        """Announces this process; call it under the library's own lock, so that no other one sweeps meanwhile."""
         self.name = secrets.token_hex(8)
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import random
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import LibraryError
-from alita_mcp.library.locks import held
+from alita_mcp.library.locks import awaited
 from alita_mcp.library.search.vectors.lance_table import LanceTable, quoted
 from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding.interface import Embedder, Vector, same_length
@@ -34,6 +32,7 @@ REFINED = 4
 NAMES_AT_ONCE = 500
 TURN_PATIENCE_S = 120.0
 """How long a process waits for another one's embedding before it goes ahead all the same."""
+TURN_POLL_S = 0.1
 
 ReadDocuments = Callable[[Collection[str]], Mapping[str, Document]]
 """What the named tools are found by, of those that can be found; called in a thread."""
@@ -92,8 +91,7 @@ class VectorTable:
     async def hashes(self) -> dict[str, str]:
         """The hash of each row by its name; a name that has several rows has none that holds."""
         with self._table.translated():
-            there, twice = await self._table.hashes()
-        return there | dict.fromkeys(twice, "")
+            return await self._table.hashes()
 
     async def hashes_of(self, names: Sequence[str]) -> dict[str, str]:
         """The hashes of these names' rows, where there are some."""
@@ -142,19 +140,11 @@ class VectorTable:
 
         One that hangs is not waited for for ever: paying twice is better than not at all.
         """
-        with ExitStack() as stack:
-            with anyio.move_on_after(self._patience_s):
-                while not self._taken(stack):  # noqa: ASYNC110 - no other process sets an event here
-                    await anyio.sleep(random.uniform(0.05, 0.2))  # noqa: S311 - only spreads the processes
+        async with AsyncExitStack() as stack:
+            with self._table.translated(), suppress(TimeoutError):
+                lock = awaited(self.folder / f"{self.name}.turn", self._patience_s, TURN_POLL_S)
+                await stack.enter_async_context(lock)
             yield
-
-    def _taken(self, stack: ExitStack) -> bool:
-        with self._table.translated():
-            try:
-                stack.enter_context(held(self.folder / f"{self.name}.turn", 0))
-            except LibraryError:
-                return False
-        return True
 
     async def grow_tree(self) -> None:
         """Makes an approximate index where there are enough rows for one; call it in one's turn, for it takes long."""
@@ -216,11 +206,11 @@ async def vectors_of(
     ]
     found = iter(await embedder.embed(texts))
     parts = {name: (next(found), [next(found) for _ in documents[name].requests]) for name in names}
-    return await anyio.to_thread.run_sync(_averaged, parts)
 
+    def averaged() -> dict[str, Vector]:
+        return {name: tool_vector(about, requests) for name, (about, requests) in parts.items()}
 
-def _averaged(parts: Mapping[str, tuple[Vector, Sequence[Vector]]]) -> dict[str, Vector]:
-    return {name: tool_vector(about, requests) for name, (about, requests) in parts.items()}
+    return await anyio.to_thread.run_sync(averaged)
 
 
 def tool_vector(about: Vector, requests: Sequence[Vector]) -> Vector:
