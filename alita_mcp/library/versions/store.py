@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ from alita_mcp.errors import (
 )
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
-from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
 from alita_mcp.library.locks import Owner, held
@@ -39,7 +39,7 @@ from alita_mcp.library.versions.files import (
     versions_under,
 )
 from alita_mcp.library.versions.naming import decided
-from alita_mcp.library.versions.replacing import Exchange, put_right, refuse_other_or_less
+from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -150,19 +150,19 @@ class Store:
         refuse_other_or_less(unpack(files, name, version), known)
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim, known.manifest.digest)
-        exchange = Exchange(self.files, name, version, self._on_step)
+        new, old = aside = self.files.aside(), self.files.aside()
         try:
             self._on_step("claimed")
-            exchange.write(files)
+            write_folder(new, files, self._on_step)
             with held(self._lock, OPEN_TIMEOUT_S):
-                exchange.carry_out()
+                exchange(self.files, name, version, new, old, self._on_step)
                 manifest = self._enter(name, version, files, "raised")
         except BaseException:
             with held(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
-            exchange.clear()
+            _remove(aside)
             raise
-        exchange.clear()
+        _remove(aside)
         return manifest
 
     def read(self, name: str, version: int) -> StoredVersion:
@@ -239,11 +239,6 @@ class Store:
             else:
                 with held(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
-
-    def _is_filed(self, name: str) -> bool:
-        """Whether the grants file names the current version of a tool, that one and no other."""
-        entry = self.reader.entry(name)
-        return entry is not None and self.effective_grants.is_bound(entry.manifest)
 
     def _approval(self, name: str, digest: str) -> Approval | None:
         return self.reader.approval(name, digest)
@@ -322,7 +317,9 @@ class Store:
 
     def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         stored = unpack(files, name, version)
-        granted = self.effective_grants.of(stored.manifest) is not None and not self._is_filed(name)
+        granted = self.effective_grants.of(stored.manifest) is not None
+        current = self.reader.entry(name) if granted else None
+        granted = granted and not (current and self.effective_grants.is_bound(current.manifest))
         self.catalogue.publish(
             stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
         )
@@ -334,6 +331,11 @@ class Store:
             yield
         except AlitaError as refused:
             self.catalogue.record("refused", name, version, {"reason": str(refused)})
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _proved(root: Path, name: str, version: int) -> Folder:
