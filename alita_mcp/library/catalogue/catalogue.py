@@ -105,8 +105,7 @@ class Catalogue:
     def has_tools_besides(self, event: str) -> bool:
         """Whether there is a tool, deleted or not, whose journal has no such event."""
         query = "SELECT 1 FROM tool WHERE name NOT IN (SELECT name FROM journal WHERE event = ?) LIMIT 1"
-        with self._lock, translated(self.path):
-            return self._db.execute(query, (event,)).fetchone() is not None
+        return bool(self._rows(query, event))
 
     def claim(self, claim: Claim, digest: str | None = None) -> bool:
         """Reserves a version of a name for one publisher; False while another one holds the name.
@@ -138,8 +137,7 @@ class Catalogue:
 
     def claims(self) -> list[Claim]:
         """Every publishing under way, of live and of dead processes."""
-        with self._lock, translated(self.path):
-            return [Claim(**row) for row in self._db.execute("SELECT name, version, owner FROM claim")]
+        return [Claim(**row) for row in self._rows("SELECT name, version, owner FROM claim")]
 
     def release(self, claim: Claim) -> None:
         """Gives up a claim."""
@@ -205,13 +203,11 @@ class Catalogue:
 
     def bound(self, name: str, line: str) -> str:
         """The digest that was current when this line of the grants file was read first; empty: there was none."""
-        with self._lock, translated(self.path):
-            known = self._db.execute(BOUND, {"name": name, "line": line}).fetchone()
-        if known is not None:
-            return str(known["digest"])
+        if known := self._rows(BOUND, name, line):
+            return str(known[0]["digest"])
         with self._transaction() as db:
             db.execute(BIND, {"name": name, "line": line})
-            digest = str(db.execute(BOUND, {"name": name, "line": line}).fetchone()["digest"])
+            digest = str(db.execute(BOUND, (name, line)).fetchone()["digest"])
             said = json.loads(line)
             covers = "every version" if said.get("any_version") else said.get("digest") or digest
             _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
@@ -238,21 +234,17 @@ class Catalogue:
 
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
         """The newest events first."""
-        with self._lock, translated(self.path):
-            rows = self._db.execute(
-                f"SELECT * FROM journal {'WHERE event = :event' if event else ''} ORDER BY id DESC LIMIT :limit",  # noqa: S608
-                {"event": event, "limit": limit},
-            ).fetchall()
-        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in map(dict, rows)]
+        newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
+        rows = map(dict, self._rows(newest, *([event] if event else ()), limit))
+        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
 
     def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
-        with self._lock, translated(self.path):
-            rows = self._db.execute(
-                "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
-                " WHERE l.state = 'deleted' AND t.deleted_at < ?",
-                (moment,),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
+            " WHERE l.state = 'deleted' AND t.deleted_at < ?",
+            moment,
+        )
         names = sorted({row["name"] for row in rows})
         return [(name, tuple(row["version"] for row in rows if row["name"] == name)) for name in names]
 
@@ -266,6 +258,10 @@ class Catalogue:
         """Makes the search tables anew; answers how many tools can be found."""
         with self._transaction() as db:
             return rebuild(db)
+
+    def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
+        with self._lock, translated(self.path):
+            return self._db.execute(query, values).fetchall()
 
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:

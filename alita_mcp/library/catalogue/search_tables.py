@@ -187,15 +187,12 @@ class SearchWriter:
             row, digest, words, letters = known
             if document is not None and digest == document.hash:
                 return
-            self._remove(row, words)
+            old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
+            self._db.execute(old, (row, words))
+            self._db.execute("DELETE FROM document WHERE id = ?", (row,))
             self._count(words.split(), letters, -1)
         if document is not None:
             self._add(name, document, words_of(document, self._tokens))
-
-    def _remove(self, row: int, words: str) -> None:
-        old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
-        self._db.execute(old, (row, words))
-        self._db.execute("DELETE FROM document WHERE id = ?", (row,))
 
     def _add(self, name: str, document: Document, found: Words) -> None:
         every = (*found.own, *found.lent)

@@ -57,7 +57,7 @@ class Corpus:
         self._count, words, letters = map(int, totals)
         self._length = words / max(1, self._count) or 1.0
         self._letters_length = letters / max(1, self._count) or 1.0
-        self._companions, self.everyday = _lists(tokens)
+        self._companions, self.everyday = companions(tokens), everyday(tokens)
         """Words of the same meaning by each word, and those that people use whatever they ask for."""
         self.highest_idf = self._idf(1)
         """Inverse document frequency of a word that a single document has."""
@@ -209,8 +209,3 @@ class Corpus:
             norm = K1 * (1 - B_LETTERS + B_LETTERS * document.letters / self._letters_length)
             found[name] = math.fsum(term_weights[group] * n / (n + norm) for group, n in shared.items())
         return found
-
-
-@lru_cache(maxsize=2)
-def _lists(tokens: Tokens) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    return companions(tokens), everyday(tokens)
