@@ -16,7 +16,7 @@ from alita_mcp.values import Grants, Manifest, StoredVersion
 SHOWN_DIGITS = 12
 """Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
 MAX_QUESTION = 4_000
-"""Characters; whoever asks for more than a person reads there is approved by the command."""
+"""Characters; a version that asks for more than a person reads there is approved by the command."""
 
 
 class Versions(Protocol):
@@ -24,7 +24,7 @@ class Versions(Protocol):
 
     @property
     def tools(self) -> CatalogueReader:
-        """Whatever is to be read of many tools at once."""
+        """Reader of many tools at once."""
         ...
 
     def entry(self, name: str) -> CatalogueEntry:

@@ -22,6 +22,8 @@ from alita_mcp.values import Grants, Manifest
 
 WORKSPACES = ("none", "read", "write")
 """Each holds the ones before it."""
+OPEN_HOSTS = "(hosts that you name)"
+"""How `*` reads to people."""
 
 
 def in_force(asked: Grants, *, approved: bool, filed: Grants | None) -> Grants | None:
@@ -39,20 +41,11 @@ def missing(asked: Grants, *, approved: bool, filed: Grants | None) -> tuple[str
     """In words, what is asked for and was not granted; empty when all of it was."""
     granted = filed or Grants()
     lacks = [f"network {OPEN_HOSTS}"] if ANY in asked.network and not granted.network else []
-    if not approved:
-        lacks += _not_covered(asked, granted)
-    return tuple(lacks)
-
-
-OPEN_HOSTS = "(hosts that you name)"
-"""How `*` reads to people."""
-
-
-def _not_covered(asked: Grants, granted: Grants) -> list[str]:
-    lacks = [
-        f"network {host}"
-        for host in asked.network
-        if host != ANY and not any(covers(known, host) for known in granted.network)
+    if approved:
+        return tuple(lacks)
+    named = [host for host in asked.network if host != ANY]
+    lacks += [
+        f"network {host}" for host in named if not any(covers(known, host) for known in granted.network)
     ]
     if WORKSPACES.index(asked.workspace) > WORKSPACES.index(granted.workspace):
         lacks.append(f"workspace {asked.workspace}")
@@ -60,13 +53,12 @@ def _not_covered(asked: Grants, granted: Grants) -> list[str]:
         lacks.append("model")
     lacks += [f"tool {name}" for name in asked.tools if name not in granted.tools]
     lacks += [f"secret {name}" for name in asked.secrets if name not in granted.secrets]
-    return lacks
+    return tuple(lacks)
 
 
 def in_words(grants: Grants) -> tuple[str, ...]:
     """Each single grant in a few words, as people read it: `network api.example.org`, `model`, `secret NAME`."""
-    words = _not_covered(grants, Grants())
-    return (f"network {OPEN_HOSTS}", *words) if ANY in grants.network else tuple(words)
+    return missing(grants, approved=False, filed=None)
 
 
 class EffectiveGrants:
@@ -155,7 +147,7 @@ class EffectiveGrants:
         return None if self.of(manifest) is not None else self.not_granted(manifest)
 
     def not_granted(self, manifest: Manifest) -> ToolUnavailable:
-        """The error for a version that asks for what nobody granted, or for anything while it is not verified."""
+        """The error for a version that asks for what was not granted, or for anything while it is not verified."""
         if not may_hold_grants(manifest):
             return too_thin(manifest, how_to_grant(manifest))
         with self._lock:

@@ -22,19 +22,17 @@ NEAR_TIE = 0.9
 FORGOTTEN_DAYS = 30.0
 """A tool last used this long before another one is out of use beside it."""
 
-Entries = Mapping[str, CatalogueEntry]
-
 
 def search_answer(
     found: Mapping[str, float],
-    entries: Entries,
+    entries: Mapping[str, CatalogueEntry],
     limit: int,
     total: int,
     others: Sequence[CatalogueEntry] = (),
 ) -> SearchAnswer:
     """The answer to a search that found these names with these probabilities, best first, among `total` tools.
 
-    Beside a match only comparable tools are shown: what is far less likely serves nobody who has one. Where none
+    Beside a match only comparable tools are shown: what is far less likely is of no use then. Where none
     matches, `others` are shown if fewer than `ALWAYS_SHOWN` were found.
     """
     likely = {
@@ -64,7 +62,7 @@ def search_answer(
     return SearchAnswer(fit=fit, total=total, results=tuple(hits))
 
 
-def _by_standing(scores: Mapping[str, float], entries: Entries) -> dict[str, float]:
+def _by_standing(scores: Mapping[str, float], entries: Mapping[str, CatalogueEntry]) -> dict[str, float]:
     """Probabilities, best first; among nearly as likely ones, those that are verified, succeed and are in use."""
     top = max(scores.values(), default=0.0)
     newest = max((entries[name].last_used or "" for name in scores), default="")

@@ -70,21 +70,16 @@ class LanceTable:
         with self.translated():
             lancedb = await anyio.to_thread.run_sync(_load)
             self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
-            if await self._is_made():
-                self.rows = await self._made()
-            else:  # of several that make one at once LanceDB lets some fail
-                async with self.locked():
-                    self.rows = await self._made()
-
-    async def _is_made(self) -> bool:
-        try:
-            (await self._db.open_table(self.name)).close()
-        except (ValueError, RuntimeError, OSError):
-            return False
-        return True
-
-    async def _made(self) -> Any:
-        return await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
+            async with AsyncExitStack() as stack:
+                try:
+                    (await self._db.open_table(self.name)).close()
+                except (
+                    ValueError,
+                    RuntimeError,
+                    OSError,
+                ):  # of several that make one at once LanceDB lets some fail
+                    await stack.enter_async_context(self.locked())
+                self.rows = await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
 
     def _schema(self) -> Any:
         import pyarrow as pa

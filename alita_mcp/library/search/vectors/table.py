@@ -30,9 +30,9 @@ PROBES = 20
 REFINED = 4
 """Among so many times the wanted rows an index's rough distances are made exact."""
 NAMES_AT_ONCE = 500
-TURN_PATIENCE_S = 120.0
+EMBEDDING_PATIENCE_S = 120.0
 """How long a process waits for another one's embedding before it goes ahead all the same."""
-TURN_POLL_S = 0.1
+EMBEDDING_POLL_S = 0.1
 
 ReadDocuments = Callable[[Collection[str]], Mapping[str, Document]]
 """What the named tools are found by, of those that can be found; called in a thread."""
@@ -47,9 +47,9 @@ class VectorTable:
         embedder: str,
         length: int,
         tree_from: int = ROWS_FOR_A_TREE,
-        patience_s: float = TURN_PATIENCE_S,
+        patience_s: float = EMBEDDING_PATIENCE_S,
     ) -> None:
-        """From `tree_from` rows on an approximate index is made; `patience_s` is for another process's turn."""
+        """From `tree_from` rows on an approximate index is made; `patience_s` is for another process's embedding."""
         self.folder = folder
         self.name = f"{PREFIX}{_plain(embedder)}_{length}"
         self.length = length
@@ -135,19 +135,19 @@ class VectorTable:
                 await self._table.fold()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def embedding_lock(self) -> AsyncIterator[None]:
         """One process at a time embeds, so that none pays for what another one is about to write.
 
         One that hangs is not waited for for ever: paying twice is better than not at all.
         """
         async with AsyncExitStack() as stack:
             with self._table.translated(), suppress(TimeoutError):
-                lock = awaited(self.folder / f"{self.name}.turn", self._patience_s, TURN_POLL_S)
+                lock = awaited(self.folder / f"{self.name}.turn", self._patience_s, EMBEDDING_POLL_S)
                 await stack.enter_async_context(lock)
             yield
 
     async def grow_tree(self) -> None:
-        """Makes an approximate index where there are enough rows for one; call it in one's turn, for it takes long."""
+        """Makes an approximate index where there are enough rows; call it under `embedding_lock`, for it takes long."""
         if self._has_tree:
             return
         with self._table.translated():
