@@ -55,7 +55,7 @@ class Library:
 
     @property
     def tools(self) -> CatalogueReader:
-        """Whatever is to be read of many tools at once; takes milliseconds and more in a large library."""
+        """Reader of many tools at once; takes milliseconds and more in a large library."""
         return self._store.reader
 
     def promotable(
@@ -182,7 +182,7 @@ class Library:
         return await self._alter("revoked", name)
 
     async def delete(self, name: str, by: By = "person") -> CatalogueEntry:
-        """Puts up a tombstone; answers the entry as it was last known; raises as `rollback` where a client asks."""
+        """Puts up a tombstone; returns the entry as it was last known; raises as `rollback` where a client asks."""
         return await self._alter("deleted", name, by=by)
 
     async def enable(self, name: str, by: By = "person") -> CatalogueEntry:
@@ -219,7 +219,7 @@ class Library:
         return await self._alter("rolled back", name, target, by=by)
 
     async def export(self, name: str, version: int | None = None) -> Path:
-        """Writes a folder that runs anywhere without alita; answers where it is. Errors as `read`."""
+        """Writes a folder that runs anywhere without alita; returns where it is. Errors as `read`."""
         stored = await self.read(name, version)
         folder = await self._in_thread(export_version, self.home / "exports", stored)
         await self.record("exported", name, {"folder": str(folder)}, stored.manifest.version)
@@ -261,7 +261,7 @@ class Library:
         return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
-        """Reads every tool again, quarantines the changed ones, makes the search tables anew; answers their number."""
+        """Reads every tool again, quarantines the changed ones, makes the search tables anew; returns their number."""
         for name in await self._in_thread(self.tools.names):
             try:
                 await self.read(name)
@@ -274,7 +274,7 @@ class Library:
         return rows
 
     async def keep_run(self, result: bytes) -> str:
-        """Stores a whole result, a JSON text; answers the name to read it by."""
+        """Stores a whole result, a JSON text; returns the name to read it by."""
         return await self._in_thread(self.runs.keep, result)
 
     async def read_run(self, run: str) -> bytes:
@@ -282,7 +282,7 @@ class Library:
         return await self._in_thread(self.runs.read, run)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
+        """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
         key = object()
         self._listeners[key] = callback
 

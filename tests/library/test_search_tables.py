@@ -42,7 +42,7 @@ def manifest(name: str, version: int, about: str) -> Manifest:
 def publish(catalogue: Catalogue, name: str, text: str) -> None:
     with closing(sqlite3.connect(catalogue.path)) as db:
         (latest,) = db.execute("SELECT max(version) FROM version WHERE name = ?", (name,)).fetchone()
-    catalogue.publish(manifest(name, (latest or 0) + 1, f"Knows {text}."), "seal", "scripted")
+    catalogue.publish((manifest(name, (latest or 0) + 1, f"Knows {text}."), "seal", "scripted"))
 
 
 def change(event: str) -> Callable[[Catalogue, str, str], Any]:
@@ -107,8 +107,8 @@ def test_what_a_tool_is_found_by_changes_with_the_tool_in_one_transaction(catalo
     publish(catalogue, "alpha", "zebras")
     assert found(catalogue.path, "a zebra") == ["alpha"]
     with pytest.raises(LibraryError):  # the second is a version that is there, so neither is written
-        catalogue.publish_all(
-            [(manifest(name, 1, "Knows giraffes."), "seal", "scripted") for name in ("beta", "alpha")]
+        catalogue.publish(
+            *((manifest(name, 1, "Knows giraffes."), "seal", "scripted") for name in ("beta", "alpha"))
         )
     assert found(catalogue.path, "a giraffe") == []
     catalogue.change("worded", "alpha", text="a horse with stripes")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -146,31 +146,17 @@ class Catalogue:
 
     def publish(
         self,
-        manifest: Manifest,
-        seal: str,
-        sandbox: str,
+        *versions: tuple[Manifest, str, str],
         event: str = "published",
-        *,
         takes_over: bool = True,
         made_by: str = "",
     ) -> None:
-        """Enters a version whose files are in place, in one transaction that also ends its claim.
+        """Enters versions whose files are in place, with their seals and kinds of sandbox; ends their claims.
 
-        It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
-        the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
-        No kind of `sandbox`, an empty one, leaves it without evidence.
+        All in one transaction. One becomes the current one if it is the first, or if `takes_over` says so, its trust
+        is no lower than that of the current one and no person chose that one. Where the event is `raised` it is there
+        and gets other evidence. No kind of sandbox, an empty one, leaves it without evidence.
         """
-        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
-
-    def publish_all(
-        self,
-        versions: Iterable[tuple[Manifest, str, str]],
-        event: str = "published",
-        *,
-        takes_over: bool = True,
-        made_by: str = "",
-    ) -> None:
-        """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
             for manifest, seal, sandbox in versions:
                 values = {
@@ -255,7 +241,7 @@ class Catalogue:
             _journal(db, "purged", name, None, {})
 
     def reindex(self) -> int:
-        """Makes the search tables anew; answers how many tools can be found."""
+        """Makes the search tables anew; returns how many tools can be found."""
         with self._transaction() as db:
             return rebuild(db)
 

@@ -298,7 +298,7 @@ TOUCHED = (
         for change in ("INSERT", "UPDATE", "DELETE")
     ),
 )
-"""Which tool was changed last, whoever changed it: numbers only grow, so what is behind one is what came later."""
+"""Which tool was changed last, by any process: numbers only grow, so what is behind one is what came later."""
 
 CHANGES_SO_FAR = "SELECT (SELECT coalesce(max(at), 0) FROM touched), (SELECT number FROM listing_changes)"
 STAMP = """

@@ -1,6 +1,6 @@
 """Search tables in the catalogue's file, kept up to date in the transaction of every change of a tool.
 
-Triggers note the names whose rows are written, whoever writes them; before the commit those tools are read again.
+Triggers note the names whose rows any process writes; before the commit those tools are read again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _version(db: sqlite3.Connection) -> int | None:
 
 
 def rebuild(db: sqlite3.Connection) -> int:
-    """Makes the tables anew from the catalogue; answers how many tools can be found."""
+    """Makes the tables anew from the catalogue; returns how many tools can be found."""
     create(db)
     db.execute("INSERT OR IGNORE INTO unindexed SELECT name FROM tool")
     _take_in(db)

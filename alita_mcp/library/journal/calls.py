@@ -97,14 +97,9 @@ class CallJournal:
             try:
                 self._catalogue.record_calls(rows, uses)
             except BaseException:
-                self._take_back(rows, uses)
+                with self._lock:
+                    self._rows = deque([*rows, *self._rows], maxlen=CALLS_KEPT)
+                    for name, use in uses.items():
+                        self._uses[name] = use.plus(self._uses.get(name, Use()))
                 raise
             return True
-
-    def _take_back(self, rows: list[CallRow], uses: Mapping[str, Use]) -> None:
-        with self._lock:
-            newer = list(self._rows)
-            self._rows.clear()
-            self._rows.extend([*rows, *newer])
-            for name, use in uses.items():
-                self._uses[name] = use.plus(self._uses.get(name, Use()))

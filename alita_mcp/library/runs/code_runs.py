@@ -179,7 +179,7 @@ class CodeRuns:
         self._use(lambda rows: rows.record_made(digests, tool))
 
     async def drop_all(self) -> int:
-        """Removes all that is kept, for all processes; answers how many runs there were.
+        """Removes all that is kept, for all processes; returns how many runs there were.
 
         Raises:
             LibraryError: the file cannot be removed.

@@ -59,6 +59,9 @@ SHAPES = "SELECT digest, shape FROM program"
 _SHAPES_OF = f"{SHAPES} WHERE digest IN (SELECT value FROM json_each(?))"  # noqa: S608 - of our own words
 MADE = "SELECT digest, tool FROM made"
 _DROP_OLDEST = "DELETE FROM run WHERE number IN (SELECT number FROM run ORDER BY number LIMIT ?)"
+_BYTES = """
+SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
 _ORPHANS = (
     "DELETE FROM program WHERE digest NOT IN (SELECT digest FROM run)",
     "DELETE FROM sketch WHERE digest NOT IN (SELECT digest FROM program)",
@@ -89,8 +92,13 @@ class RunRows(NumberedFile):
         """Opens the file; with `forget_values`, removes the values that it holds."""
         self._reading = threading.Lock()
         super().__init__(folder, f"runs-{FORMAT}", _TABLES, _PROBE)
-        if forget_values:
-            self._forget_values()
+        if not forget_values:
+            return
+        with self._transaction() as db:
+            removed = db.execute("UPDATE run SET whole = NULL WHERE whole IS NOT NULL").rowcount
+        if removed:  # the deleted bytes are overwritten with zeros; the log beside the file holds them still
+            with self._writing, spoiled():
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def write(self, rows: Sequence[RunRow], now: float) -> None:
         """Keeps runs, drops what is too old, and makes room.
@@ -154,31 +162,16 @@ class RunRows(NumberedFile):
         with self._reading, self._writing:
             super().close()
 
-    def _forget_values(self) -> None:
-        with self._transaction() as db:
-            removed = db.execute("UPDATE run SET whole = NULL WHERE whole IS NOT NULL").rowcount
-        if removed:  # the deleted bytes are overwritten with zeros; the log beside the file holds them still
-            with self._writing, spoiled():
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
 
 def _room_made(db: sqlite3.Connection) -> int:
-    """Removes the oldest runs until number and bytes are within their bounds; answers how many."""
+    """Removes the oldest runs until number and bytes are within their bounds; returns how many."""
     removed = 0
     count: int = db.execute("SELECT count(*) FROM run").fetchone()[0]
     room = MAX_RUNS if count <= MAX_RUNS else int(MAX_RUNS * ROOM_AFTER)
-    while count and (count > room or _bytes(db) > MAX_BYTES):
+    while count and (count > room or db.execute(_BYTES).fetchone()[0] > MAX_BYTES):
         room = min(room, int(count * ROOM_AFTER))
         removed += db.execute(_DROP_OLDEST, (count - room,)).rowcount
         for statement in _ORPHANS:
             db.execute(statement)
         count = room
     return removed
-
-
-def _bytes(db: sqlite3.Connection) -> int:
-    """What the rows take in the file."""
-    pages, free, size = (
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)

@@ -23,7 +23,7 @@ class Runs:
         self._folder = folder
 
     def keep(self, result: bytes) -> str:
-        """Stores a result, a JSON text; answers the name to read it by.
+        """Stores a result, a JSON text; returns the name to read it by.
 
         Raises:
             LibraryError: it is larger than the whole store, or the disk refuses.

@@ -122,7 +122,7 @@ class Store:
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
         """Gives a tool an accepted version; it becomes the current one where `Catalogue.publish` says so.
 
-        One that asks for what nobody granted waits: it is kept, and the current version stays.
+        One that asks for what was not granted waits: it is kept, and the current version stays.
 
         Raises:
             NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
@@ -206,7 +206,7 @@ class Store:
         return stored if self.reader.evidence(name, version) else unproven(stored)
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
-        """Whether a version is damaged: looked at while nobody can be replacing it."""
+        """Whether a version is damaged: looked at while no process can be replacing it."""
         with held(self._lock, OPEN_TIMEOUT_S):
             for claim in self.catalogue.claims():
                 if (claim.name, claim.version) == (name, version):
@@ -226,7 +226,7 @@ class Store:
             put_right(self.files, claim.owner, claim.name, claim.version, row.seal)
 
     def _claim(self, claim: Claim, digest: str | None = None) -> None:
-        """Takes a name for publishing, after whoever holds it is done, or cleared away if it died."""
+        """Takes a name for publishing, after the one that holds it is done, or cleared away if it died."""
         deadline = time.monotonic() + CLAIM_TIMEOUT_S
         while not self.catalogue.claim(claim, digest):
             if time.monotonic() > deadline:
@@ -288,7 +288,7 @@ class Store:
             with self._refusal_journalled(name, version):
                 files = _proved(self.files.root, name, version)
                 manifest = unproven(unpack(files, name, version)).manifest
-                self.catalogue.publish(manifest, seal_of(files), sandbox="", event="adopted")
+                self.catalogue.publish((manifest, seal_of(files), ""), event="adopted")
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""
@@ -320,9 +320,8 @@ class Store:
         granted = self.effective_grants.of(stored.manifest) is not None
         current = self.reader.entry(name) if granted else None
         granted = granted and not (current and self.effective_grants.is_bound(current.manifest))
-        self.catalogue.publish(
-            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
-        )
+        version_row = (stored.manifest, seal_of(files), stored.report.sandbox)
+        self.catalogue.publish(version_row, event=event, takes_over=granted, made_by=made_by)
         return stored.manifest
 
     @contextmanager
