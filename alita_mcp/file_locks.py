@@ -50,22 +50,19 @@ def held(path: Path, timeout_s: float) -> Iterator[None]:
     """
     from filelock import Timeout
 
-    lock = file_lock(path)
     try:
-        lock.acquire(timeout=timeout_s, poll_interval=POLL_S)
+        lock = file_lock(path).acquire(timeout=timeout_s, poll_interval=POLL_S)
     except Timeout as busy:
         raise LibraryError(
             f"{path} has been held by another process for {timeout_s:g} s.", hint="Try again in a moment."
         ) from busy
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()
 
 
 @asynccontextmanager
-async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
-    """Holds a lock file while the block runs, without a thread that waits for it.
+async def awaited(path: Path, timeout_s: float, poll_s: float = POLL_S) -> AsyncIterator[None]:
+    """Holds a lock file while the block runs, without a thread that waits for it; tries it every `poll_s`.
 
     Raises:
         TimeoutError: another process did not let go of it in time.
@@ -76,14 +73,12 @@ async def awaited(path: Path, timeout_s: float) -> AsyncIterator[None]:
     with anyio.fail_after(timeout_s):
         while True:
             try:
-                lock.acquire(timeout=0)
+                held_lock = lock.acquire(timeout=0)
                 break
             except Timeout:
-                await anyio.sleep(POLL_S)
-    try:
+                await anyio.sleep(poll_s)
+    with held_lock:
         yield
-    finally:
-        lock.release()
 
 
 class Owner:

@@ -88,7 +88,7 @@ class VersionVerifier:
         """Keeps how the gates went; listeners hear where that is new."""
         if problem != self._failures.get((manifest.digest, kind), ""):
             self._failures[(manifest.digest, kind)] = problem
-            self._library.listeners.tell()
+            self._library.announce()
 
     async def _keep(self, stored: StoredVersion, verdict: Verdict) -> None:
         """Keeps what the gates found of a version that only its own files spoke for, and no more than they claim."""

@@ -32,13 +32,8 @@ def _program() -> list[str]:
     ours = shutil.which("alita", path=str(folder))
     if ours is None:
         return [sys.executable, "-m", "alita_mcp.cli.main"]
-    found = shutil.which("alita", path=_path_without(folder))
-    return ["alita"] if found is not None and Path(found).resolve() == Path(ours).resolve() else [ours]
-
-
-def _path_without(folder: Path) -> str:
-    """Where shells look; a virtual environment's own folder stands there only as long as it is active."""
     places = os.get_exec_path()
-    if sys.prefix == sys.base_prefix:
-        return os.pathsep.join(places)
-    return os.pathsep.join(place for place in places if Path(place) != folder)
+    if sys.prefix != sys.base_prefix:  # whose own folder stands there only as long as it is active
+        places = [place for place in places if Path(place) != folder]
+    found = shutil.which("alita", path=os.pathsep.join(places))
+    return ["alita"] if found is not None and Path(found).resolve() == Path(ours).resolve() else [ours]

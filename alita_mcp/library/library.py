@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,6 @@ from alita_mcp.errors import LibraryError, ToolUnavailable
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
 from alita_mcp.library.grants.approving import approval_of
 from alita_mcp.library.journal.calls import CallJournal
-from alita_mcp.library.listeners import Listeners
 from alita_mcp.library.promotion import newcomers
 from alita_mcp.library.rows import By, CatalogueEntry, JournalRow
 from alita_mcp.library.runs.runs import Runs
@@ -51,19 +49,14 @@ class Library:
         self.runs = Runs(store.home / "runs")
         self._threads = anyio.CapacityLimiter(THREADS)
         self._finder = finder_for(settings, store.catalogue.path, tasks)
-        self.listeners = Listeners()
-        self._generation, self._seen = 0, Changes(0, 0)
+        self._listeners: dict[object, Callable[[], None]] = {}
+        self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
 
     @property
     def tools(self) -> CatalogueReader:
-        """Whatever is to be read of many tools at once; takes milliseconds and more in a large library."""
+        """Reader of many tools at once; takes milliseconds and more in a large library."""
         return self._store.reader
-
-    @property
-    def generation(self) -> int:
-        """Grows with every change of any tool's standing that this process knows of; use does not count."""
-        return self._generation
 
     def promotable(
         self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
@@ -189,7 +182,7 @@ class Library:
         return await self._alter("revoked", name)
 
     async def delete(self, name: str, by: By = "person") -> CatalogueEntry:
-        """Puts up a tombstone; answers the entry as it was last known; raises as `rollback` where a client asks."""
+        """Puts up a tombstone; returns the entry as it was last known; raises as `rollback` where a client asks."""
         return await self._alter("deleted", name, by=by)
 
     async def enable(self, name: str, by: By = "person") -> CatalogueEntry:
@@ -226,7 +219,7 @@ class Library:
         return await self._alter("rolled back", name, target, by=by)
 
     async def export(self, name: str, version: int | None = None) -> Path:
-        """Writes a folder that runs anywhere without alita; answers where it is. Errors as `read`."""
+        """Writes a folder that runs anywhere without alita; returns where it is. Errors as `read`."""
         stored = await self.read(name, version)
         folder = await self._in_thread(export_version, self.home / "exports", stored)
         await self.record("exported", name, {"folder": str(folder)}, stored.manifest.version)
@@ -249,12 +242,14 @@ class Library:
 
     async def search(self, query: str, limit: int) -> SearchAnswer:
         """The tools that serve a need, and how sure that is."""
-        found = await self._finder.find(query)
-        entries = self.tools.some(name for name, _ in found)
-        others: list[str] = []
-        if len(entries) < ALWAYS_SHOWN:
-            others = self.tools.most_used(ALWAYS_SHOWN + len(entries))
-        return search_answer(found, entries, limit, self._total(), tuple(self.tools.some(others).values()))
+        found = (await self._finder.search(query)).hits
+        entries = self.tools.some(hit.name for hit in found)
+        few = len(entries) < ALWAYS_SHOWN
+        others = self.tools.some(self.tools.most_used(ALWAYS_SHOWN + len(entries)) if few else ())
+        if self._counted[0] != self._seen.standing:
+            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
+        scores = {hit.name: hit.probability for hit in found}
+        return search_answer(scores, entries, limit, self._counted[1], tuple(others.values()))
 
     async def make_searchable(self) -> None:
         """Gives tools their vectors in the background, from a moment from now on, where an embedder is configured."""
@@ -262,11 +257,11 @@ class Library:
 
     async def similar(self, text: str, limit: int = 5) -> tuple[str, ...]:
         """Names of the tools whose words are nearest to a draft's name and description."""
-        found = self.tools.some(name for name, _ in await self._finder.find(text))
-        return tuple(islice((name for name, entry in found.items() if entry.state == "enabled"), limit))
+        found = self.tools.some(hit.name for hit in (await self._finder.search(text)).hits)
+        return tuple(name for name, entry in found.items() if entry.state == "enabled")[:limit]
 
     async def reindex(self) -> int:
-        """Reads every tool again, quarantines the changed ones, makes the search tables anew; answers their number."""
+        """Reads every tool again, quarantines the changed ones, makes the search tables anew; returns their number."""
         for name in await self._in_thread(self.tools.names):
             try:
                 await self.read(name)
@@ -279,7 +274,7 @@ class Library:
         return rows
 
     async def keep_run(self, result: bytes) -> str:
-        """Stores a whole result, a JSON text; answers the name to read it by."""
+        """Stores a whole result, a JSON text; returns the name to read it by."""
         return await self._in_thread(self.runs.keep, result)
 
     async def read_run(self, run: str) -> bytes:
@@ -287,8 +282,19 @@ class Library:
         return await self._in_thread(self.runs.read, run)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Calls back on the event loop after every committed change of what is listed; answers how to stop that."""
-        return self.listeners.add(callback)
+        """Calls back on the event loop after every committed change of what is listed; returns how to stop that."""
+        key = object()
+        self._listeners[key] = callback
+
+        def remove() -> None:
+            self._listeners.pop(key, None)
+
+        return remove
+
+    def announce(self) -> None:
+        """Calls back all that asked for it by `on_change`."""
+        for callback in tuple(self._listeners.values()):
+            callback()
 
     async def refresh(self) -> None:
         """Reads what other processes committed; the watcher does so by itself four times a second."""
@@ -337,13 +343,6 @@ class Library:
     def _take_in(self, changes: Changes) -> None:
         before, self._seen = self._seen, Changes(*map(max, self._seen, changes))
         if self._seen.standing != before.standing:
-            self._generation += 1
             self._finder.track()
         if self._seen.listed != before.listed:
-            self.listeners.tell()
-
-    def _total(self) -> int:
-        """How many tools can be found."""
-        if self._counted[0] != self._seen.standing:
-            self._counted = (self._seen.standing, self.tools.counts().get("enabled", 0))
-        return self._counted[1]
+            self.announce()

@@ -30,36 +30,26 @@ class Promotion:
         self._verified_only = verified_only
         self._order: list[str] = []
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Names that were chosen last."""
-        return frozenset(self._order)
-
     def choose(self, entries: Iterable[CatalogueEntry]) -> tuple[CatalogueEntry, ...]:
         """The promoted ones of `entries`, in listing order; what was promoted before keeps its place."""
-        able = {entry.name: entry for entry in entries if self._may_be_listed(entry)}
-        names = self._best(list(able.values()))
+        able = {
+            entry.name: entry
+            for entry in entries
+            if entry.callable_now and (entry.manifest.trust == "verified" or not self._verified_only)
+        }
+        newest = nlargest(
+            newcomers(self._at_most), able, key=lambda name: (able[name].manifest.created_at, name)
+        )
+        names = nsmallest(
+            self._at_most,
+            able,
+            key=lambda name: (not able[name].pinned, name not in newest, *_merit(able[name])),
+        )
         kept = [name for name in self._order if name in names]
         order = kept + [name for name in names if name not in kept]
-        self._order = sorted(order, key=lambda name: _yields(able[name]))
+        firm = {name for name in order if able[name].manifest.trust == "verified" or able[name].pinned}
+        self._order = sorted(order, key=lambda name: name not in firm)
         return tuple(able[name] for name in self._order)
-
-    def _best(self, able: list[CatalogueEntry]) -> list[str]:
-        newest = nlargest(
-            newcomers(self._at_most), able, key=lambda entry: (entry.manifest.created_at, entry.name)
-        )
-        new = {entry.name for entry in newest}
-        ranked = nsmallest(
-            self._at_most, able, key=lambda entry: (not entry.pinned, entry.name not in new, *_merit(entry))
-        )
-        return [entry.name for entry in ranked]
-
-    def _may_be_listed(self, entry: CatalogueEntry) -> bool:
-        return entry.callable_now and (not self._verified_only or entry.manifest.trust == "verified")
-
-
-def _yields(entry: CatalogueEntry) -> bool:
-    return entry.manifest.trust != "verified" and not entry.pinned
 
 
 def _merit(entry: CatalogueEntry) -> tuple[bool, int, str]:

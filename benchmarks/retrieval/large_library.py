@@ -26,7 +26,7 @@ def enter(home: Path, manifests: Iterator[Manifest] | Sequence[Manifest]) -> Non
     """Enters tools into the catalogue, as another process does that publishes them."""
     catalogue = Catalogue(home / "library.sqlite3")
     try:
-        catalogue.publish_all((manifest, "", "none") for manifest in manifests)
+        catalogue.publish(*((manifest, "", "none") for manifest in manifests))
     finally:
         catalogue.close()
 

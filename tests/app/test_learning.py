@@ -21,14 +21,14 @@ from alita_mcp.app.learning import (
 from alita_mcp.errors import InvalidArguments, LibraryError, UsageError
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.search.answer import Fit, SearchAnswer, SearchHit
+from alita_mcp.library.search.answer import Fit, SearchAnswer
 from alita_mcp.library.words.documents import LEAST_LEARNED, counted_wordings, document_of
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.settings import Settings
 from alita_mcp.synthesis.specification.aliases import MAX_CHARACTERS, says_nothing_new, worth_learning
 from tests.app.conftest import Open, adder
-from tests.library.factory import simple
+from tests.library.factory import hit_of, simple
 
 WAIT_S = 300
 ASKED = "total of two zebra herds, say numbers 3 and 4"
@@ -189,11 +189,7 @@ async def test_nothing_is_learned_where_a_person_says_so(open_with: Open) -> Non
 
 
 def found(*names: str, score: float = 0.5, fit: Fit = "possible") -> SearchAnswer:
-    hits = [
-        SearchHit(name=name, version=1, signature="", summary="", trust="verified", score=score)
-        for name in names
-    ]
-    return SearchAnswer(fit=fit, total=9, results=tuple(hits))
+    return SearchAnswer(fit=fit, total=9, results=tuple(hit_of(name, score) for name in names))
 
 
 class Clock:

@@ -11,9 +11,12 @@ from typing import Any
 
 import anyio
 
-from alita_mcp.library.disk import OnStep, no_step
+from alita_mcp.library.disk import OnStep, no_step, write_folder
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
+from alita_mcp.library.rows import CatalogueEntry
+from alita_mcp.library.search.answer import SearchHit
+from alita_mcp.library.versions.files import VERSION_FILES, manifest_of, pack, unpack
 from alita_mcp.settings import Settings
 from alita_mcp.values import (
     AcceptedVersion,
@@ -25,6 +28,30 @@ from alita_mcp.values import (
     Trust,
     VerificationReport,
 )
+
+PUBLISH_STEPS = (
+    "claimed",
+    "staged",
+    *(f"wrote {name}" for name in VERSION_FILES),
+    "synced",
+    "renamed",
+    "in place",
+    "row written",
+    "committed",
+)
+"""What publishing does, in order; a process may die after any of them and leave the tool whole or absent."""
+RAISE_STEPS = (
+    "claimed",
+    "staged",
+    *(f"wrote {name}" for name in VERSION_FILES),
+    "synced",
+    "laid aside",
+    "replaced",
+    "in place",
+    "row written",
+    "committed",
+)
+"""What raising a version's trust does, in order; a process may die after any of them."""
 
 SLUGIFY = '''"""Slugs."""
 
@@ -117,6 +144,15 @@ def simple(name: str, description: str = "", *, answer: str = "x", **more: Any) 
     )
 
 
+def hit_of(name: str, score: float) -> SearchHit:
+    """A search hit on a tool without parameters."""
+    manifest = manifest_of(simple(name), 1)
+    entry = CatalogueEntry(manifest=manifest, state="enabled", versions=(1,), sandboxes=(), created_at="")
+    return SearchHit(
+        name=name, version=1, signature="", summary="", trust="verified", score=score, entry=entry
+    )
+
+
 SIX_TOOLS = {
     "slugify": ("Turn a title into a URL slug.", ["make a url slug", "kebab case for this headline"]),
     "word_count": (
@@ -158,6 +194,13 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 
 def version_folder(home: Path, manifest: Manifest) -> Path:
     return home / "generated_tools" / manifest.name / f"v{manifest.version}"
+
+
+def write_version_folder(folder: Path, accepted: AcceptedVersion, version: int = 1) -> Manifest:
+    """Writes a version as a folder outside any library, as starter tools are kept; `folder` must not exist."""
+    files = pack(accepted, version)
+    write_folder(folder, files)
+    return unpack(files, accepted.draft.name, version).manifest
 
 
 def forge(

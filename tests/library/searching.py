@@ -16,7 +16,6 @@ from alita_mcp.library.catalogue.search_tables import SearchWriter, create
 from alita_mcp.library.search.finder import Finder
 from alita_mcp.library.search.reader import SearchReader
 from alita_mcp.library.words.corpus import Corpus
-from alita_mcp.library.words.rows import SearchRows
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import Document, Tokens, compose
 from alita_mcp.models.embedding.interface import Embedder
@@ -61,7 +60,7 @@ def corpus_of(documents: Mapping[str, Document], tokens: Tokens = stems) -> Corp
     db = sqlite3.connect(":memory:", isolation_level=None)
     create(db)
     put(db, documents, tokens)
-    return Corpus(SearchRows(db), tokens)
+    return Corpus(db, tokens)
 
 
 class Following(Finder):

@@ -24,7 +24,7 @@ def record(library: Library, *, ok: bool = True, name: str = "slugify", **more: 
 async def test_calls_are_counted_and_journalled(home: Path) -> None:
     async with opened(home) as library:
         await library.publish(accepted(), expected_version=0)
-        before = library.generation
+        before = library.tools.changes().standing
         record(library)
         record(library, ok=False)
         record(library, cached=True)
@@ -33,7 +33,7 @@ async def test_calls_are_counted_and_journalled(home: Path) -> None:
         entry = library.entry("slugify")
         assert (entry.calls, entry.failures) == (3, 1)
         assert entry.last_used is not None
-        assert library.generation == before
+        assert library.tools.changes().standing == before
         unknown, cached, timeout, fine = library.journal(4)
         assert (fine.event, fine.name, fine.version) == ("called", "slugify", 1)
         assert timeout.detail == {"status": "timeout", "seconds": 0.5, "sandbox": "wasm"}

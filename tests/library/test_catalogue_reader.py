@@ -48,14 +48,14 @@ def publish(catalogue: Catalogue, name: str) -> None:
         known = tools.entry(name)
     version = max(known.versions) + 1 if known else 1
     grants = Grants(network=("example.org",)) if version % 2 else None
-    catalogue.publish(manifest(name, version, grants=grants), "seal", "scripted")
+    catalogue.publish((manifest(name, version, grants=grants), "seal", "scripted"))
 
 
 def raise_trust(catalogue: Catalogue, name: str) -> None:
     with reading(catalogue.path) as tools:
         known = tools.entry(name)
     if known:
-        catalogue.publish(manifest(name, 1, words="raised"), "other", "scripted", "raised")
+        catalogue.publish((manifest(name, 1, words="raised"), "other", "scripted"), event="raised")
 
 
 def use(catalogue: Catalogue, name: str) -> None:
@@ -172,7 +172,7 @@ def without_use(entries: Mapping[str, CatalogueEntry]) -> dict[str, CatalogueEnt
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
     made = Catalogue(tmp_path / "library.sqlite3")
-    made.publish_all([(manifest(name, 1), "seal", "scripted") for name in NAMES])
+    made.publish(*((manifest(name, 1), "seal", "scripted") for name in NAMES))
     yield made
     made.close()
 
@@ -215,7 +215,7 @@ ASKED: dict[str, Callable[[CatalogueReader], object]] = {
 def test_what_an_answer_costs_does_not_grow_with_the_library(catalogue: Catalogue, asked: str) -> None:
     costs = []
     for numbers in (range(250), range(250, 1_500)):
-        catalogue.publish_all([(manifest(f"tool_{number:04}", 1), "seal", "scripted") for number in numbers])
+        catalogue.publish(*((manifest(f"tool_{number:04}", 1), "seal", "scripted") for number in numbers))
         use(catalogue, "tool_0100")
         with reading(catalogue.path) as tools:
             tools.entry("alpha")
@@ -230,7 +230,7 @@ def test_a_change_costs_no_more_in_a_large_library(catalogue: Catalogue) -> None
         return catalogue._db.total_changes - before
 
     in_a_small_one = written(lambda: publish(catalogue, "omega"))
-    catalogue.publish_all([(manifest(f"tool_{number}", 1), "seal", "scripted") for number in range(500)])
+    catalogue.publish(*((manifest(f"tool_{number}", 1), "seal", "scripted") for number in range(500)))
     assert written(lambda: publish(catalogue, "delta")) <= in_a_small_one
     assert written(lambda: use(catalogue, "delta")) < 8
     assert written(lambda: catalogue.change("pinned", "delta")) < 12
@@ -238,8 +238,8 @@ def test_a_change_costs_no_more_in_a_large_library(catalogue: Catalogue) -> None
 
 def test_publishing_many_at_once_is_all_or_nothing(catalogue: Catalogue) -> None:
     with pytest.raises(LibraryError):
-        catalogue.publish_all(
-            [(manifest("delta", 1), "seal", "scripted"), (manifest("alpha", 1), "seal", "scripted")]
+        catalogue.publish(
+            (manifest("delta", 1), "seal", "scripted"), (manifest("alpha", 1), "seal", "scripted")
         )
     with reading(catalogue.path) as tools:
         assert tools.names() == sorted(NAMES)
@@ -248,8 +248,8 @@ def test_publishing_many_at_once_is_all_or_nothing(catalogue: Catalogue) -> None
 def test_a_library_of_an_earlier_alita_is_listed_and_followed_from_then_on(tmp_path: Path) -> None:
     path = tmp_path / "library.sqlite3"
     old = Catalogue(path)
-    old.publish(manifest("alpha", 1), "seal", "scripted")
-    old.publish(manifest("beta", 1, grants=Grants(model=True)), "seal", "scripted")
+    old.publish((manifest("alpha", 1), "seal", "scripted"))
+    old.publish((manifest("beta", 1, grants=Grants(model=True)), "seal", "scripted"))
     use(old, "alpha")
     db = sqlite3.connect(path)
     expected = db.execute("SELECT * FROM listing").fetchall()
@@ -297,7 +297,7 @@ def test_a_damaged_row_is_named_and_hides_no_other(
         for name in ("alpha", "beta"):
             with pytest.raises(ToolQuarantined, match=f"{name} is quarantined.*Restore"):
                 tools.entry(name)
-    catalogue.publish(manifest("beta", 2), "seal", "scripted")
+    catalogue.publish((manifest("beta", 2), "seal", "scripted"))
     with reading(catalogue.path) as tools:
         assert {entry.name for entry in tools.entries()} == {"beta", "gamma"}
 
@@ -335,8 +335,8 @@ def test_no_name_breaks_a_look_for_it(catalogue: Catalogue, name: str) -> None:
 
 
 def test_names_that_look_alike_are_among_few_of_many(catalogue: Catalogue) -> None:
-    catalogue.publish_all([(manifest(f"tool_{number:04}", 1), "seal", "scripted") for number in range(900)])
-    catalogue.publish(manifest("count_words", 1), "seal", "scripted")
+    catalogue.publish(*((manifest(f"tool_{number:04}", 1), "seal", "scripted") for number in range(900)))
+    catalogue.publish((manifest("count_words", 1), "seal", "scripted"))
     with reading(catalogue.path) as tools:
         for said in ("cuont_words", "words_counter", "count_word", "word_count"):
             assert len(tools.names_like(said)) <= 600

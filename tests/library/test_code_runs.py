@@ -65,6 +65,14 @@ async def opened(folder: Path, *, keep: bool = False, **more: Any) -> AsyncItera
         runs.close()
 
 
+async def remember(
+    runs: CodeRuns, one: RecordedRun, its_shape: dict[str, Any], digest: str, owner: str = ""
+) -> None:
+    """Keeps a run, as a run of code does."""
+    await anyio.to_thread.run_sync(runs.note, one, its_shape, digest, owner)
+    runs.write_soon()
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "code-runs"
@@ -94,7 +102,7 @@ def bytes_in(folder: Path) -> bytes:
 async def test_a_run_is_read_whole_in_the_process_that_ran_it(folder: Path) -> None:
     async with opened(folder) as runs:
         mine = run()
-        await runs.remember(mine, shape(), "d1")
+        await remember(runs, mine, shape(), "d1")
         assert await runs.read(mine.id) == mine
         runs.write()
         assert await runs.read(mine.id) == mine
@@ -107,7 +115,7 @@ async def test_no_byte_of_a_value_is_on_the_disk_unless_that_is_allowed(folder: 
     async with opened(folder) as runs:
         failed = run(status="error", error_type="ValueError", error=SECRET)
         for each in (mine := run(), failed, run(error_type=SECRET, session=SECRET)):
-            await runs.remember(each, shape(), "d1")
+            await remember(runs, each, shape(), "d1")
         runs.write()
         assert mine.id.encode() in bytes_in(folder)
         assert b"ValueError" in bytes_in(folder)
@@ -121,7 +129,7 @@ async def test_no_byte_of_a_value_is_on_the_disk_unless_that_is_allowed(folder: 
 async def test_values_that_may_be_kept_are_read_by_another_process(folder: Path) -> None:
     mine = run()
     async with opened(folder, keep=True) as runs, opened(folder, keep=True) as other:
-        await runs.remember(mine, shape(), "d1", "client one")
+        await remember(runs, mine, shape(), "d1", "client one")
         assert runs.reachable([mine.id], "client two") == [mine]
         runs.write()
         assert await other.read(mine.id) == mine
@@ -130,7 +138,7 @@ async def test_values_that_may_be_kept_are_read_by_another_process(folder: Path)
 
 async def test_what_one_client_ran_is_not_told_to_another_one(folder: Path) -> None:
     async with opened(folder) as runs:
-        await runs.remember(mine := run(), shape(), "d1", "client one")
+        await remember(runs, mine := run(), shape(), "d1", "client one")
         assert runs.reachable([mine.id], "client one") == [mine]
         assert runs.reachable([mine.id], "client two") == []
 
@@ -139,7 +147,7 @@ async def test_values_kept_earlier_are_removed_when_that_is_not_wanted_any_more(
     mine = run(stdout=f"{SECRET}\n" * 1_000)
     async with opened(folder, keep=True) as runs:
         for each in (run(), mine, run()):
-            await runs.remember(each, shape(), "d1")
+            await remember(runs, each, shape(), "d1")
         runs.write()
         assert SECRET.encode() in bytes_in(folder)
     async with opened(folder) as runs:
@@ -166,7 +174,7 @@ async def test_a_run_that_holds_what_looks_like_a_secret_keeps_no_values(
 ) -> None:
     mine = run(**facts)
     async with opened(folder, keep=True) as runs:
-        await runs.remember(mine, shape(), "d1")
+        await remember(runs, mine, shape(), "d1")
     assert SECRET.encode() not in bytes_in(folder)
     async with opened(folder, keep=True) as runs:
         with pytest.raises(UsageError, match="looks like a key or a password"):
@@ -177,7 +185,7 @@ async def test_a_hash_cannot_be_guessed_from_its_value_and_is_the_same_in_one_ho
     marks = []
     for home in ("one", "one", "two"):
         async with opened(tmp_path / home) as runs:
-            await runs.remember(run(arguments={"n": 7}, result=7), shape(), "d1")
+            await remember(runs, run(arguments={"n": 7}, result=7), shape(), "d1")
             marks.append((runs.all()[0].arguments[0].hash, runs.all()[0].inputs))
     assert marks[0] == marks[1]
     assert not set(marks[0]) & set(marks[2])
@@ -185,7 +193,7 @@ async def test_a_hash_cannot_be_guessed_from_its_value_and_is_the_same_in_one_ho
 
 async def test_only_the_owner_may_read_the_files(folder: Path) -> None:
     async with opened(folder) as runs:
-        await runs.remember(run(), shape(), "d1")
+        await remember(runs, run(), shape(), "d1")
         runs.write()
         modes = [mode_of(place) for place in found(folder, "*")]
     assert modes == [0o600] * 4
@@ -194,7 +202,7 @@ async def test_only_the_owner_may_read_the_files(folder: Path) -> None:
 
 async def test_runs_reach_the_disk_by_themselves(home: Path) -> None:
     async with open_code_runs(Settings(home=home)) as runs, opened(home / "code-runs") as other:
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         with anyio.fail_after(60):
             while [kept.id for kept in other.all()] != [mine.id]:  # noqa: ASYNC110 - another process would look again
                 await anyio.sleep(0.02)
@@ -202,7 +210,7 @@ async def test_runs_reach_the_disk_by_themselves(home: Path) -> None:
 
 async def test_the_last_runs_are_written_when_the_store_closes(home: Path) -> None:
     async with open_code_runs(Settings(home=home)) as runs:
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
     async with opened(home / "code-runs") as later:
         assert [kept.id for kept in later.all()] == [mine.id]
 
@@ -210,21 +218,21 @@ async def test_the_last_runs_are_written_when_the_store_closes(home: Path) -> No
 async def test_like_programs_are_found_whether_written_or_not(folder: Path) -> None:
     async with opened(folder) as runs:
         for digest, parts in (("d1", ("aa", "bb")), ("d2", ("bb", "cc")), ("d3", ("xx", "yy"))):
-            await runs.remember(run(), shape(*parts), digest)
+            await remember(runs, run(), shape(*parts), digest)
         assert set(runs.like(shape("bb"))) == {"d1", "d2"}
         before = [kept.id for kept in runs.runs_of(["d1", "d3"])]
         runs.write()
         assert set(runs.like(shape("bb"))) == {"d1", "d2"}
         assert runs.like(shape("xx", "zz")) == {"d3": shape("xx", "yy")}
         assert [kept.id for kept in runs.runs_of(["d1", "d3"])] == before
-        await runs.remember(run(), shape("aa", "bb"), "d1")
+        await remember(runs, run(), shape("aa", "bb"), "d1")
         assert len(runs.runs_of(["d1"])) == 2
         assert set(runs.shapes()) == {"d1", "d2", "d3"}
 
 
 async def test_the_tool_made_of_a_run_is_remembered_for_its_program(folder: Path) -> None:
     async with opened(folder) as runs:
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         await runs.record_made([mine.id, "f" * 32], "count_words")
         assert runs.made() == {"d1": "count_words"}
     async with opened(folder) as later:
@@ -233,9 +241,9 @@ async def test_the_tool_made_of_a_run_is_remembered_for_its_program(folder: Path
 
 async def test_forgetting_leaves_no_run_and_no_byte_in_any_process(folder: Path) -> None:
     async with opened(folder, keep=True) as server, opened(folder, keep=True) as command:
-        await server.remember(mine := run(), shape(), "d1")
+        await remember(server, mine := run(), shape(), "d1")
         server.write()
-        await server.remember(waiting := run(), shape(), "d1")
+        await remember(server, waiting := run(), shape(), "d1")
         assert await command.drop_all() == 1
         for process in (server, command):
             assert process.all() == []
@@ -243,21 +251,21 @@ async def test_forgetting_leaves_no_run_and_no_byte_in_any_process(folder: Path)
                 with pytest.raises(ToolNotFound):
                     await process.read(each.id)
         assert SECRET.encode() not in bytes_in(folder)
-        await server.remember(later := run(), shape(), "d1")
+        await remember(server, later := run(), shape(), "d1")
         assert [kept.id for kept in server.all()] == [later.id]
         assert await command.drop_all() == 1
 
 
 async def test_what_is_only_in_memory_is_forgotten_too(no_folder: Path) -> None:
     async with opened(no_folder) as runs:
-        await runs.remember(run(), shape(), "d1")
+        await remember(runs, run(), shape(), "d1")
         assert await runs.drop_all() == 1
         assert runs.runs_of(["d1"]) == []
 
 
 async def test_a_file_that_cannot_be_removed_is_told(folder: Path) -> None:
     async with opened(folder) as runs:
-        await runs.remember(run(), shape(), "d1")
+        await remember(runs, run(), shape(), "d1")
         runs.write()
         (folder / "runs-1-0.sqlite3").mkdir()
         with pytest.raises(LibraryError, match="cannot be removed"):
@@ -266,12 +274,12 @@ async def test_a_file_that_cannot_be_removed_is_told(folder: Path) -> None:
 
 async def test_a_damaged_file_is_set_aside_and_told(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with opened(folder) as runs:
-        await runs.remember(run(), shape(), "d1")
+        await remember(runs, run(), shape(), "d1")
     (file,) = found(folder, "*.sqlite3")
     file.write_bytes(b"this is no database, " * 5_000)
     with caplog.at_level(logging.WARNING):
         async with opened(folder) as runs:
-            await runs.remember(mine := run(), shape(), "d1")
+            await remember(runs, mine := run(), shape(), "d1")
             assert [kept.id for kept in runs.all()] == [mine.id]
     assert [place.name for place in found(folder, "*.sqlite3")] == ["runs-1-2.sqlite3"]
 
@@ -281,7 +289,7 @@ async def test_a_file_damaged_while_it_is_open_loses_no_run_of_this_process(
 ) -> None:
     async with opened(folder) as runs:
         for number in range(300):
-            await runs.remember(run(arguments={"n": number}), shape(f"{number:03}", "zz"), f"d{number}")
+            await remember(runs, run(arguments={"n": number}), shape(f"{number:03}", "zz"), f"d{number}")
         runs.write()
         (file,) = found(folder, "*.sqlite3")
         with closing(sqlite3.connect(file)) as database:
@@ -289,21 +297,21 @@ async def test_a_file_damaged_while_it_is_open_loses_no_run_of_this_process(
         with file.open("r+b") as handle:
             handle.seek(100)
             handle.write(b"\xff" * (file.stat().st_size - 100))
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         with caplog.at_level(logging.WARNING):
             for _ in range(3):
                 runs.all()
         assert "are damaged" in caplog.text
         assert await runs.read(mine.id) == mine
-        await runs.remember(later := run(), shape(), "d1")
+        await remember(runs, later := run(), shape(), "d1")
         assert later.id in {kept.id for kept in runs.all()}
 
 
 @pytest.mark.parametrize("facts", ["{", "[]", '{"id": "x"}', "null"])
 async def test_rows_that_somebody_changed_are_passed_over(folder: Path, facts: str) -> None:
     async with opened(folder, keep=True) as runs:
-        await runs.remember(mine := run(), shape(), "d1")
-        await runs.remember(other := run(), shape(), "d2")
+        await remember(runs, mine := run(), shape(), "d1")
+        await remember(runs, other := run(), shape(), "d2")
     (file,) = found(folder, "*.sqlite3")
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("UPDATE run SET facts = ?, whole = ? WHERE id = ?", (facts, facts, mine.id))
@@ -318,7 +326,7 @@ async def test_rows_that_somebody_changed_are_passed_over(folder: Path, facts: s
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 async def test_a_home_that_is_read_only_keeps_runs_in_memory(read_only: Path) -> None:
     async with opened(read_only) as runs:
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         assert await runs.read(mine.id) == mine
 
 
@@ -326,7 +334,7 @@ async def test_a_folder_that_cannot_be_used_keeps_runs_in_memory(
     no_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with opened(no_folder) as runs:
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         runs.write()
         assert await runs.read(mine.id) == mine
         assert set(runs.like(shape())) == {"d1"}
@@ -339,12 +347,12 @@ async def test_a_folder_that_cannot_be_used_keeps_runs_in_memory(
 
 async def test_a_file_that_another_process_holds_delays_the_writing_alone(folder: Path) -> None:
     async with opened(folder) as runs:
-        await runs.remember(run(), shape(), "d1")
+        await remember(runs, run(), shape(), "d1")
         runs.write()
         (file,) = found(folder, "*.sqlite3")
         with closing(sqlite3.connect(file, isolation_level=None)) as holder:
             holder.execute("BEGIN IMMEDIATE")
-            await runs.remember(mine := run(), shape(), "d1")
+            await remember(runs, mine := run(), shape(), "d1")
             runs.write()
             assert next(iter(runs.runs_of(["d1"]))).id == mine.id
             holder.execute("ROLLBACK")
@@ -378,7 +386,7 @@ async def test_the_oldest_runs_make_room_in_bytes(folder: Path, monkeypatch: pyt
     async with opened(folder, keep=True) as runs:
         for number in range(40):
             each = run(stdout="x" * 60_000)
-            await runs.remember(each, shape(f"{number:03}"), f"d{number}")
+            await remember(runs, each, shape(f"{number:03}"), f"d{number}")
             runs.write()
         kept = [kept.id for kept in runs.all()]
         assert kept[0] == each.id
@@ -393,15 +401,15 @@ async def test_runs_too_large_for_the_whole_store_leave_it_empty_and_usable(
 ) -> None:
     small_bounds(monkeypatch, run_rows, MAX_BYTES=100_000)
     async with opened(folder, keep=True) as runs:
-        await runs.remember(run(stdout="x" * 200_000), shape(), "d1")
+        await remember(runs, run(stdout="x" * 200_000), shape(), "d1")
         assert runs.all() == []
-        await runs.remember(mine := run(), shape(), "d1")
+        await remember(runs, mine := run(), shape(), "d1")
         assert [kept.id for kept in runs.all()] == [mine.id]
 
 
 async def test_values_larger_than_a_run_may_keep_stay_in_memory(folder: Path) -> None:
     async with opened(folder, keep=True) as runs:
-        await runs.remember(mine := run(stdout="x" * code_runs.LARGEST_BYTES), shape(), "d1")
+        await remember(runs, mine := run(stdout="x" * code_runs.LARGEST_BYTES), shape(), "d1")
         assert await runs.read(mine.id) == mine
     async with opened(folder, keep=True) as runs:
         with pytest.raises(UsageError):
@@ -411,10 +419,10 @@ async def test_values_larger_than_a_run_may_keep_stay_in_memory(folder: Path) ->
 async def test_a_run_is_forgotten_after_ninety_days(folder: Path) -> None:
     clock = Clock()
     async with opened(folder, clock=clock) as runs:
-        await runs.remember(run(), shape("old"), "d1")
+        await remember(runs, run(), shape("old"), "d1")
         runs.write()
         clock.now += run_rows.MAX_AGE_S + 1
-        await runs.remember(mine := run(), shape("new"), "d2")
+        await remember(runs, mine := run(), shape("new"), "d2")
         assert [kept.id for kept in runs.all()] == [mine.id]
         assert set(runs.shapes()) == {"d2"}
 
@@ -426,13 +434,13 @@ async def test_memory_holds_the_runs_used_last_within_number_and_bytes(
     async with opened(folder) as runs:
         several = [run() for _ in range(4)]
         for each in several[:3]:
-            await runs.remember(each, shape(), "d1")
+            await remember(runs, each, shape(), "d1")
         await runs.read(several[0].id)
-        await runs.remember(several[3], shape(), "d1")
+        await remember(runs, several[3], shape(), "d1")
         assert runs.reachable([each.id for each in several], "") == [several[0], *several[2:]]
         small_bounds(monkeypatch, run_memory, MAX_BYTES=3_000)
-        await runs.remember(large := run(stdout="x" * 2_500), shape(), "d1")
-        await runs.remember(run(stdout="x" * 4_000), shape(), "d1")
+        await remember(runs, large := run(stdout="x" * 2_500), shape(), "d1")
+        await remember(runs, run(stdout="x" * 4_000), shape(), "d1")
         assert runs.reachable([each.id for each in (*several, large)], "") == [large]
 
 
@@ -440,7 +448,7 @@ async def test_what_waits_is_bounded(folder: Path, monkeypatch: pytest.MonkeyPat
     small_bounds(monkeypatch, code_runs, MAX_WAITING=2)
     async with opened(folder) as runs:
         for digest in ("d1", "d2", "d3"):
-            await runs.remember(run(), shape(), digest)
+            await remember(runs, run(), shape(), digest)
         assert {kept.digest for kept in runs.all()} == {"d2", "d3"}
 
 
@@ -451,7 +459,7 @@ def test_two_processes_share_one_store(folder: Path) -> None:
         "async def work():\n"
         "    async with t.opened(Path(sys.argv[1])) as runs:\n"
         "        for number in range(60):\n"
-        "            await runs.remember(t.run(arguments={'n': number}), t.shape(), 'd1')\n"
+        "            await t.remember(runs, t.run(arguments={'n': number}), t.shape(), 'd1')\n"
         "            runs.write()\n"
         "anyio.run(work)\n"
     )

@@ -23,10 +23,9 @@ from alita_mcp.library.versions.files import (
     seal_of,
     unpack,
     versions_under,
-    write_version_folder,
 )
 from alita_mcp.values import Example, Grants, Limits, Lock
-from tests.library.factory import accepted, an_example, simple
+from tests.library.factory import accepted, an_example, simple, write_version_folder
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -7,8 +7,9 @@ from alita_mcp.library.catalogue.use import FOUND_NOTHING
 from alita_mcp.library.journal.gaps import find_gaps, pairs_alike, together, words_of
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.rows import JournalRow
-from alita_mcp.library.search.answer import SearchAnswer, SearchHit
+from alita_mcp.library.search.answer import SearchAnswer
 from alita_mcp.settings import Settings
+from tests.library.factory import hit_of
 
 
 def row(number: int, query: Any, event: str = FOUND_NOTHING, nearest: str = "") -> JournalRow:
@@ -39,7 +40,7 @@ def test_texts_without_words_or_of_hostile_length_are_gaps_of_their_own() -> Non
 
 
 async def test_only_searches_that_find_nothing_are_kept_and_cut(tmp_path: Path) -> None:
-    hit = SearchHit(name="near", version=1, signature="near()", summary="", trust="verified", score=0.1)
+    hit = hit_of("near", 0.1)
     settings = Settings(home=tmp_path / "home")
     async with open_library(settings, starters=lambda: None) as library:
         library.calls.record_search("found", SearchAnswer(fit="match", total=1, results=(hit,)))

@@ -11,11 +11,20 @@ import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
 from alita_mcp.library.opening import open_library
-from alita_mcp.library.versions.files import PUBLISH_STEPS, write_version_folder
 from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.settings import Settings
 from alita_mcp.values import Lock
-from tests.library.factory import accepted, events, forge, found, opened, publish_six, simple
+from tests.library.factory import (
+    PUBLISH_STEPS,
+    accepted,
+    events,
+    forge,
+    found,
+    opened,
+    publish_six,
+    simple,
+    write_version_folder,
+)
 from tests.library.processes import finish, start
 
 
@@ -303,7 +312,7 @@ async def test_a_tool_that_another_process_just_made_can_be_read_at_once(home: P
 async def test_every_change_of_the_listing_is_announced_once_and_use_never(home: Path) -> None:
     async with opened(home) as library:
         seen: list[int] = []
-        stop = library.on_change(lambda: seen.append(library.generation))
+        stop = library.on_change(lambda: seen.append(library.tools.changes().listed))
         await library.publish(accepted(), expected_version=0)
         await library.publish(accepted(), expected_version=1)
         await library.rollback("slugify")

@@ -196,7 +196,7 @@ def enter(catalogue: Catalogue, tools: dict[str, dict[str, Any]]) -> None:
         )
         for name, tool in tools.items()
     ]
-    catalogue.publish_all((manifest, "seal", "scripted") for manifest in manifests)
+    catalogue.publish(*((manifest, "seal", "scripted") for manifest in manifests))
     uses = {
         name: Use(tool["calls"], 0, moment(tool["used"]))
         for name, tool in tools.items()
@@ -217,7 +217,7 @@ def test_a_tool_whose_time_is_none_hides_no_other(home: Path) -> None:
     store = Store(home, None)
     for name, created in (("timeless", "some day"), ("tool_a", moment(1)), ("tool_b", moment(2))):
         manifest = manifest_of(simple(name), 1).model_copy(update={"created_at": created})
-        store.catalogue.publish(manifest, "seal", "scripted")
+        store.catalogue.publish((manifest, "seal", "scripted"))
     found = store.reader.some(store.reader.candidates(3, 0, verified_only=False, filed=()))
     store.close()
     assert set(names(Promotion(3, verified_only=False), *found.values())) == {"timeless", "tool_a", "tool_b"}

@@ -10,8 +10,7 @@ import pytest
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolNotFound, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.versions.files import PUBLISH_STEPS
-from tests.library.factory import accepted, events, found, opened, simple, version_folder
+from tests.library.factory import PUBLISH_STEPS, accepted, events, found, opened, simple, version_folder
 from tests.library.processes import finish, start
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from alita_mcp.errors import LibraryError, NameTaken, ToolQuarantined, ToolUnavailable
 from alita_mcp.library.library import Library
-from alita_mcp.library.versions.replacing import RAISE_STEPS
 from alita_mcp.values import AcceptedVersion, Example, Grants, Lock, Manifest, StoredVersion
 from tests.library.factory import (
+    RAISE_STEPS,
     SLUGIFY_EXAMPLES,
     accepted,
     events,

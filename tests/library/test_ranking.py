@@ -38,7 +38,6 @@ from alita_mcp.library.search.ranking import (
 )
 from alita_mcp.library.words.corpus import LETTERS_WEIGHT, MOST_KEPT, Corpus
 from alita_mcp.library.words.everyday_words import SHARE, everyday
-from alita_mcp.library.words.rows import SearchRows
 from alita_mcp.library.words.text import Document, compose, letter_groups, plain_tokens
 from alita_mcp.library.words.thesaurus import GROUPS, companions
 from tests.library.searching import corpus_of, put
@@ -161,8 +160,8 @@ def test_the_thesaurus_is_mutual_and_names_no_word_as_its_own_companion() -> Non
 
 def test_everyday_words_say_less() -> None:
     known = corpus({"a": Document("say hello", "1"), "b": Document("weather", "2")})
-    assert known.is_everyday("say")
-    assert not known.is_everyday("weather")
+    assert "say" in known.everyday
+    assert "weather" not in known.everyday
     assert known.term_weight("say") == pytest.approx(SHARE * known.idf("say"))
     assert known.term_weight("weather") == known.idf("weather")
     assert {"who", "give", "time"} <= everyday(str.split)
@@ -240,7 +239,7 @@ def test_only_the_likeliest_are_looked_at_closely() -> None:
 
 def counts(known: Corpus) -> list[list[tuple[object, ...]]]:
     """All that is counted, and what full text finds it in."""
-    db = known._rows._db
+    db = known._db
     db.execute("INSERT INTO document_text (document_text, rank) VALUES ('integrity-check', 1)")
     return [
         db.execute(query).fetchall()
@@ -267,7 +266,7 @@ def test_statistics_that_followed_changes_are_those_of_a_fresh_start(
     create(db)
     for documents in (before, after):
         put(db, documents, plain_tokens)
-    renewed, fresh = Corpus(SearchRows(db), plain_tokens), corpus(after)
+    renewed, fresh = Corpus(db, plain_tokens), corpus(after)
     assert counts(renewed) == counts(fresh)
     query = "rotate more pictures tomorrow"
     assert len(renewed) == len(fresh)
@@ -290,7 +289,7 @@ def test_kin_are_forgotten_before_they_fill_the_memory() -> None:
     for n in range(2 * MOST_KEPT):
         known.related_terms(f"w{n}")
     assert known.related_terms("photo")
-    assert len(known._related) <= MOST_KEPT
+    assert known.related_terms.cache_info().currsize <= MOST_KEPT
 
 
 def test_weights_are_fitted_to_what_was_right() -> None:

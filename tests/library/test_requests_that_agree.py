@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alita_mcp.library.search.ranking import band, rank
-from alita_mcp.library.words.rows import AGREED_FROM, MOST_AGREED, words_of
+from alita_mcp.library.words.documents import AGREED_FROM, MOST_AGREED, words_of
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import Document, compose
 from tests.library.searching import corpus_of

@@ -41,7 +41,7 @@ ENTRIES = {"thin": entry("thin", "provisional", calls=9), "good": entry("good", 
 def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
     thin: float, good: float, order: list[str], fit: str
 ) -> None:
-    found = sorted({"thin": thin, "good": good}.items(), key=lambda pair: -pair[1])
+    found = dict(sorted({"thin": thin, "good": good}.items(), key=lambda pair: -pair[1]))
     said = search_answer(found, ENTRIES, 5, 2)
     assert [hit.name for hit in said.results] == order
     assert {hit.name: hit.score for hit in said.results} == {"thin": thin, "good": good}
@@ -49,7 +49,7 @@ def test_a_provisional_tool_yields_to_a_verified_one_that_is_nearly_as_likely(
 
 
 def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
-    said = search_answer([], {}, 5, 2, (ENTRIES["good"], ENTRIES["thin"]))
+    said = search_answer({}, {}, 5, 2, (ENTRIES["good"], ENTRIES["thin"]))
     assert said.fit == "none"
     assert [hit.name for hit in said.results] == ["good", "thin"]
 
@@ -57,13 +57,13 @@ def test_where_nothing_fits_others_are_shown_in_their_order() -> None:
 def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
     others = [entry(name, "verified") for name in ("thin", "one", "two", "three")]
     for score in (0.2, 0.5):
-        said = search_answer([("thin", score)], ENTRIES, 5, 6, others)
+        said = search_answer({"thin": score}, ENTRIES, 5, 6, others)
         assert [(hit.name, hit.score) for hit in said.results] == [
             ("thin", score),
             ("one", 0.0),
             ("two", 0.0),
         ]
-        assert len(search_answer([("thin", score)], ENTRIES, 1, 6, others).results) == 1
+        assert len(search_answer({"thin": score}, ENTRIES, 1, 6, others).results) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_others_fill_up_to_three_and_stand_behind_what_was_found() -> None:
 )
 def test_beside_a_match_only_comparable_tools_are_shown(scores: tuple[float, ...], shown: int) -> None:
     entries = {f"tool_{n}": entry(f"tool_{n}", "verified") for n in range(len(scores))}
-    said = search_answer([*zip(entries, scores, strict=True)], entries, 5, 31, (ENTRIES["good"],))
+    said = search_answer(dict(zip(entries, scores, strict=True)), entries, 5, 31, (ENTRIES["good"],))
     assert [hit.score for hit in said.results] == list(scores[:shown])
     assert said.total == 31
 
@@ -91,7 +91,8 @@ def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[flo
         f"tool_{n}": entry(f"tool_{n}", "verified" if good else "provisional")
         for n, (_, good) in enumerate(hits)
     }
-    found = sorted(((f"tool_{n}", score) for n, (score, _) in enumerate(hits)), key=lambda pair: -pair[1])
+    ranked = sorted(((f"tool_{n}", score) for n, (score, _) in enumerate(hits)), key=lambda pair: -pair[1])
+    found = dict(ranked)
     said = search_answer(found, entries, 20, len(entries))
     verified = [hit.score for hit in said.results if hit.trust == "verified"]
     assert verified == sorted(verified, reverse=True)
@@ -99,5 +100,5 @@ def test_no_tool_is_lost_and_verified_ones_keep_their_order(hits: list[tuple[flo
         assert len(said.results) == len(hits)
     if said.fit == "match":
         assert {hit.name for hit in said.results} >= {
-            name for name, score in found if score >= found[0][1] / 2
+            name for name, score in ranked if score >= ranked[0][1] / 2
         }

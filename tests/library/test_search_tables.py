@@ -19,11 +19,11 @@ from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.search_tables import prepare, read_documents
 from alita_mcp.library.catalogue.use import CallRow, Use
 from alita_mcp.library.search.reader import SearchReader
-from alita_mcp.library.versions.files import PUBLISH_STEPS, manifest_of
-from alita_mcp.library.words import rows as search_rows
+from alita_mcp.library.versions.files import manifest_of
+from alita_mcp.library.words import corpus as statistics
 from alita_mcp.library.words.text import Document, compose
 from alita_mcp.values import Manifest
-from tests.library.factory import opened, publish_six, simple
+from tests.library.factory import PUBLISH_STEPS, opened, publish_six, simple
 from tests.library.processes import finish, start
 from tests.library.searching import corpus_of, write
 
@@ -42,7 +42,7 @@ def manifest(name: str, version: int, about: str) -> Manifest:
 def publish(catalogue: Catalogue, name: str, text: str) -> None:
     with closing(sqlite3.connect(catalogue.path)) as db:
         (latest,) = db.execute("SELECT max(version) FROM version WHERE name = ?", (name,)).fetchone()
-    catalogue.publish(manifest(name, (latest or 0) + 1, f"Knows {text}."), "seal", "scripted")
+    catalogue.publish((manifest(name, (latest or 0) + 1, f"Knows {text}."), "seal", "scripted"))
 
 
 def change(event: str) -> Callable[[Catalogue, str, str], Any]:
@@ -107,8 +107,8 @@ def test_what_a_tool_is_found_by_changes_with_the_tool_in_one_transaction(catalo
     publish(catalogue, "alpha", "zebras")
     assert found(catalogue.path, "a zebra") == ["alpha"]
     with pytest.raises(LibraryError):  # the second is a version that is there, so neither is written
-        catalogue.publish_all(
-            [(manifest(name, 1, "Knows giraffes."), "seal", "scripted") for name in ("beta", "alpha")]
+        catalogue.publish(
+            *((manifest(name, 1, "Knows giraffes."), "seal", "scripted") for name in ("beta", "alpha"))
         )
     assert found(catalogue.path, "a giraffe") == []
     catalogue.change("worded", "alpha", text="a horse with stripes")
@@ -273,10 +273,10 @@ def test_a_moment_sees_nothing_of_what_is_committed_while_it_lasts(catalogue: Ca
 def test_in_a_large_library_the_rarest_words_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["dog cat", *["cat"] * 9] * 10
     corpus = corpus_of({str(at): compose("", text) for at, text in enumerate(texts)})
-    assert len(corpus.candidates(["dog", "cat"])) == search_rows.CANDIDATES
-    monkeypatch.setattr(search_rows, "MOST_READ", 100)
+    assert len(corpus.candidates(["dog", "cat"])) == statistics.CANDIDATES
+    monkeypatch.setattr(statistics, "MOST_READ", 100)
     assert len(corpus.candidates(["dog", "cat"])) == 10
-    assert len(corpus.candidates(["cat"])) == search_rows.CANDIDATES, "one word is always looked for"
+    assert len(corpus.candidates(["cat"])) == statistics.CANDIDATES, "one word is always looked for"
     assert len(corpus.candidates([*map(str, range(10_000)), "dog"])) == 10
 
 

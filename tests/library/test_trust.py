@@ -14,7 +14,7 @@ from alita_mcp.errors import LibraryError, ToolQuarantined, ToolUnavailable
 from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.trust.trust import MAX_LINE, contradiction, what_would_raise
-from alita_mcp.library.versions.files import manifest_of, write_version_folder
+from alita_mcp.library.versions.files import manifest_of
 from alita_mcp.settings import Settings
 from alita_mcp.values import (
     Agreement,
@@ -25,7 +25,15 @@ from alita_mcp.values import (
     Trust,
     VerificationReport,
 )
-from tests.library.factory import SLUGIFY_EXAMPLES, accepted, forge, no_starters, opened, version_folder
+from tests.library.factory import (
+    SLUGIFY_EXAMPLES,
+    accepted,
+    forge,
+    no_starters,
+    opened,
+    version_folder,
+    write_version_folder,
+)
 
 ASKING = Grants(network=("api.example.org",))
 THIN: dict[str, Any] = {"trust": "provisional", "examples": SLUGIFY_EXAMPLES[:1]}

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.search.search_answer import NEAR_TIE, search_answer
-from alita_mcp.library.search.usage_penalty import usage_penalty
+from alita_mcp.library.search.search_answer import NEAR_TIE, search_answer, usage_penalty
 from tests.library.test_search_answer import entry
 
 TODAY, YESTERDAY, LONG_AGO = "2026-11-21T10:00:00.000Z", "2026-11-20T09:00:00Z", "2026-05-01T00:00:00Z"
@@ -23,7 +22,7 @@ def used(name: str, calls: int = 0, failures: int = 0, last: str | None = None) 
 
 
 def order(one: tuple[CatalogueEntry, float], other: tuple[CatalogueEntry, float]) -> list[str]:
-    found = sorted([(each.name, score) for each, score in (one, other)], key=lambda pair: -pair[1])
+    found = dict(sorted([(each.name, score) for each, score in (one, other)], key=lambda pair: -pair[1]))
     said = search_answer(found, {each.name: each for each, _ in (one, other)}, 5, 2)
     return [hit.name for hit in said.results]
 

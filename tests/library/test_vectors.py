@@ -129,11 +129,11 @@ async def test_one_at_a_time_has_its_turn(home: Path) -> None:
     order: list[str] = []
 
     async def second() -> None:
-        async with other.turn():
+        async with other.embedding_lock():
             order.append("second")
 
     with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks, one.turn():
+        async with anyio.create_task_group() as tasks, one.embedding_lock():
             tasks.start_soon(second)
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
@@ -144,7 +144,7 @@ async def test_one_at_a_time_has_its_turn(home: Path) -> None:
 async def test_a_turn_that_never_ends_is_not_waited_for_forever(home: Path) -> None:
     table = VectorTable(home, "an embedder", 2, patience_s=0.2)
     with anyio.fail_after(60), held(home / f"{table.name}.turn", 0):
-        async with table.turn():
+        async with table.embedding_lock():
             assert True
 
 

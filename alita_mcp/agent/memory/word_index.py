@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping
 
 from alita_mcp.library.catalogue.search_tables import SearchWriter, create
 from alita_mcp.library.words.corpus import Corpus
-from alita_mcp.library.words.rows import SearchRows
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import Document, bounded_query
 
@@ -26,7 +25,7 @@ class WordIndex:
         self._lock = threading.Lock()
         self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         create(self._db)
-        self._corpus = Corpus(SearchRows(self._db), stems)
+        self._corpus = Corpus(self._db, stems)
 
     def change(self, documents: Mapping[str, Document], gone: Collection[str]) -> None:
         """Adds or replaces documents by name, and removes the names that are gone."""
@@ -41,7 +40,7 @@ class WordIndex:
                 writer.put(name, document)
             writer.write()
             self._db.execute("COMMIT")
-            self._corpus = Corpus(SearchRows(self._db), stems)
+            self._corpus = Corpus(self._db, stems)
 
     def search(self, task: str, limit: int) -> list[str]:
         """Names of the memories that match a task's words best."""

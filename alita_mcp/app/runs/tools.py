@@ -42,7 +42,7 @@ class ToolsInCode:
         """Tools for a need, journalled as a search of the client; nothing is learned from what follows it."""
         found = await self._library.search(query, limit)
         self._library.calls.record_search(query, found, self._client)
-        told = [(hit, self.manifest(hit.name)) for hit in found.results]
+        told = [(hit, self._shown(hit.entry.manifest)) for hit in found.results]
         return [
             hit.model_copy(update={"signature": signature_of(seen), "summary": seen.summary})
             for hit, seen in told

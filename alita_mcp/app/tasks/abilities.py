@@ -80,7 +80,7 @@ class RunAbilities:
         """Tools for a need that can be called here, best first."""
         found = await self._flows.library.search(query, limit)
         self._flows.library.calls.record_search(query, found, self._identity.client)
-        hits = [(hit, self._flows.library.entry(hit.name).manifest) for hit in found.results]
+        hits = [(hit, hit.entry.manifest) for hit in found.results]
         able = [(hit, manifest) for hit, manifest in hits if not self._flows.calls.runnable.why_not(manifest)]
         tools = tuple(self._told(manifest, hit.score) for hit, manifest in able)
         return FoundTools(fit=found.fit if tools else "none", tools=tools)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -105,8 +105,7 @@ class Catalogue:
     def has_tools_besides(self, event: str) -> bool:
         """Whether there is a tool, deleted or not, whose journal has no such event."""
         query = "SELECT 1 FROM tool WHERE name NOT IN (SELECT name FROM journal WHERE event = ?) LIMIT 1"
-        with self._lock, translated(self.path):
-            return self._db.execute(query, (event,)).fetchone() is not None
+        return bool(self._rows(query, event))
 
     def claim(self, claim: Claim, digest: str | None = None) -> bool:
         """Reserves a version of a name for one publisher; False while another one holds the name.
@@ -138,8 +137,7 @@ class Catalogue:
 
     def claims(self) -> list[Claim]:
         """Every publishing under way, of live and of dead processes."""
-        with self._lock, translated(self.path):
-            return [Claim(**row) for row in self._db.execute("SELECT name, version, owner FROM claim")]
+        return [Claim(**row) for row in self._rows("SELECT name, version, owner FROM claim")]
 
     def release(self, claim: Claim) -> None:
         """Gives up a claim."""
@@ -148,31 +146,17 @@ class Catalogue:
 
     def publish(
         self,
-        manifest: Manifest,
-        seal: str,
-        sandbox: str,
+        *versions: tuple[Manifest, str, str],
         event: str = "published",
-        *,
         takes_over: bool = True,
         made_by: str = "",
     ) -> None:
-        """Enters a version whose files are in place, in one transaction that also ends its claim.
+        """Enters versions whose files are in place, with their seals and kinds of sandbox; ends their claims.
 
-        It becomes the current one if it is the first, or if `takes_over` says so, its trust is no lower than that of
-        the current one and no person chose that one. Where the event is `raised` it is there and gets other evidence.
-        No kind of `sandbox`, an empty one, leaves it without evidence.
+        All in one transaction. One becomes the current one if it is the first, or if `takes_over` says so, its trust
+        is no lower than that of the current one and no person chose that one. Where the event is `raised` it is there
+        and gets other evidence. No kind of sandbox, an empty one, leaves it without evidence.
         """
-        self.publish_all([(manifest, seal, sandbox)], event, takes_over=takes_over, made_by=made_by)
-
-    def publish_all(
-        self,
-        versions: Iterable[tuple[Manifest, str, str]],
-        event: str = "published",
-        *,
-        takes_over: bool = True,
-        made_by: str = "",
-    ) -> None:
-        """Enters versions with their seals and kinds of sandbox, as `publish` does, all in one transaction."""
         with self._transaction() as db:
             for manifest, seal, sandbox in versions:
                 values = {
@@ -205,13 +189,11 @@ class Catalogue:
 
     def bound(self, name: str, line: str) -> str:
         """The digest that was current when this line of the grants file was read first; empty: there was none."""
-        with self._lock, translated(self.path):
-            known = self._db.execute(BOUND, {"name": name, "line": line}).fetchone()
-        if known is not None:
-            return str(known["digest"])
+        if known := self._rows(BOUND, name, line):
+            return str(known[0]["digest"])
         with self._transaction() as db:
             db.execute(BIND, {"name": name, "line": line})
-            digest = str(db.execute(BOUND, {"name": name, "line": line}).fetchone()["digest"])
+            digest = str(db.execute(BOUND, (name, line)).fetchone()["digest"])
             said = json.loads(line)
             covers = "every version" if said.get("any_version") else said.get("digest") or digest
             _journal(db, "grants line bound", name, None, {"from": "grants_file", "digest": covers})
@@ -238,21 +220,17 @@ class Catalogue:
 
     def journal(self, limit: int, event: str | None = None) -> list[JournalRow]:
         """The newest events first."""
-        with self._lock, translated(self.path):
-            rows = self._db.execute(
-                f"SELECT * FROM journal {'WHERE event = :event' if event else ''} ORDER BY id DESC LIMIT :limit",  # noqa: S608
-                {"event": event, "limit": limit},
-            ).fetchall()
-        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in map(dict, rows)]
+        newest = f"SELECT * FROM journal {'WHERE event = ?' if event else ''} ORDER BY id DESC LIMIT ?"  # noqa: S608
+        rows = map(dict, self._rows(newest, *([event] if event else ()), limit))
+        return [JournalRow(**{**row, "detail": json.loads(row["detail"])}) for row in rows]
 
     def deleted_before(self, moment: str) -> list[tuple[str, tuple[int, ...]]]:
         """Names and versions of tools whose tombstone is older than `moment`."""
-        with self._lock, translated(self.path):
-            rows = self._db.execute(
-                "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
-                " WHERE l.state = 'deleted' AND t.deleted_at < ?",
-                (moment,),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT v.name, v.version FROM listing l JOIN tool t USING (name) JOIN version v USING (name)"
+            " WHERE l.state = 'deleted' AND t.deleted_at < ?",
+            moment,
+        )
         names = sorted({row["name"] for row in rows})
         return [(name, tuple(row["version"] for row in rows if row["name"] == name)) for name in names]
 
@@ -263,9 +241,13 @@ class Catalogue:
             _journal(db, "purged", name, None, {})
 
     def reindex(self) -> int:
-        """Makes the search tables anew; answers how many tools can be found."""
+        """Makes the search tables anew; returns how many tools can be found."""
         with self._transaction() as db:
             return rebuild(db)
+
+    def _rows(self, query: str, *values: str | int) -> list[sqlite3.Row]:
+        with self._lock, translated(self.path):
+            return self._db.execute(query, values).fetchall()
 
     @contextmanager
     def _transaction(self, kind: str = "IMMEDIATE", *, durable: bool = True) -> Iterator[sqlite3.Connection]:

@@ -1,6 +1,6 @@
 """Table `listing`: a short row for each tool with all that lists are sorted by, so that no manifest is read.
 
-Triggers keep it equal to the other tables, whoever writes those, and count the changes that clients are told of.
+Triggers keep it equal to the other tables, which any process may write, and count the changes that clients are told of.
 """
 
 from __future__ import annotations

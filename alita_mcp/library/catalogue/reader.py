@@ -24,7 +24,6 @@ from alita_mcp.library.rows import (
     Approval,
     CatalogueEntry,
     Origin,
-    ToolState,
     VersionRow,
     Wording,
 )
@@ -142,7 +141,11 @@ class CatalogueReader:
     def recent(self, limit: int, *, reviewed_only: bool = False) -> list[CatalogueEntry]:
         """The enabled tools whose current version was made last or that were used last, the latest first."""
         found = self.some(self._names(RECENT, limit=limit, any_origin=int(not reviewed_only))).values()
-        return sorted(found, key=lambda entry: (_latest(entry), entry.name), reverse=True)[:limit]
+
+        def latest(entry: CatalogueEntry) -> tuple[str, str]:
+            return max(entry.manifest.created_at, entry.last_used or ""), entry.name
+
+        return sorted(found, key=latest, reverse=True)[:limit]
 
     def names(self, beginning: str = "", *, after: str = "", limit: int = -1) -> list[str]:
         """Names of the tools that are not deleted, in order: all with a beginning, or those that come after one."""
@@ -258,9 +261,10 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
             f"{row['name']} is quarantined and will not run: its row in the catalogue cannot be read.",
             hint=HINT,
         ) from damaged
+    is_quarantined = row["state"] == "enabled" and row["quarantined"] is not None
     return CatalogueEntry(
         manifest=manifest,
-        state=_state(row),
+        state="quarantined" if is_quarantined else row["state"],
         pinned=bool(row["pinned"]),
         versions=tuple(sorted(map(int, row["versions"].split(",")))),
         sandboxes=tuple(sorted(filter(None, (row["sandboxes"] or "").split(",")))),
@@ -271,12 +275,3 @@ def _entry(row: sqlite3.Row) -> CatalogueEntry:
         created_at=row["created_at"],
         wordings=tuple(json.loads(row["wordings"])),
     )
-
-
-def _latest(entry: CatalogueEntry) -> str:
-    return max(entry.manifest.created_at, entry.last_used or "")
-
-
-def _state(row: sqlite3.Row) -> ToolState:
-    state: ToolState = row["state"]
-    return "quarantined" if state == "enabled" and row["quarantined"] is not None else state

@@ -122,11 +122,16 @@ _STATE_OPEN = _OPEN.format(what="'state'")
 _VERSION_OPEN = _OPEN.format(what="'version'")
 _ALL_OPEN = _OPEN.format(what="'state', 'version'")
 """Whether `:by` may change it: what a person decided, only a person undoes."""
-_STATE_DECIDED = (
-    "INSERT OR IGNORE INTO decided SELECT name, 'state' FROM tool WHERE name = :name AND :by = 'person'"
-)
-_VERSION_DECIDED = (
-    "INSERT OR IGNORE INTO decided SELECT name, 'version' FROM tool WHERE name = :name AND :by = 'person'"
+_DECIDED = "INSERT OR IGNORE INTO decided SELECT name, '{}' FROM tool WHERE name = :name AND :by = 'person'"
+_STATE_DECIDED, _VERSION_DECIDED = _DECIDED.format("state"), _DECIDED.format("version")
+
+_WORDED = (
+    "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, {from_use} FROM tool WHERE name = :name",
+    """
+    DELETE FROM wording WHERE name = :name AND from_use = {from_use} AND id NOT IN (
+        SELECT id FROM wording WHERE name = :name AND from_use = {from_use} ORDER BY id DESC LIMIT {most}
+    )
+    """,
 )
 
 CHANGES: dict[str, tuple[str, ...]] = {
@@ -181,20 +186,8 @@ CHANGES: dict[str, tuple[str, ...]] = {
         "DELETE FROM approval_part WHERE name = :name",
         _VERSION_DECIDED,
     ),
-    "worded": (
-        "INSERT OR IGNORE INTO wording (name, text) SELECT name, :text FROM tool WHERE name = :name",
-        """
-        DELETE FROM wording WHERE name = :name AND NOT from_use
-        AND id NOT IN (SELECT id FROM wording WHERE name = :name AND NOT from_use ORDER BY id DESC LIMIT 12)
-        """,
-    ),
-    "learned": (
-        "INSERT OR IGNORE INTO wording (name, text, from_use) SELECT name, :text, 1 FROM tool WHERE name = :name",
-        """
-        DELETE FROM wording WHERE name = :name AND from_use
-        AND id NOT IN (SELECT id FROM wording WHERE name = :name AND from_use ORDER BY id DESC LIMIT 8)
-        """,
-    ),
+    "worded": tuple(each.format(from_use=0, most=12) for each in _WORDED),
+    "learned": tuple(each.format(from_use=1, most=8) for each in _WORDED),
     "reviewed": (
         """
         INSERT INTO origin SELECT name, version, '', digest FROM version
@@ -259,7 +252,7 @@ WITHOUT_MONTY = (
 )
 """Of a catalogue of version 0.1.0: what a sandbox proved that is gone counts for nothing, see `trust.unproven`."""
 
-BOUND = "SELECT digest FROM filed WHERE name = :name AND line = :line"
+BOUND = "SELECT digest FROM filed WHERE name = ? AND line = ?"
 BIND = """
 INSERT OR IGNORE INTO filed SELECT :name, :line, coalesce((
     SELECT v.digest FROM tool t JOIN version v ON v.name = t.name AND v.version = t.current
@@ -305,7 +298,7 @@ TOUCHED = (
         for change in ("INSERT", "UPDATE", "DELETE")
     ),
 )
-"""Which tool was changed last, whoever changed it: numbers only grow, so what is behind one is what came later."""
+"""Which tool was changed last, by any process: numbers only grow, so what is behind one is what came later."""
 
 CHANGES_SO_FAR = "SELECT (SELECT coalesce(max(at), 0) FROM touched), (SELECT number FROM listing_changes)"
 STAMP = """

@@ -1,6 +1,6 @@
 """Search tables in the catalogue's file, kept up to date in the transaction of every change of a tool.
 
-Triggers note the names whose rows are written, whoever writes them; before the commit those tools are read again.
+Triggers note the names whose rows any process writes; before the commit those tools are read again.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.words.documents import document_of
-from alita_mcp.library.words.rows import Words, words_of
+from alita_mcp.library.words.documents import Words, document_of, words_of
 from alita_mcp.library.words.stems import VERSION, stems
 from alita_mcp.library.words.text import Document, Tokens, letter_groups
 
@@ -96,7 +95,7 @@ def _version(db: sqlite3.Connection) -> int | None:
 
 
 def rebuild(db: sqlite3.Connection) -> int:
-    """Makes the tables anew from the catalogue; answers how many tools can be found."""
+    """Makes the tables anew from the catalogue; returns how many tools can be found."""
     create(db)
     db.execute("INSERT OR IGNORE INTO unindexed SELECT name FROM tool")
     _take_in(db)
@@ -188,15 +187,12 @@ class SearchWriter:
             row, digest, words, letters = known
             if document is not None and digest == document.hash:
                 return
-            self._remove(row, words)
+            old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
+            self._db.execute(old, (row, words))
+            self._db.execute("DELETE FROM document WHERE id = ?", (row,))
             self._count(words.split(), letters, -1)
         if document is not None:
             self._add(name, document, words_of(document, self._tokens))
-
-    def _remove(self, row: int, words: str) -> None:
-        old = "INSERT INTO document_text (document_text, rowid, words) VALUES ('delete', ?, ?)"
-        self._db.execute(old, (row, words))
-        self._db.execute("DELETE FROM document WHERE id = ?", (row,))
 
     def _add(self, name: str, document: Document, found: Words) -> None:
         every = (*found.own, *found.lent)

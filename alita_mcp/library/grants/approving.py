@@ -10,13 +10,13 @@ from alita_mcp.library.catalogue.reader import CatalogueReader
 from alita_mcp.library.grants.effective_grants import WORKSPACES, in_words, too_thin
 from alita_mcp.library.grants.hosts import ANY, covers
 from alita_mcp.library.rows import CatalogueEntry
-from alita_mcp.library.trust.trust import may_hold_grants
+from alita_mcp.library.trust.trust import may_hold_grants, what_would_raise
 from alita_mcp.values import Grants, Manifest, StoredVersion
 
 SHOWN_DIGITS = 12
 """Of a digest, where it is shown to be compared only: `alita approve` takes nothing but a whole one."""
 MAX_QUESTION = 4_000
-"""Characters; whoever asks for more than a person reads there is approved by the command."""
+"""Characters; a version that asks for more than a person reads there is approved by the command."""
 
 
 class Versions(Protocol):
@@ -24,7 +24,7 @@ class Versions(Protocol):
 
     @property
     def tools(self) -> CatalogueReader:
-        """Whatever is to be read of many tools at once."""
+        """Reader of many tools at once."""
         ...
 
     def entry(self, name: str) -> CatalogueEntry:
@@ -66,7 +66,7 @@ async def version_to_approve(library: Versions, name: str, digest: str | None = 
             hint=f"`alita show {name} VERSION` shows the digest of each version.",
         )
     if not may_hold_grants(found.manifest):
-        raise too_thin(found)
+        raise too_thin(found.manifest, what_would_raise(found.report))
     return found
 
 
@@ -96,7 +96,10 @@ def part_of(asked: Grants, part: Grants | None) -> Grants | None:
     """
     if part is None:
         return None
-    beyond = [host for host in part.network if not _is_asked(asked, host)]
+    every = ANY in asked.network
+    beyond = [
+        host for host in part.network if not every and not any(covers(each, host) for each in asked.network)
+    ]
     beyond += [name for name in part.tools if name not in asked.tools]
     beyond += [name for name in part.secrets if name not in asked.secrets]
     if WORKSPACES.index(part.workspace) > WORKSPACES.index(asked.workspace):
@@ -108,10 +111,6 @@ def part_of(asked: Grants, part: Grants | None) -> Grants | None:
             f"It does not ask for {', '.join(beyond)}.", hint="Approve what it asks for, or less."
         )
     return None if part == asked else part
-
-
-def _is_asked(asked: Grants, host: str) -> bool:
-    return ANY in asked.network or any(covers(known, host) for known in asked.network)
 
 
 def difference(now: Manifest, before: Manifest | None) -> list[str]:

@@ -55,7 +55,7 @@ class CodeApprovals:
         return any(known.approved_at and known.digest == asked.digest for _, known in self._known())
 
     def ask(self, asked: AskedCode) -> str:
-        """Keeps code until a person decides; answers its number, the same for the same code.
+        """Keeps code until a person decides; returns its number, the same for the same code.
 
         Raises:
             LibraryError: the disk refuses.

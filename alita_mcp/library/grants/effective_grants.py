@@ -17,11 +17,13 @@ from alita_mcp.errors import ToolUnavailable
 from alita_mcp.library.grants.grants_file import Bind, GrantsFile
 from alita_mcp.library.grants.hosts import ANY, covers
 from alita_mcp.library.rows import Approval, CatalogueEntry
-from alita_mcp.library.trust.trust import MORE_TESTS, is_lower, may_hold_grants, what_would_raise
-from alita_mcp.values import Grants, Manifest, StoredVersion
+from alita_mcp.library.trust.trust import MORE_TESTS, is_lower, may_hold_grants
+from alita_mcp.values import Grants, Manifest
 
 WORKSPACES = ("none", "read", "write")
 """Each holds the ones before it."""
+OPEN_HOSTS = "(hosts that you name)"
+"""How `*` reads to people."""
 
 
 def in_force(asked: Grants, *, approved: bool, filed: Grants | None) -> Grants | None:
@@ -39,20 +41,11 @@ def missing(asked: Grants, *, approved: bool, filed: Grants | None) -> tuple[str
     """In words, what is asked for and was not granted; empty when all of it was."""
     granted = filed or Grants()
     lacks = [f"network {OPEN_HOSTS}"] if ANY in asked.network and not granted.network else []
-    if not approved:
-        lacks += _not_covered(asked, granted)
-    return tuple(lacks)
-
-
-OPEN_HOSTS = "(hosts that you name)"
-"""How `*` reads to people."""
-
-
-def _not_covered(asked: Grants, granted: Grants) -> list[str]:
-    lacks = [
-        f"network {host}"
-        for host in asked.network
-        if host != ANY and not any(covers(known, host) for known in granted.network)
+    if approved:
+        return tuple(lacks)
+    named = [host for host in asked.network if host != ANY]
+    lacks += [
+        f"network {host}" for host in named if not any(covers(known, host) for known in granted.network)
     ]
     if WORKSPACES.index(asked.workspace) > WORKSPACES.index(granted.workspace):
         lacks.append(f"workspace {asked.workspace}")
@@ -60,13 +53,12 @@ def _not_covered(asked: Grants, granted: Grants) -> list[str]:
         lacks.append("model")
     lacks += [f"tool {name}" for name in asked.tools if name not in granted.tools]
     lacks += [f"secret {name}" for name in asked.secrets if name not in granted.secrets]
-    return lacks
+    return tuple(lacks)
 
 
 def in_words(grants: Grants) -> tuple[str, ...]:
     """Each single grant in a few words, as people read it: `network api.example.org`, `model`, `secret NAME`."""
-    words = _not_covered(grants, Grants())
-    return (f"network {OPEN_HOSTS}", *words) if ANY in grants.network else tuple(words)
+    return missing(grants, approved=False, filed=None)
 
 
 class EffectiveGrants:
@@ -118,9 +110,15 @@ class EffectiveGrants:
         """
         if manifest.grants.is_pure:
             return manifest.grants
+        if not may_hold_grants(manifest):
+            return None
         with self._lock:
             self._file.refresh()
-            return self._in_force(manifest)
+            approval = self._approval(manifest.name, manifest.digest)
+            if approval is not None and approval.part is not None:
+                return approval.part
+            filed = self._file.granted_to(manifest)
+        return in_force(manifest.grants, approved=approval is not None, filed=filed)
 
     def not_for_clients(self, target: Manifest, entry: CatalogueEntry) -> ToolUnavailable | None:
         """Error for a client that would make another version current; None when it may."""
@@ -149,9 +147,9 @@ class EffectiveGrants:
         return None if self.of(manifest) is not None else self.not_granted(manifest)
 
     def not_granted(self, manifest: Manifest) -> ToolUnavailable:
-        """The error for a version that asks for what nobody granted, or for anything while it is not verified."""
+        """The error for a version that asks for what was not granted, or for anything while it is not verified."""
         if not may_hold_grants(manifest):
-            return _too_thin(manifest, how_to_grant(manifest))
+            return too_thin(manifest, how_to_grant(manifest))
         with self._lock:
             filed, problem = self._file.granted_to(manifest), self._file.problem
             approved = self._approval(manifest.name, manifest.digest) is not None
@@ -162,22 +160,9 @@ class EffectiveGrants:
             hint=how_to_grant(manifest),
         )
 
-    def _in_force(self, manifest: Manifest) -> Grants | None:
-        if not may_hold_grants(manifest):
-            return None
-        approval = self._approval(manifest.name, manifest.digest)
-        if approval is not None and approval.part is not None:
-            return approval.part
-        filed = self._file.granted_to(manifest)
-        return in_force(manifest.grants, approved=approval is not None, filed=filed)
 
-
-def too_thin(stored: StoredVersion) -> ToolUnavailable:
-    """The error for a version whose evidence is too thin for grants; the hint says what would raise its trust."""
-    return _too_thin(stored.manifest, what_would_raise(stored.report))
-
-
-def _too_thin(manifest: Manifest, hint: str) -> ToolUnavailable:
+def too_thin(manifest: Manifest, hint: str) -> ToolUnavailable:
+    """The error for a version whose evidence is too thin for grants."""
     asked = ", ".join(in_words(manifest.grants))
     return ToolUnavailable(
         f"{manifest.name} v{manifest.version} is {manifest.trust}, and grants are given to verified tools only; "

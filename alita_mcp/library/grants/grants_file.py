@@ -110,7 +110,12 @@ class GrantsFile:
         """The lines, each that names no version bound to the one that was current when it was read first."""
         if self._bind is None:
             return lines
-        return {name: _bound(name, line, self._bind) for name, line in lines.items()}
+        bound = {}
+        for name, line in lines.items():
+            current = self._bind(name, line.model_dump_json())
+            is_open = not line.any_version and line.digest is None
+            bound[name] = line.model_copy(update={"digest": current}) if is_open else line
+        return bound
 
 
 def read_grants_file(path: Path) -> Mapping[str, FiledGrants]:
@@ -155,27 +160,16 @@ def _entry(path: Path, name: str, given: Any) -> FiledGrants:
     return filed.model_copy(update={"network": tuple(map(written, filed.network))})
 
 
-def _bound(name: str, line: FiledGrants, bind: Bind) -> FiledGrants:
-    current = bind(name, line.model_dump_json())
-    return (
-        line if line.any_version or line.digest is not None else line.model_copy(update={"digest": current})
-    )
-
-
 def _strange(filed: FiledGrants) -> list[tuple[str, str, str]]:
     """Field, value and what is wrong with it, for all that the value's shape does not show."""
     found = [("network", host, host_problem(host)) for host in filed.network]
     if len(filed.network) > MAX_HOSTS:
         found.append(("network", str(len(filed.network)), f"at most {MAX_HOSTS} hosts can be granted"))
-    found += [
-        ("tools", name, "" if re.fullmatch(TOOL_NAME, name) else "this is no tool's name")
-        for name in filed.tools
-    ]
-    found += [
-        ("secrets", name, "" if SECRET_NAME.fullmatch(name) else "this is no secret's name")
-        for name in filed.secrets
-    ]
-    return [each for each in found if each[2]]
+    found = [each for each in found if each[2]]
+    tools = [name for name in filed.tools if not re.fullmatch(TOOL_NAME, name)]
+    found += [("tools", name, "this is no tool's name") for name in tools]
+    secrets = [name for name in filed.secrets if not SECRET_NAME.fullmatch(name)]
+    return found + [("secrets", name, "this is no secret's name") for name in secrets]
 
 
 def _document(path: Path) -> Any:

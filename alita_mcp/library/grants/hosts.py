@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alita_mcp.errors import UsageError
-from alita_mcp.sandbox.network.host_patterns import USUAL_PORTS, HostPattern, read_pattern
+from alita_mcp.sandbox.network.host_patterns import USUAL_PORTS, read_pattern
 
 ANY = "*"
 """In a manifest: hosts that a person names. It is never granted; only names are ever in force."""
@@ -39,15 +39,8 @@ def covers(granted: str, asked: str) -> bool:
         known, wanted = read_pattern(granted), read_pattern(asked)
     except UsageError:
         return False  # what is no host stands for nothing, and nothing stands for it
-    return _same_ports(known, wanted) and _stands_for(known, wanted)
-
-
-def _same_ports(known: HostPattern, wanted: HostPattern) -> bool:
-    return known.port == wanted.port or (known.port is None and wanted.port in USUAL_PORTS)
-
-
-def _stands_for(known: HostPattern, wanted: HostPattern) -> bool:
+    if known.port != wanted.port and (known.port is not None or wanted.port not in USUAL_PORTS):
+        return False
     if known.below:
-        below = wanted.host.endswith(f".{known.host}")
-        return below or (wanted.below and wanted.host == known.host)
+        return wanted.host.endswith(f".{known.host}") or (wanted.below and wanted.host == known.host)
     return known.host == wanted.host and not wanted.below

@@ -55,20 +55,14 @@ class CallJournal:
         self, run: RecordedRun, events: Sequence[Mapping[str, Any]] = (), *, cached: bool = False
     ) -> None:
         """Journals one run of code, none of its values: they may be private."""
-        detail = {
+        detail: dict[str, Any] = {
             "status": run.status,
             "seconds": round(run.seconds, 6),
             "sandbox": run.sandbox,
-            "run": run.id,
         }
-        more = {
-            "client": run.client,
-            "error": run.error_type,
-            "tools": run.tools,
-            "events": events,
-            "cached": cached,
-        }
-        detail |= {name: value for name, value in more.items() if value}
+        more: dict[str, Any] = {"client": run.client, "error": run.error_type, "tools": run.tools}
+        more |= {"events": events, "cached": cached}
+        detail |= {"run": run.id} | {name: value for name, value in more.items() if value}
         with self._lock:
             self._rows.append(CallRow(run.at, RAN_CODE, None, None, detail))
 
@@ -103,14 +97,9 @@ class CallJournal:
             try:
                 self._catalogue.record_calls(rows, uses)
             except BaseException:
-                self._take_back(rows, uses)
+                with self._lock:
+                    self._rows = deque([*rows, *self._rows], maxlen=CALLS_KEPT)
+                    for name, use in uses.items():
+                        self._uses[name] = use.plus(self._uses.get(name, Use()))
                 raise
             return True
-
-    def _take_back(self, rows: list[CallRow], uses: Mapping[str, Use]) -> None:
-        with self._lock:
-            newer = list(self._rows)
-            self._rows.clear()
-            self._rows.extend([*rows, *newer])
-            for name, use in uses.items():
-                self._uses[name] = use.plus(self._uses.get(name, Use()))

@@ -25,11 +25,12 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import LibraryError, ToolNotFound, UsageError
 from alita_mcp.library.background import background
+from alita_mcp.library.runs import rows as sql
 from alita_mcp.library.runs.marks import KeptRun, home_key, kept_run
 from alita_mcp.library.runs.memory import RunMemory
 from alita_mcp.library.runs.numbered_file import Spoiled
 from alita_mcp.library.runs.recorded_run import RecordedRun
-from alita_mcp.library.runs.rows import CANDIDATES, RunRow, RunRows, sketch_of
+from alita_mcp.library.runs.rows import RunRow, RunRows, sketch_of
 from alita_mcp.settings import Settings
 
 LARGEST_BYTES = 1 << 20
@@ -70,16 +71,12 @@ class CodeRuns:
         self._try_again_at = 0.0
         self._wanted = anyio.Event()
 
-    async def remember(self, run: RecordedRun, shape: Shape, digest: str, owner: str = "") -> None:
-        """Keeps a run; `shape` is its program's normal form, empty where the code does not parse.
-
-        `owner` tells the client that ran it from all others: only what it ran itself is told to it by `reachable`.
-        """
-        await anyio.to_thread.run_sync(self.note, run, shape, digest, owner)
-        self.write_soon()
-
     def note(self, run: RecordedRun, shape: Shape, digest: str, owner: str = "") -> None:
-        """Remembers a run, in a worker thread; `write_soon` has it written."""
+        """Remembers a run, in a worker thread; `write_soon` has it written.
+
+        `shape` is its program's normal form, empty where the code does not parse. `owner` tells the client that ran it
+        from all others: only what it ran itself is told to it by `reachable`.
+        """
         self._current()
         whole = _whole(run)
         kept = kept_run(run, digest, self._key)
@@ -135,17 +132,17 @@ class CodeRuns:
             row = self._waiting.get(run_id)
         if row is not None:
             return row.kept, _restored(row.whole)
-        facts, whole = self._use(lambda rows: rows.find(run_id)) or ("", None)
-        return next(iter(_kept([facts])), None), _restored(whole)
+        found = self._select(sql.FIND, run_id)
+        return next(iter(_kept(found)), None), _restored(found[0][1] if found else None)
 
     def like(self, shape: Shape) -> dict[str, Shape]:
         """Programs that may be like this one: their shapes by their digests."""
         parts = sketch_of(shape)
-        found = _parsed(self._use(lambda rows: rows.like(parts)))
+        found = _parsed(self._use(lambda rows: rows.like(parts)) or ())
         with self._lock:
             waiting = {row.kept.digest: row.shape for row in self._waiting.values()}
         near = [(len({*parts} & {*sketch_of(other)}), digest) for digest, other in waiting.items()]
-        nearest = sorted((each for each in near if each[0]), reverse=True)[:CANDIDATES]
+        nearest = sorted((each for each in near if each[0]), reverse=True)[: sql.CANDIDATES]
         return found | {digest: dict(waiting[digest]) for _, digest in nearest}
 
     def runs_of(self, digests: Iterable[str]) -> list[KeptRun]:
@@ -154,22 +151,22 @@ class CodeRuns:
         with self._lock:
             waiting = [row.kept for row in reversed(self._waiting.values()) if row.kept.digest in wanted]
         seen = {kept.id for kept in waiting}
-        written = _kept(self._use(lambda rows: rows.runs_of(wanted)) or ())
+        written = _kept(self._select(sql.NEWEST, json.dumps(sorted(wanted))))
         return [*waiting, *(kept for kept in written if kept.id not in seen)]
 
     def all(self) -> list[KeptRun]:
         """All runs, the newest first; what waits is written before."""
         self.write()
-        return _kept(self._use(RunRows.all) or ())
+        return _kept(self._select(sql.ALL))
 
     def shapes(self) -> dict[str, Shape]:
         """The shapes of all programs by their digests; what waits is written before."""
         self.write()
-        return _parsed(self._use(RunRows.shapes))
+        return _parsed(self._select(sql.SHAPES))
 
     def made(self) -> dict[str, str]:
         """The tool that was made of a program, by the program's digest."""
-        return (self._use(RunRows.made) or {}) | self._made
+        return dict(self._select(sql.MADE)) | self._made
 
     async def record_made(self, run_ids: Sequence[str], tool: str) -> None:
         """Remembers that a tool was made of runs, so that it is not proposed again."""
@@ -182,7 +179,7 @@ class CodeRuns:
         self._use(lambda rows: rows.record_made(digests, tool))
 
     async def drop_all(self) -> int:
-        """Removes all that is kept, for all processes; answers how many runs there were.
+        """Removes all that is kept, for all processes; returns how many runs there were.
 
         Raises:
             LibraryError: the file cannot be removed.
@@ -238,25 +235,26 @@ class CodeRuns:
                 self._rows.close()
                 self._rows = None
 
+    def _select(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+        return self._use(lambda rows: rows.select(query, *values)) or []
+
     def _use(self, ask: Callable[[RunRows], T]) -> T | None:
         """What the file answers; None where it cannot be used now."""
         rows = self._current()
         try:
             return None if rows is None else ask(rows)
         except Spoiled as damaged:
-            self._set_aside(rows, damaged)
+            with self._opening:
+                if rows is not None and rows is self._rows:  # else it was closed meanwhile
+                    _log.warning(
+                        "The kept runs in %s are damaged (%s); they are begun anew.", self._folder, damaged
+                    )
+                    rows.begin_next()
+                    rows.close()
+                    self._rows = None
         except sqlite3.Error as failure:
             _log.info("The kept runs in %s cannot be used now: %s", self._folder, failure)
         return None
-
-    def _set_aside(self, rows: RunRows | None, damaged: Spoiled) -> None:
-        with self._opening:
-            if rows is None or rows is not self._rows:
-                return  # it was closed meanwhile
-            _log.warning("The kept runs in %s are damaged (%s); they are begun anew.", self._folder, damaged)
-            rows.begin_next()
-            rows.close()
-            self._rows = None
 
     def _current(self) -> RunRows | None:
         """The file; None while it cannot be used, which is tried again after a while.
@@ -325,19 +323,19 @@ def _restored(whole: str | None) -> RecordedRun | None:
         return None
 
 
-def _parsed(shapes: dict[str, str] | None) -> dict[str, Shape]:
-    """Those shapes that can be read."""
+def _parsed(rows: Iterable[tuple[str, str]]) -> dict[str, Shape]:
+    """Shapes by their digests, those that can be read."""
     found = {}
-    for digest, text in (shapes or {}).items():
+    for digest, text in rows:
         with suppress(ValueError, RecursionError):
             found[digest] = json.loads(text)
     return found
 
 
-def _kept(facts: Iterable[str]) -> list[KeptRun]:
-    """Those rows that can be read."""
+def _kept(rows: Iterable[tuple[Any, ...]]) -> list[KeptRun]:
+    """Runs of those rows that can be read."""
     found = []
-    for text in facts:
+    for text, *_ in rows:
         with suppress(ValidationError):
             found.append(KeptRun.model_validate_json(text))
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import NamedTuple
 
 from alita_mcp.library.runs.recorded_run import RecordedRun
 
@@ -12,18 +11,12 @@ MAX_RUNS = 500
 MAX_BYTES = 16 << 20
 
 
-class _Remembered(NamedTuple):
-    run: RecordedRun
-    owner: str
-    size: int
-
-
 class RunMemory:
     """Runs in memory, bounded in number and bytes; may be used in several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: OrderedDict[str, _Remembered] = OrderedDict()
+        self._runs: OrderedDict[str, tuple[RecordedRun, str, int]] = OrderedDict()
         self._bytes = 0
 
     def add(self, run: RecordedRun, owner: str, size: int) -> None:
@@ -32,7 +25,7 @@ class RunMemory:
             self._remove(run.id)
             if size > MAX_BYTES:
                 return
-            self._runs[run.id] = _Remembered(run, owner, size)
+            self._runs[run.id] = (run, owner, size)
             self._bytes += size
             while len(self._runs) > MAX_RUNS or self._bytes > MAX_BYTES:
                 self._remove(next(iter(self._runs)))
@@ -40,11 +33,11 @@ class RunMemory:
     def find(self, run_id: str, owner: str | None = None) -> RecordedRun | None:
         """A run, or a run of this owner; it then counts as used."""
         with self._lock:
-            found = self._runs.get(run_id)
-            if found is None or owner not in (None, found.owner):
+            run, known_owner, _ = self._runs.get(run_id, (None, "", 0))
+            if run is None or owner not in (None, known_owner):
                 return None
             self._runs.move_to_end(run_id)
-            return found.run
+            return run
 
     def ids(self) -> set[str]:
         """Of all runs."""
@@ -59,4 +52,4 @@ class RunMemory:
 
     def _remove(self, run_id: str) -> None:
         if (gone := self._runs.pop(run_id, None)) is not None:
-            self._bytes -= gone.size
+            self._bytes -= gone[2]

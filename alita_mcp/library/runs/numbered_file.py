@@ -10,7 +10,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -62,7 +62,10 @@ class NumberedFile:
                     self.begin_next()
                 else:  # SQLite does not wait for somebody else who is just making or mending the file
                     time.sleep(0.05 * 2**attempt)
-        self._remove(number for number in numbers if number < self._number)
+        for path in (self._path(number) for number in numbers if number < self._number):
+            for place in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+                with suppress(OSError):
+                    place.unlink()
 
     def _open(self, tables: str, probe: str) -> None:
         path = self._path(self._number)
@@ -117,13 +120,6 @@ class NumberedFile:
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{self._stem}-{number}.sqlite3"
-
-    def _remove(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            path = self._path(number)
-            for place in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
-                with suppress(OSError):
-                    place.unlink()
 
     def _numbers(self) -> list[int]:
         """The numbers of the files that are there, the newest last."""

@@ -50,10 +50,18 @@ CREATE INDEX IF NOT EXISTS run_program ON run (digest, number);
 CREATE TABLE IF NOT EXISTS made (digest TEXT PRIMARY KEY, tool TEXT NOT NULL) WITHOUT ROWID;
 """
 _PROBE = "SELECT facts, whole, tool, part, shape FROM run, made, sketch, program LIMIT 0"
-_NEWEST = """
-SELECT facts FROM run WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY number DESC LIMIT ?
-"""
+FIND = "SELECT facts, whole FROM run WHERE id = ?"
+ALL = "SELECT facts FROM run ORDER BY number DESC"
+NEWEST = f"""
+SELECT facts FROM run WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY number DESC LIMIT {LOOKED_AT}
+"""  # noqa: S608 - of our own words
+SHAPES = "SELECT digest, shape FROM program"
+_SHAPES_OF = f"{SHAPES} WHERE digest IN (SELECT value FROM json_each(?))"  # noqa: S608 - of our own words
+MADE = "SELECT digest, tool FROM made"
 _DROP_OLDEST = "DELETE FROM run WHERE number IN (SELECT number FROM run ORDER BY number LIMIT ?)"
+_BYTES = """
+SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size
+"""
 _ORPHANS = (
     "DELETE FROM program WHERE digest NOT IN (SELECT digest FROM run)",
     "DELETE FROM sketch WHERE digest NOT IN (SELECT digest FROM program)",
@@ -84,8 +92,13 @@ class RunRows(NumberedFile):
         """Opens the file; with `forget_values`, removes the values that it holds."""
         self._reading = threading.Lock()
         super().__init__(folder, f"runs-{FORMAT}", _TABLES, _PROBE)
-        if forget_values:
-            self._forget_values()
+        if not forget_values:
+            return
+        with self._transaction() as db:
+            removed = db.execute("UPDATE run SET whole = NULL WHERE whole IS NOT NULL").rowcount
+        if removed:  # the deleted bytes are overwritten with zeros; the log beside the file holds them still
+            with self._writing, spoiled():
+                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def write(self, rows: Sequence[RunRow], now: float) -> None:
         """Keeps runs, drops what is too old, and makes room.
@@ -122,79 +135,43 @@ class RunRows(NumberedFile):
         with self._transaction() as db:
             db.executemany("INSERT OR REPLACE INTO made VALUES (?, ?)", [(each, tool) for each in digests])
 
-    def made(self) -> dict[str, str]:
-        """The tool that was made of a program, by its digest; raises as `find`."""
-        return dict(self._rows("SELECT digest, tool FROM made"))
-
-    def find(self, run_id: str) -> tuple[str, str | None]:
-        """Facts and values of a run, as JSON; empty where there is none.
+    def select(self, query: str, *values: str | int) -> list[tuple[Any, ...]]:
+        """Rows of a query.
 
         Raises:
             Spoiled: the file cannot be read as what it is.
             sqlite3.Error: it cannot be read now.
         """
-        found = self._rows("SELECT facts, whole FROM run WHERE id = ?", run_id)
-        return (str(found[0][0]), found[0][1]) if found else ("", None)
+        with self._reading, spoiled():
+            return self._reader.execute(query, values).fetchall()
 
-    def like(self, parts: Sequence[str]) -> dict[str, str]:
-        """Programs that share most of these parts: their shapes by their digests; raises as `find`.
+    def like(self, parts: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Digests and shapes of programs that share most of these parts; raises as `select`.
 
         A part that many programs have says little: it counts less, and not all that have it are looked at.
         """
         shared: Counter[str] = Counter()
         for part in parts:
-            holders = self._rows("SELECT digest FROM sketch WHERE part = ? LIMIT ?", part, HOLDERS)
+            holders = self.select("SELECT digest FROM sketch WHERE part = ? LIMIT ?", part, HOLDERS)
             shared.update({digest: HOLDERS // len(holders) for (digest,) in holders})
         nearest = json.dumps([digest for digest, _ in shared.most_common(CANDIDATES)])
-        query = "SELECT digest, shape FROM program WHERE digest IN (SELECT value FROM json_each(?))"
-        return dict(self._rows(query, nearest))
-
-    def runs_of(self, digests: Iterable[str]) -> list[str]:
-        """Facts of the newest runs of these programs, the newest first; raises as `find`."""
-        return [facts for (facts,) in self._rows(_NEWEST, json.dumps(sorted(digests)), LOOKED_AT)]
-
-    def all(self) -> list[str]:
-        """Facts of all runs, the newest first; raises as `find`."""
-        return [facts for (facts,) in self._rows("SELECT facts FROM run ORDER BY number DESC")]
-
-    def shapes(self) -> dict[str, str]:
-        """The shapes of all programs by their digests; raises as `find`."""
-        return dict(self._rows("SELECT digest, shape FROM program"))
+        return self.select(_SHAPES_OF, nearest)
 
     def close(self) -> None:
         """Closes the file when its last look-up is over; safe to call twice."""
         with self._reading, self._writing:
             super().close()
 
-    def _rows(self, query: str, *values: str | int) -> list[tuple[Any, ...]]:
-        with self._reading, spoiled():
-            return self._reader.execute(query, values).fetchall()
-
-    def _forget_values(self) -> None:
-        with self._transaction() as db:
-            removed = db.execute("UPDATE run SET whole = NULL WHERE whole IS NOT NULL").rowcount
-        if removed:  # the deleted bytes are overwritten with zeros; the log beside the file holds them still
-            with self._writing, spoiled():
-                self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
 
 def _room_made(db: sqlite3.Connection) -> int:
-    """Removes the oldest runs until number and bytes are within their bounds; answers how many."""
+    """Removes the oldest runs until number and bytes are within their bounds; returns how many."""
     removed = 0
     count: int = db.execute("SELECT count(*) FROM run").fetchone()[0]
     room = MAX_RUNS if count <= MAX_RUNS else int(MAX_RUNS * ROOM_AFTER)
-    while count and (count > room or _bytes(db) > MAX_BYTES):
+    while count and (count > room or db.execute(_BYTES).fetchone()[0] > MAX_BYTES):
         room = min(room, int(count * ROOM_AFTER))
         removed += db.execute(_DROP_OLDEST, (count - room,)).rowcount
         for statement in _ORPHANS:
             db.execute(statement)
         count = room
     return removed
-
-
-def _bytes(db: sqlite3.Connection) -> int:
-    """What the rows take in the file."""
-    pages, free, size = (
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
-    )
-    return int((pages - free) * size)

@@ -23,7 +23,7 @@ class Runs:
         self._folder = folder
 
     def keep(self, result: bytes) -> str:
-        """Stores a result, a JSON text; answers the name to read it by.
+        """Stores a result, a JSON text; returns the name to read it by.
 
         Raises:
             LibraryError: it is larger than the whole store, or the disk refuses.
@@ -46,8 +46,8 @@ class Runs:
         Raises:
             ToolNotFound: there is none of that name, or no longer.
         """
-        place = self._folder / f"{run}.json"
-        if not RUN_ID.fullmatch(run) or place.is_symlink() or not place.is_file():
+        place = self._place(run, "json")
+        if place is None:
             raise ToolNotFound(
                 f"There is no run {run[:40]!r}.", hint="Only the newest results are kept; call again."
             )
@@ -66,9 +66,8 @@ class Runs:
         Raises:
             ToolNotFound: there is none of that name, or no longer.
         """
-        place = self._folder / f"{run}.files"
-        found = None
-        if RUN_ID.fullmatch(run) and not place.is_symlink() and place.is_file():
+        place, found = self._place(run, "files"), None
+        if place is not None:
             try:
                 with place.open("rb") as store:
                     found = unpacked(store, name)
@@ -82,6 +81,10 @@ class Runs:
                 hint="Only the newest results and files are kept; run it again.",
             )
         return found
+
+    def _place(self, run: str, kind: str) -> Path | None:
+        place = self._folder / f"{run}.{kind}"
+        return place if RUN_ID.fullmatch(run) and not place.is_symlink() and place.is_file() else None
 
     def _write(self, place: Path, content: bytes) -> None:
         try:

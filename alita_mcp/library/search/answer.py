@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
+from alita_mcp.library.rows import CatalogueEntry
 from alita_mcp.values import Trust, Value
 
 Fit = Literal["match", "possible", "none"]
@@ -20,6 +23,8 @@ class SearchHit(Value):
     trust: Trust
     score: float
     """Calibrated probability that this is the tool asked for."""
+    entry: CatalogueEntry = Field(exclude=True, repr=False)
+    """The tool as it stood when it was found; no part of what travels."""
 
 
 class SearchAnswer(Value):

@@ -22,8 +22,6 @@ FLOOR = 1e-3
 """Keeps weights finite where the data alone would not."""
 STEPS = 50
 
-Features = Mapping[str, float]
-
 
 class Calibration(Value):
     """Logistic model over named features."""
@@ -31,7 +29,7 @@ class Calibration(Value):
     weights: dict[str, float]
     intercept: float
 
-    def probability(self, features: Features) -> float:
+    def probability(self, features: Mapping[str, float]) -> float:
         """Probability that the best hit is right, always above 0 and below 1."""
         logit = self.intercept + sum(
             weight * features.get(name, 0.0) for name, weight in self.weights.items()

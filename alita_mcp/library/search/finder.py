@@ -66,16 +66,12 @@ class Finder:
             await anyio.sleep(READY_AFTER_S)
             self._begin()
 
-    async def find(self, query: str) -> list[tuple[str, float]]:
-        """Names that may serve the need, best first, each with the probability that it is asked for.
+    async def search(self, query: str) -> Ranking:
+        """Ranking of tools for the need, with the features that its certainty rests on.
 
         Raises:
             LibraryError: the search tables are damaged.
         """
-        return [(hit.name, hit.probability) for hit in (await self.search(query)).hits]
-
-    async def search(self, query: str) -> Ranking:
-        """Ranking of tools for the need, with the features that its certainty rests on."""
         self._begin()
         if self._vectors is not None and bounded_query(query):
             ranking = await self._vectors.ranked(query)

@@ -101,7 +101,7 @@ def word_features(
     best, *others = order[:COMPARED]
     distinct = set(words)
     mass = math.fsum(map(corpus.idf, distinct)) or 1e-9
-    distinctive = [word for word in distinct if not corpus.is_everyday(word)]
+    distinctive = [word for word in distinct if word not in corpus.everyday]
     own = scores.get(best, 0.0)
     second = max((scores.get(name, 0.0) for name in others), default=0.0)
     return {
@@ -126,20 +126,22 @@ def coverage(words: Collection[str], name: str, corpus: Corpus, *, borne: bool =
     What only its requests have counts no more than the words that bear them out; all of it if it need not be `borne`
     out, as where cosines are there to do so.
     """
-    own, every = (_share(words, has, corpus) for has in (corpus.own(name), corpus.has(name)))
+    document = corpus.document(name)
+    has = (*document.own, *document.lent)
+    own, every = _share(words, document.own, corpus), _share(words, has, corpus)
     if every <= own or not borne:
         return every
-    bound = _share(words, corpus.borne(name), corpus, distinctive=True)
-    return own + min(every - own, bound)
+    bearing = has if document.has_few_requests else (*document.own, *document.agreed)
+    return own + min(every - own, _share(words, bearing, corpus, distinctive=True))
 
 
 def _share(
-    words: Collection[str], has: Collection[str], corpus: Corpus, *, distinctive: bool = False
+    words: Collection[str], having: Iterable[str], corpus: Corpus, *, distinctive: bool = False
 ) -> float:
     """Which part of the need's words, by weight, without everyday ones if `distinctive`, are among these."""
-    found = []
+    found, has = [], frozenset(having)
     for word in words:
-        if distinctive and corpus.is_everyday(word):
+        if distinctive and word in corpus.everyday:
             continue
         share = 1.0
         if word not in has:
@@ -152,7 +154,7 @@ def _share(
 
 def _asked_for(words: Collection[str], name: str, corpus: Corpus) -> float:
     """Which part of the words in a tool's name and description, by weight, a need has, or has related terms of."""
-    asked, head = corpus.expanded(words), corpus.head(name)
+    asked, head = corpus.expanded(words), frozenset(corpus.document(name).head)
     mass = math.fsum(map(corpus.term_weight, head)) or 1e-9
     return math.fsum(corpus.term_weight(word) for word in head if word in asked) / mass
 
@@ -161,10 +163,11 @@ def _sure(
     probability: float, words: Sequence[str], best: str, corpus: Corpus, *, by_meaning: bool = False
 ) -> float:
     """The probability, less than a match's where what a tool says of itself does not bear one out."""
-    asked, own = set(words), corpus.own(best)
+    asked, document = set(words), corpus.document(best)
+    own = _share(asked, document.own, corpus)
     borne = by_meaning or _asked_for(asked, best, corpus) >= LEAST_ASKED_FOR
-    if _share(asked, corpus.has(best), corpus) > _share(asked, own, corpus):
-        borne &= _share(asked, own, corpus, distinctive=True) >= LEAST_OWN
+    if _share(asked, (*document.own, *document.lent), corpus) > own:
+        borne &= _share(asked, document.own, corpus, distinctive=True) >= LEAST_OWN
     return probability if borne else min(probability, MATCH_FROM - 0.01)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from alita_mcp.errors import LibraryError
 from alita_mcp.library.catalogue.search_tables import is_damage, read_documents
 from alita_mcp.library.words.corpus import Corpus
-from alita_mcp.library.words.rows import SearchRows
 from alita_mcp.library.words.stems import stems
 from alita_mcp.library.words.text import Document, Tokens
 
@@ -39,7 +38,7 @@ class SearchReader:
         with self._reading() as db:
             revision = int(db.execute("SELECT revision FROM search_total").fetchone()[0])
             if self._known is None or self._known[0] != revision:
-                self._known = revision, Corpus(SearchRows(db), self._tokens)
+                self._known = revision, Corpus(db, self._tokens)
             yield self._known[1]
 
     def hashes(self) -> Mapping[str, str]:

@@ -133,10 +133,10 @@ To use it in an MCP client, add to its configuration:
 
 
 def export_version(exports: Path, stored: StoredVersion) -> Path:
-    """Writes `<name>-v<k>` under `exports`, replacing an earlier export of the same version; answers the folder.
+    """Writes `<name>-v<k>` under `exports`, replacing an earlier export of the same version; returns the folder.
 
     Raises:
-        UsageError: the tool asks for grants, which nobody would enforce outside.
+        UsageError: the tool asks for grants, which are not enforced outside.
         LibraryError: the disk refuses.
     """
     manifest = stored.manifest

@@ -44,17 +44,6 @@ FORMAT = 1
 SEALED_FILES = ("tool.py", "test_tool.py", "report.json", "requirements.lock")
 """Their hashes stand in `manifest.json`."""
 VERSION_FILES = (*SEALED_FILES, "manifest.json")
-PUBLISH_STEPS = (
-    "claimed",
-    "staged",
-    *(f"wrote {name}" for name in VERSION_FILES),
-    "synced",
-    "renamed",
-    "in place",
-    "row written",
-    "committed",
-)
-"""What publishing does, in order; a process may die after any of them and leave the tool whole or absent."""
 
 Folder = Mapping[str, bytes]
 """The files of one version, by name."""
@@ -211,17 +200,6 @@ def quarantined(name: str, version: int, what: str) -> ToolQuarantined:
         f"{name} v{version} is quarantined and will not run: {what}.",
         hint="Roll back to another version, delete the tool, or synthesize it again with update=true.",
     )
-
-
-def write_version_folder(folder: Path, accepted: AcceptedVersion, version: int = 1) -> Manifest:
-    """Writes a version as a folder outside any library, as starter tools are kept; `folder` must not exist.
-
-    Raises:
-        LibraryError: it cannot be written.
-    """
-    files = pack(accepted, version)
-    write_folder(folder, files)
-    return unpack(files, accepted.draft.name, version).manifest
 
 
 def read_version_folder(folder: Path, name: str, version: int) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """Replaces the files of a published version, and undoes or completes a replacement that was cut off.
 
 A folder cannot replace another one in a single step, so for a moment a version is missing or ahead of its row.
-Whoever holds the library's lock sees no such moment: exchanges happen under it, and one that was cut off is put right.
+Under the library's lock there is no such moment: exchanges happen under it, and one that was cut off is put right.
 """
 
 from __future__ import annotations
@@ -11,60 +11,33 @@ import shutil
 from pathlib import Path
 
 from alita_mcp.errors import LibraryError
-from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable, write_folder
+from alita_mcp.library.disk import OnStep, no_step, read_folder, sync_folder, unreadable
 from alita_mcp.library.trust.trust import is_lower
-from alita_mcp.library.versions.files import VERSION_FILES, Folder, ToolFiles, seal_of, written_example
+from alita_mcp.library.versions.files import VERSION_FILES, ToolFiles, seal_of, written_example
 from alita_mcp.values import StoredVersion
 
-RAISE_STEPS = (
-    "claimed",
-    "staged",
-    *(f"wrote {name}" for name in VERSION_FILES),
-    "synced",
-    "laid aside",
-    "replaced",
-    "in place",
-    "row written",
-    "committed",
-)
-"""What raising a version's trust does, in order; a process may die after any of them."""
 
+def exchange(
+    files: ToolFiles, name: str, version: int, new: Path, old: Path, on_step: OnStep = no_step
+) -> None:
+    """Puts `new` in the place of a version's folder and that at `old`, all on the disk afterwards.
 
-class Exchange:
-    """Exchange of a version's folder for another one; both lie aside under their owner's name meanwhile."""
+    Call it under the library's lock. Both lie aside under their owner's name until the right one is in place.
 
-    def __init__(self, files: ToolFiles, name: str, version: int, on_step: OnStep = no_step) -> None:
-        self._files = files
-        self._place = files.folder(name, version)
-        self._new = files.aside()
-        self._old = files.aside()
-        self._on_step = on_step
-
-    def write(self, contents: Folder) -> None:
-        """Writes the new files aside; raises LibraryError when the disk refuses."""
-        write_folder(self._new, contents, self._on_step)
-
-    def carry_out(self) -> None:
-        """Changes the folders over, all on the disk afterwards; call it under the library's lock.
-
-        Raises:
-            LibraryError: the disk refuses; `put_right` says which folder is the true one.
-        """
-        try:
-            self._place.rename(self._old)
-            self._on_step("laid aside")
-            self._new.rename(self._place)
-            self._on_step("replaced")
-            sync_folder(self._place.parent)
-            sync_folder(self._files.root)
-            self._on_step("in place")
-        except OSError as error:
-            raise unreadable(self._place, error) from error
-
-    def clear(self) -> None:
-        """Removes what lies aside; call it once the right folder is in place."""
-        for folder in (self._new, self._old):
-            shutil.rmtree(folder, ignore_errors=True)
+    Raises:
+        LibraryError: the disk refuses; `put_right` says which folder is the true one.
+    """
+    place = files.folder(name, version)
+    try:
+        place.rename(old)
+        on_step("laid aside")
+        new.rename(place)
+        on_step("replaced")
+        sync_folder(place.parent)
+        sync_folder(files.root)
+        on_step("in place")
+    except OSError as error:
+        raise unreadable(place, error) from error
 
 
 def put_right(files: ToolFiles, owner: str, name: str, version: int, seal: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ from alita_mcp.errors import (
 from alita_mcp.file_locks import Owner, held
 from alita_mcp.library.catalogue.catalogue import Catalogue
 from alita_mcp.library.catalogue.reader import CatalogueReader, Changes
-from alita_mcp.library.disk import OnStep, no_step, unreadable
+from alita_mcp.library.disk import OnStep, no_step, unreadable, write_folder
 from alita_mcp.library.grants.effective_grants import EffectiveGrants
 from alita_mcp.library.grants.exposure import refuse_exposed_home
 from alita_mcp.library.rows import Approval, By, Claim
@@ -39,7 +39,7 @@ from alita_mcp.library.versions.files import (
     versions_under,
 )
 from alita_mcp.library.versions.naming import decided
-from alita_mcp.library.versions.replacing import Exchange, put_right, refuse_other_or_less
+from alita_mcp.library.versions.replacing import exchange, put_right, refuse_other_or_less
 from alita_mcp.values import AcceptedVersion, Manifest, StoredVersion
 
 TOMBSTONE_DAYS = 30
@@ -122,7 +122,7 @@ class Store:
     def publish(self, accepted: AcceptedVersion, expected: int) -> Manifest:
         """Gives a tool an accepted version; it becomes the current one where `Catalogue.publish` says so.
 
-        One that asks for what nobody granted waits: it is kept, and the current version stays.
+        One that asks for what was not granted waits: it is kept, and the current version stays.
 
         Raises:
             NameTaken: the newest version is not `expected` (0: there is none), or another publisher was faster.
@@ -150,19 +150,19 @@ class Store:
         refuse_other_or_less(unpack(files, name, version), known)
         claim = Claim(name=name, version=version, owner=self._owner.name)
         self._claim(claim, known.manifest.digest)
-        exchange = Exchange(self.files, name, version, self._on_step)
+        new, old = aside = self.files.aside(), self.files.aside()
         try:
             self._on_step("claimed")
-            exchange.write(files)
+            write_folder(new, files, self._on_step)
             with held(self._lock, OPEN_TIMEOUT_S):
-                exchange.carry_out()
+                exchange(self.files, name, version, new, old, self._on_step)
                 manifest = self._enter(name, version, files, "raised")
         except BaseException:
             with held(self._lock, OPEN_TIMEOUT_S):
                 self._abandon(claim)
-            exchange.clear()
+            _remove(aside)
             raise
-        exchange.clear()
+        _remove(aside)
         return manifest
 
     def read(self, name: str, version: int) -> StoredVersion:
@@ -206,7 +206,7 @@ class Store:
         return stored if self.reader.evidence(name, version) else unproven(stored)
 
     def _look_again(self, name: str, version: int, seal: str) -> StoredVersion:
-        """Whether a version is damaged: looked at while nobody can be replacing it."""
+        """Whether a version is damaged: looked at while no process can be replacing it."""
         with held(self._lock, OPEN_TIMEOUT_S):
             for claim in self.catalogue.claims():
                 if (claim.name, claim.version) == (name, version):
@@ -226,7 +226,7 @@ class Store:
             put_right(self.files, claim.owner, claim.name, claim.version, row.seal)
 
     def _claim(self, claim: Claim, digest: str | None = None) -> None:
-        """Takes a name for publishing, after whoever holds it is done, or cleared away if it died."""
+        """Takes a name for publishing, after the one that holds it is done, or cleared away if it died."""
         deadline = time.monotonic() + CLAIM_TIMEOUT_S
         while not self.catalogue.claim(claim, digest):
             if time.monotonic() > deadline:
@@ -239,11 +239,6 @@ class Store:
             else:
                 with held(self._lock, OPEN_TIMEOUT_S):
                     self._sweep()
-
-    def _is_filed(self, name: str) -> bool:
-        """Whether the grants file names the current version of a tool, that one and no other."""
-        entry = self.reader.entry(name)
-        return entry is not None and self.effective_grants.is_bound(entry.manifest)
 
     def _approval(self, name: str, digest: str) -> Approval | None:
         return self.reader.approval(name, digest)
@@ -293,7 +288,7 @@ class Store:
             with self._refusal_journalled(name, version):
                 files = _proved(self.files.root, name, version)
                 manifest = unproven(unpack(files, name, version)).manifest
-                self.catalogue.publish(manifest, seal_of(files), sandbox="", event="adopted")
+                self.catalogue.publish((manifest, seal_of(files), ""), event="adopted")
 
     def _install(self, starters: Path | None) -> None:
         """Fills an empty library; goes on where a process that died half-way stopped."""
@@ -322,10 +317,11 @@ class Store:
 
     def _enter(self, name: str, version: int, files: Folder, event: str, made_by: str = "") -> Manifest:
         stored = unpack(files, name, version)
-        granted = self.effective_grants.of(stored.manifest) is not None and not self._is_filed(name)
-        self.catalogue.publish(
-            stored.manifest, seal_of(files), stored.report.sandbox, event, takes_over=granted, made_by=made_by
-        )
+        granted = self.effective_grants.of(stored.manifest) is not None
+        current = self.reader.entry(name) if granted else None
+        granted = granted and not (current and self.effective_grants.is_bound(current.manifest))
+        version_row = (stored.manifest, seal_of(files), stored.report.sandbox)
+        self.catalogue.publish(version_row, event=event, takes_over=granted, made_by=made_by)
         return stored.manifest
 
     @contextmanager
@@ -334,6 +330,11 @@ class Store:
             yield
         except AlitaError as refused:
             self.catalogue.record("refused", name, version, {"reason": str(refused)})
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _proved(root: Path, name: str, version: int) -> Folder:

@@ -6,14 +6,15 @@ A query's words bring related terms along at a lower weight: words spelled alike
 from __future__ import annotations
 
 import math
+import sqlite3
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
 
+from alita_mcp.library.words.documents import Words, words_of
 from alita_mcp.library.words.everyday_words import SHARE, everyday
-from alita_mcp.library.words.rows import SearchRows, Words, words_of
 from alita_mcp.library.words.text import Document, Tokens, letter_groups
 from alita_mcp.library.words.thesaurus import companions
 
@@ -31,31 +32,53 @@ RELATED_SOUGHT = 16
 """How many related words are sought beside the query's own."""
 MOST_KEPT = 2_000
 """Of each kind: words, their related terms, groups of letters and documents that are kept between searches."""
+CANDIDATES = 50
+MOST_READ = 20_000
+"""Texts that a search reads for its candidates, those of its rarest words; in a smaller library all of them."""
+MOST_WORDS = 200
 
-T = TypeVar("T")
+_DOCUMENT = "SELECT words, own, agreed, head, letters, requests FROM document WHERE name = ?"
+_HAVING_WORD = "SELECT documents FROM term WHERE word = ?"
+_HAVING_LETTERS = "SELECT documents FROM letter_group WHERE letters = ?"
+_CANDIDATES = """
+SELECT (SELECT name FROM document WHERE id = document_text.rowid) FROM document_text
+WHERE document_text MATCH ? ORDER BY rank LIMIT ?
+"""
 
 
 class Corpus:
-    """Statistics of one moment; rows that were read once are kept, within bounds."""
+    """Statistics of one moment in the search tables; rows that were read once are kept, within bounds."""
 
-    def __init__(self, rows: SearchRows, tokens: Tokens) -> None:
-        """`tokens` are those that the rows were made with."""
+    def __init__(self, db: sqlite3.Connection, tokens: Tokens) -> None:
+        """`tokens` are those that the tables were made with."""
         self.tokens = tokens
-        self._rows = rows
-        self._count, words, letters = rows.totals()
+        self._db = db
+        totals = db.execute("SELECT documents, words, letters FROM search_total").fetchone()
+        self._count, words, letters = map(int, totals)
         self._length = words / max(1, self._count) or 1.0
         self._letters_length = letters / max(1, self._count) or 1.0
-        self._companions, self._everyday = _lists(tokens)
-        self._of: dict[str, Words | None] = {}
-        self._frequency: dict[str, int] = {}
-        self._letters: dict[str, int] = {}
-        self._related: dict[str, dict[str, float]] = {}
+        self._companions, self.everyday = companions(tokens), everyday(tokens)
+        """Words of the same meaning by each word, and those that people use whatever they ask for."""
+        self.highest_idf = self._idf(1)
+        """Inverse document frequency of a word that a single document has."""
+        kept = lru_cache(MOST_KEPT)
+        self._words: Callable[[str], Words | None] = kept(self._read)
+        self._frequency = kept(partial(self._number, _HAVING_WORD))
+        self._letters = kept(partial(self._number, _HAVING_LETTERS))
+        self.related_terms = kept(self._find_related)
 
     def __len__(self) -> int:
         return self._count
 
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._document(name) is not None
+    def __contains__(self, name: str) -> bool:
+        return self._words(name) is not None
+
+    def document(self, name: str) -> Words:
+        """The words of a document; KeyError where there is none of this name."""
+        found = self._words(name)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def distinct(self, text: str) -> list[str]:
         """The words of a text, each once."""
@@ -66,62 +89,49 @@ class Corpus:
         weights = self.expanded(words)
         related = [word for word in weights if word not in words]
         sought = sorted(related, key=lambda word: (-weights[word] * self.idf(word), word))[:RELATED_SOUGHT]
-        return list(dict.fromkeys((*self._rows.candidates(words), *self._rows.candidates(sought))))
+        return list(dict.fromkeys((*self._having_most(words), *self._having_most(sought))))
+
+    def _having_most(self, words: Collection[str]) -> list[str]:
+        """Names of the documents with most of these words, the rarest that can be looked for; best first."""
+        known = sorted((times, word) for word in words if (times := self._frequency(word)))
+        asked: list[str] = []
+        read = 0
+        for times, word in known[:MOST_WORDS]:
+            read += times
+            if asked and read > MOST_READ:
+                break
+            asked.append('"' + word.replace('"', '""') + '"')
+        found = self._db.execute(_CANDIDATES, (" OR ".join(asked), CANDIDATES)) if asked else ()
+        return [name for (name,) in found]
 
     def replaced(self, name: str, document: Document) -> Corpus:
         """The same statistics with one document in another form."""
-        other = copy(self)
-        vars(other)["_of"] = {name: words_of(document, self.tokens)}
+        other, words = copy(self), words_of(document, self.tokens)
+        other._words = lambda each: words if each == name else self._words(each)  # noqa: SLF001
         return other
 
-    def _document(self, name: str) -> Words | None:
-        return _kept(self._of, name, self._rows.document)
+    def _read(self, name: str) -> Words | None:
+        row = self._db.execute(_DOCUMENT, (name,)).fetchone()
+        if row is None:
+            return None
+        words, own, agreed, head, letters, requests = row
+        every, in_head = (tuple(map(sys.intern, each.split())) for each in (words, head))
+        return Words(every[:own], every[own : own + agreed], every[own:], in_head, letters, requests)
 
-    def _words(self, name: str) -> Words:
-        found = self._document(name)
-        if found is None:
-            raise KeyError(name)
-        return found
+    def _number(self, query: str, key: str) -> int:
+        row = self._db.execute(query, (key,)).fetchone()
+        return int(row[0]) if row else 0
 
     def idf(self, word: str) -> float:
         """Inverse document frequency of a word; of one that no tool has, that of a word which a single tool has."""
-        return self._idf(self._documents_with(word) or 1)
-
-    def _documents_with(self, word: str) -> int:
-        return _kept(self._frequency, word, self._rows.frequency)
-
-    def is_everyday(self, word: str) -> bool:
-        """Whether people use a word whatever they ask for."""
-        return word in self._everyday
-
-    def term_weight(self, word: str) -> float:
-        """Weight of a word that a need and a tool share: its idf, or less where it is an everyday word."""
-        return self.idf(word) * (SHARE if word in self._everyday else 1.0)
+        return self._idf(self._frequency(word) or 1)
 
     def _idf(self, containing: int) -> float:
         return math.log(1 + max(0.0, self._count - containing + 0.5) / (containing + 0.5))
 
-    def has(self, name: str) -> frozenset[str]:
-        """The words of a document."""
-        return self.own(name).union(self._words(name).lent)
-
-    def own(self, name: str) -> frozenset[str]:
-        """Those of what a tool says of itself."""
-        return frozenset(self._words(name).own)
-
-    def borne(self, name: str) -> frozenset[str]:
-        """Those that bear out what its requests add: its own, those on which they agree, and all of a few requests."""
-        words = self._words(name)
-        return self.has(name) if words.has_few_requests else self.own(name).union(words.agreed)
-
-    def head(self, name: str) -> frozenset[str]:
-        """The words of a document's name and description."""
-        return frozenset(self._words(name).head)
-
-    @property
-    def highest_idf(self) -> float:
-        """Inverse document frequency of a word that a single document has."""
-        return self._idf(1)
+    def term_weight(self, word: str) -> float:
+        """Weight of a word that a need and a tool share: its idf, or less where it is an everyday word."""
+        return self.idf(word) * (SHARE if word in self.everyday else 1.0)
 
     def expanded(self, words: Iterable[str]) -> dict[str, float]:
         """These words with weight 1, and related terms among the documents' words with less."""
@@ -132,14 +142,13 @@ class Corpus:
                     weights[other] = weight
         return weights
 
-    def related_terms(self, word: str) -> Mapping[str, float]:
+    def _find_related(self, word: str) -> Mapping[str, float]:
         """The words of documents that a word brings along, with their weights."""
-        return _kept(self._related, word, self._find_related)
-
-    def _find_related(self, word: str) -> dict[str, float]:
-        own = letter_groups(word)
+        own, start = letter_groups(word), word[:SAME_START]
         alike = []
-        for other in self._rows.starting(word[:SAME_START]) if len(word) >= SAME_START else ():
+        within = "SELECT word FROM term WHERE word >= ? AND word < ?"
+        starting = self._db.execute(within, (start, f"{start}\U0010ffff")) if len(word) >= SAME_START else ()
+        for (other,) in starting:
             shared = sum(group in f"#{other[:40]}#" for group in own)
             if other == word or 2 * shared < ALIKE_FROM * (len(own) + shared):  # whatever else it has
                 continue
@@ -148,7 +157,7 @@ class Corpus:
                 alike.append((share, other))
         related = {other: share * ALIKE_WEIGHT for share, other in sorted(alike, reverse=True)[:MOST_ALIKE]}
         for other in self._companions.get(word, ()):
-            if self._documents_with(other):
+            if self._frequency(other):
                 related[other] = SAME_MEANING_WEIGHT * min(1.0, self.idf(word) / (self.idf(other) or 1.0))
         return related
 
@@ -157,7 +166,7 @@ class Corpus:
         term_weights = {word: weight * self.idf(word) * (K1 + 1) for word, weight in weights.items()}
         found = {}
         for name in names:
-            score = self._score(self._words(name), term_weights)
+            score = self._score(self.document(name), term_weights)
             if score:
                 found[name] = score
         return found
@@ -178,20 +187,19 @@ class Corpus:
             for word in words.agreed
             if word in term_weights.keys() - own
         }
-        bound = LENT * sum(value for word, value in given.items() if word not in self._everyday)
+        bound = LENT * sum(value for word, value in given.items() if word not in self.everyday)
         return said + min(lent, bound) + LENT_BEYOND * max(0.0, lent - bound)
 
     def letter_scores(self, words: Iterable[str], names: Iterable[str]) -> dict[str, float]:
         """BM25 over groups of letters instead of words: what inflection and compounds hide from `scores`."""
         asked = Counter(group for word in words for group in letter_groups(word))
         term_weights = {
-            group: n * self._idf(_kept(self._letters, group, self._rows.letters) or 1) * (K1 + 1)
-            for group, n in asked.items()
+            group: n * self._idf(self._letters(group) or 1) * (K1 + 1) for group, n in asked.items()
         }
         groups_of: dict[str, tuple[str, ...]] = {}
         found = {}
         for name in names:
-            document = self._words(name)
+            document = self.document(name)
             shared: dict[str, int] = {}
             for word in document.head:
                 if word not in groups_of:
@@ -201,17 +209,3 @@ class Corpus:
             norm = K1 * (1 - B_LETTERS + B_LETTERS * document.letters / self._letters_length)
             found[name] = math.fsum(term_weights[group] * n / (n + norm) for group, n in shared.items())
         return found
-
-
-def _kept(known: dict[str, T], key: str, read: Callable[[str], T]) -> T:
-    """What is known under a key, read where it is not known yet."""
-    if key not in known:
-        if len(known) >= MOST_KEPT:
-            known.clear()
-        known[key] = read(key)
-    return known[key]
-
-
-@lru_cache(maxsize=2)
-def _lists(tokens: Tokens) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    return companions(tokens), everyday(tokens)

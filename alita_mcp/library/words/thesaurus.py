@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 GROUPS = """
 picture image photo photograph jpg jpeg png gif webp bmp heic
@@ -143,6 +144,7 @@ statistic analytics metric
 """.strip()
 
 
+@lru_cache(maxsize=2)
 def companions(stem: Callable[[str], Iterable[str]]) -> dict[str, frozenset[str]]:
     """By each word as `stem` leaves it, the words that stand in a group with it."""
     found: dict[str, set[str]] = {}

@@ -86,7 +86,7 @@ class EmbeddingSync:
             LibraryError: the table fails.
             ModelError: the embedder is away, or refuses too much; what it gave is kept.
         """
-        async with self.table.turn():
+        async with self.table.embedding_lock():
             if self._gone:
                 gone = frozenset(self._gone)
                 await self.table.remove(gone)
@@ -151,10 +151,6 @@ class EmbeddingSync:
         return {}
 
     async def _is_there(self) -> None:
-        """Tells a refused text from an embedder that is away.
-
-        Raises:
-            ModelError: it does not answer to a plain text either.
-        """
+        """Raises ModelError where the embedder takes no plain text either: then it is away, and refused nothing."""
         vector = (await self._embedder.embed([PROBE]))[0]
         same_length(self._embedder.name, vector, self.table.length)

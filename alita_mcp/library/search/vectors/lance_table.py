@@ -70,21 +70,16 @@ class LanceTable:
         with self.translated():
             lancedb = await anyio.to_thread.run_sync(_load)
             self._db = await lancedb.connect_async(self.folder, read_consistency_interval=timedelta(0))
-            if await self._is_made():
-                self.rows = await self._made()
-            else:  # of several that make one at once LanceDB lets some fail
-                async with self.locked():
-                    self.rows = await self._made()
-
-    async def _is_made(self) -> bool:
-        try:
-            (await self._db.open_table(self.name)).close()
-        except (ValueError, RuntimeError, OSError):
-            return False
-        return True
-
-    async def _made(self) -> Any:
-        return await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
+            async with AsyncExitStack() as stack:
+                try:
+                    (await self._db.open_table(self.name)).close()
+                except (
+                    ValueError,
+                    RuntimeError,
+                    OSError,
+                ):  # of several that make one at once LanceDB lets some fail
+                    await stack.enter_async_context(self.locked())
+                self.rows = await self._db.create_table(self.name, schema=self._schema(), exist_ok=True)
 
     def _schema(self) -> Any:
         import pyarrow as pa
@@ -108,8 +103,8 @@ class LanceTable:
             async with self.locked():
                 await anyio.to_thread.run_sync(_remove, place)
 
-    async def hashes(self) -> tuple[dict[str, str], set[str]]:
-        """The hash of each row by its name; and the names that several rows have."""
+    async def hashes(self) -> dict[str, str]:
+        """The hash of each row by its name; an empty one where several rows have that name."""
         found = await self.rows.query().select(["name", "text_hash"]).to_arrow()
         return await anyio.to_thread.run_sync(_by_name, found)
 
@@ -146,11 +141,15 @@ class LanceTable:
             await anyio.sleep(random.uniform(0.01, 0.05) * 2**attempt)  # noqa: S311 - only spreads the writers
 
     async def fold(self) -> None:
-        """Compacts many small writes of all processes into one, now and then; call it under the lock."""
-        if self._wrote:
-            self._wrote = False
-            if await self._is_scattered():
-                await self.fold_now()
+        """Compacts many small writes and takes new rows into the indexes, now and then; call it under the lock."""
+        wrote, self._wrote = self._wrote, False
+        if not wrote or not await self._is_scattered():
+            return
+        try:
+            await self.rows.optimize(cleanup_older_than=KEPT_AFTER_FOLDING)
+        except (RuntimeError, OSError) as failure:
+            if not _is_conflict(failure):
+                raise
 
     async def _is_scattered(self) -> bool:
         if (await self.rows.stats())["fragment_stats"]["num_fragments"] >= FRAGMENTS_BEFORE_FOLDING:
@@ -160,14 +159,6 @@ class LanceTable:
             if found is not None and found.num_unindexed_rows >= ROWS_BEFORE_FOLDING:
                 return True
         return False
-
-    async def fold_now(self) -> None:
-        """Folds the writes and takes new rows into the indexes."""
-        try:
-            await self.rows.optimize(cleanup_older_than=KEPT_AFTER_FOLDING)
-        except (RuntimeError, OSError) as failure:
-            if not _is_conflict(failure):
-                raise
 
     async def purge(self) -> None:
         """Removes from the disk what was deleted or replaced; call it under the lock, for no reader waits for it."""
@@ -220,12 +211,11 @@ def _remove(place: Path) -> None:
         place.unlink(missing_ok=True)
 
 
-def _by_name(found: Any) -> tuple[dict[str, str], set[str]]:
+def _by_name(found: Any) -> dict[str, str]:
     names = found["name"].to_pylist()
     there = dict(zip(names, found["text_hash"].to_pylist(), strict=True))
-    return there, {name for name, rows in Counter(names).items() if rows > 1} if len(there) < len(
-        names
-    ) else set()
+    twice = [name for name, rows in Counter(names).items() if rows > 1] if len(there) < len(names) else ()
+    return there | dict.fromkeys(twice, "")
 
 
 def _load() -> Any:

@@ -57,7 +57,7 @@ def note_use(folder: Path, table: str) -> None:
 
 
 def drop_unused(folder: Path, kept: str) -> list[str]:
-    """Removes the tables that no process used for `UNUSED_DAYS`, but never `kept`; answers their names.
+    """Removes the tables that no process used for `UNUSED_DAYS`, but never `kept`; returns their names.
 
     A process that searches says so once a day, and one that finds its table gone makes it anew. A table without a
     record counts as used today.

@@ -115,10 +115,8 @@ def _observed(
 ) -> list[Observation]:
     seen = []
     with reader.moment() as corpus:
-        left, words = (
-            corpus.replaced(name, without_request(document, at)),
-            corpus.distinct(document.requests[at]),
-        )
+        left = corpus.replaced(name, without_request(document, at))
+        words = corpus.distinct(document.requests[at])
         for hidden in (False, True):
             there = {other: value for other, value in cosines.items() if not (hidden and other == name)}
             ranking = rank_by_meaning(words, there, left)

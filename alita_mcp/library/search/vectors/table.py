@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-import random
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from alita_mcp.errors import LibraryError
-from alita_mcp.file_locks import held
+from alita_mcp.file_locks import awaited
 from alita_mcp.library.search.vectors.lance_table import LanceTable, quoted
 from alita_mcp.library.words.text import Document
 from alita_mcp.models.embedding.interface import Embedder, Vector, same_length
@@ -32,8 +30,9 @@ PROBES = 20
 REFINED = 4
 """Among so many times the wanted rows an index's rough distances are made exact."""
 NAMES_AT_ONCE = 500
-TURN_PATIENCE_S = 120.0
+EMBEDDING_PATIENCE_S = 120.0
 """How long a process waits for another one's embedding before it goes ahead all the same."""
+EMBEDDING_POLL_S = 0.1
 
 ReadDocuments = Callable[[Collection[str]], Mapping[str, Document]]
 """What the named tools are found by, of those that can be found; called in a thread."""
@@ -48,9 +47,9 @@ class VectorTable:
         embedder: str,
         length: int,
         tree_from: int = ROWS_FOR_A_TREE,
-        patience_s: float = TURN_PATIENCE_S,
+        patience_s: float = EMBEDDING_PATIENCE_S,
     ) -> None:
-        """From `tree_from` rows on an approximate index is made; `patience_s` is for another process's turn."""
+        """From `tree_from` rows on an approximate index is made; `patience_s` is for another process's embedding."""
         self.folder = folder
         self.name = f"{PREFIX}{_plain(embedder)}_{length}"
         self.length = length
@@ -92,8 +91,7 @@ class VectorTable:
     async def hashes(self) -> dict[str, str]:
         """The hash of each row by its name; a name that has several rows has none that holds."""
         with self._table.translated():
-            there, twice = await self._table.hashes()
-        return there | dict.fromkeys(twice, "")
+            return await self._table.hashes()
 
     async def hashes_of(self, names: Sequence[str]) -> dict[str, str]:
         """The hashes of these names' rows, where there are some."""
@@ -137,27 +135,19 @@ class VectorTable:
                 await self._table.fold()
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def embedding_lock(self) -> AsyncIterator[None]:
         """One process at a time embeds, so that none pays for what another one is about to write.
 
         One that hangs is not waited for for ever: paying twice is better than not at all.
         """
-        with ExitStack() as stack:
-            with anyio.move_on_after(self._patience_s):
-                while not self._taken(stack):  # noqa: ASYNC110 - no other process sets an event here
-                    await anyio.sleep(random.uniform(0.05, 0.2))  # noqa: S311 - only spreads the processes
+        async with AsyncExitStack() as stack:
+            with self._table.translated(), suppress(TimeoutError):
+                lock = awaited(self.folder / f"{self.name}.turn", self._patience_s, EMBEDDING_POLL_S)
+                await stack.enter_async_context(lock)
             yield
 
-    def _taken(self, stack: ExitStack) -> bool:
-        with self._table.translated():
-            try:
-                stack.enter_context(held(self.folder / f"{self.name}.turn", 0))
-            except LibraryError:
-                return False
-        return True
-
     async def grow_tree(self) -> None:
-        """Makes an approximate index where there are enough rows for one; call it in one's turn, for it takes long."""
+        """Makes an approximate index where there are enough rows; call it under `embedding_lock`, for it takes long."""
         if self._has_tree:
             return
         with self._table.translated():
@@ -216,11 +206,11 @@ async def vectors_of(
     ]
     found = iter(await embedder.embed(texts))
     parts = {name: (next(found), [next(found) for _ in documents[name].requests]) for name in names}
-    return await anyio.to_thread.run_sync(_averaged, parts)
 
+    def averaged() -> dict[str, Vector]:
+        return {name: tool_vector(about, requests) for name, (about, requests) in parts.items()}
 
-def _averaged(parts: Mapping[str, tuple[Vector, Sequence[Vector]]]) -> dict[str, Vector]:
-    return {name: tool_vector(about, requests) for name, (about, requests) in parts.items()}
+    return await anyio.to_thread.run_sync(averaged)
 
 
 def tool_vector(about: Vector, requests: Sequence[Vector]) -> Vector:

@@ -206,7 +206,7 @@ class VectorSearch:
         else:
             table = self._sync.table
             await anyio.to_thread.run_sync(drop_unused, self._folder, table.name)
-            async with table.turn():
+            async with table.embedding_lock():
                 await table.grow_tree()
                 await self._calibrate(table)
             self._calibrated = wanted
