@@ -18,10 +18,10 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
-from alita_mcp.server.answers.failures import answered, protocol_errors
 from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.opening import OpenApp, SharedApp
+from alita_mcp.server.results.failures import answered, protocol_errors
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.server.answers.answers import MAX_DEPTH, is_deeper_than, printable
-from alita_mcp.server.answers.failures import answered
-from alita_mcp.server.answers.listing import page_of
-from alita_mcp.server.answers.results import checked, with_signature
-from alita_mcp.server.answers.unreviewed import shown
-from alita_mcp.server.answers.visibility import with_ways
+from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
+from alita_mcp.server.results.delivery import checked, with_signature
+from alita_mcp.server.results.failures import answered
+from alita_mcp.server.results.listing import page_of
+from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.results.visibility import with_ways
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tools.meta_tools import progress_of, repaired
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments

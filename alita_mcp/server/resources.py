@@ -14,13 +14,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.trust.evidence import report_with_evidence
-from alita_mcp.server.answers.answers import printable
-from alita_mcp.server.answers.listing import page_of
-from alita_mcp.server.answers.ranges import contents, part_contents
-from alita_mcp.server.answers.results import KEPT
-from alita_mcp.server.answers.run_files import FILE_URI, TEMPLATE, file_contents, file_name
-from alita_mcp.server.answers.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 from alita_mcp.server.client.announce import CATALOGUE_URI
+from alita_mcp.server.results.building import printable
+from alita_mcp.server.results.delivery import KEPT
+from alita_mcp.server.results.listing import page_of
+from alita_mcp.server.results.ranges import contents, part_contents
+from alita_mcp.server.results.run_files import FILE_URI, TEMPLATE, file_contents, file_name
+from alita_mcp.server.results.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 
 if TYPE_CHECKING:
     from alita_mcp.app import App

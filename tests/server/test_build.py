@@ -171,7 +171,7 @@ async def test_two_clients_of_one_server_share_its_app(build: Build) -> None:
 
 async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era: str) -> None:
     from alita_mcp.errors import LibraryError
-    from alita_mcp.server.answers.failures import protocol_errors
+    from alita_mcp.server.results.failures import protocol_errors
 
     async def call_next(_ctx: Any) -> Any:
         raise ExceptionGroup("", [LibraryError("the disk is full", hint="Make room.")])

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, MCPError
 
 from alita_mcp.library.runs.runs import MAX_RUNS
-from alita_mcp.server.answers.ranges import json_bytes
+from alita_mcp.server.results.ranges import json_bytes
 from tests.server.drafts import REPEAT
 from tests.server.fixture_sources import giving, one_tool, said
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
-from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.results.building import printable
 from alita_mcp.server.sources import ToolCall
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.server.answers import visibility
 from alita_mcp.server.client.observed import MAX_OBSERVED, Observations, Observed
+from alita_mcp.server.results import visibility
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall

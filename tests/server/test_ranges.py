@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.server.answers.ranges import json_bytes, part_of
+from alita_mcp.server.results.ranges import json_bytes, part_of
 
 TEXTS = st.text(st.sampled_from('ab"\\\n\x01é語🙂'), min_size=1, max_size=60)
 ROOMS = st.integers(min_value=-5, max_value=80)

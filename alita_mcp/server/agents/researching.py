@@ -8,7 +8,7 @@ from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
 from alita_mcp.server.agents.texts import research_text, told_research
-from alita_mcp.server.answers.answers import answer
+from alita_mcp.server.results.building import answer
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import ToolAnswer

@@ -12,11 +12,11 @@ from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ModelError, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import RUN_ID, budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
-from alita_mcp.server.answers.answers import answer, printable
-from alita_mcp.server.answers.texts import outcome_text
-from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import key_of, name_of_client
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
+from alita_mcp.server.results.building import answer, printable
+from alita_mcp.server.results.texts import outcome_text
+from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.synthesis.jobs.person_questions import FilledForm, FormField
 from alita_mcp.synthesis.requests.outcomes import Working

@@ -15,9 +15,9 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.api.values import NewFile
+from alita_mcp.server.results.building import printable
 
 MAX_NAME_BYTES = 200
 _UNUSABLE = re.compile(r'[\x00-\x1f/\\:*?"<>|]|^[. ]|[. ]$')

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
-from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.api.values import Problem, Problems
+from alita_mcp.server.results.building import printable
 
 MAX_MESSAGE = 1_000
 RETRY_AFTER_S = "5"

@@ -16,12 +16,12 @@ from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import budget_within, checked_id
-from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
 from alita_mcp.server.api.events import MAX_STREAMS, EventStream
 from alita_mcp.server.api.files import removed, staged
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
+from alita_mcp.server.results.unreviewed import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import Any
 import mcp_types as types
 
 from alita_mcp.library.rows import Origin
-from alita_mcp.server.answers.unreviewed import plain_manifest
+from alita_mcp.server.results.unreviewed import plain_manifest
 from alita_mcp.texts import clipped
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION

@@ -18,13 +18,13 @@ from alita_mcp.library.search.ranking import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.agents.definitions import AGENT_TOOLS
-from alita_mcp.server.answers.answers import answer, printable
-from alita_mcp.server.answers.results import run_and_deliver
-from alita_mcp.server.answers.texts import card_text, managed_text, outcome_text, search_text
-from alita_mcp.server.answers.unreviewed import plain_card, shown, unreviewed
-from alita_mcp.server.answers.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.client.client_identity import client_of, identity_of, name_of_client
 from alita_mcp.server.elicitation import questions_to_person
+from alita_mcp.server.results.building import answer, printable
+from alita_mcp.server.results.delivery import run_and_deliver
+from alita_mcp.server.results.texts import card_text, managed_text, outcome_text, search_text
+from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
+from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.run_code import answer_run

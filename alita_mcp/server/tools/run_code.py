@@ -13,12 +13,12 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
-from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, answer, as_json, printable
-from alita_mcp.server.answers.run_files import links, told_files
-from alita_mcp.server.answers.texts import outcome_text
-from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.server.elicitation import questions_to_person
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, answer, as_json, printable
+from alita_mcp.server.results.run_files import links, told_files
+from alita_mcp.server.results.texts import outcome_text
+from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working

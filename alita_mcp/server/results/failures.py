@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import innermost
-from alita_mcp.server.answers.answers import error, printable, refusal
+from alita_mcp.server.results.building import error, printable, refusal
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
 from alita_mcp.verification.comparison.difference import difference
 
 MAX_TRACE = 10

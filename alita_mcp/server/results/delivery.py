@@ -14,11 +14,11 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.runs.runs import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
-from alita_mcp.server.answers.answers import MAX_DEPTH, as_json, error, is_deeper_than
-from alita_mcp.server.answers.ranges import Part, json_bytes, part_of
-from alita_mcp.server.answers.rejections import failure_text
-from alita_mcp.server.answers.unreviewed import brief, mark, plain_schema, shown, unreviewed
 from alita_mcp.server.client.client_identity import identity_of
+from alita_mcp.server.results.building import MAX_DEPTH, as_json, error, is_deeper_than
+from alita_mcp.server.results.ranges import Part, json_bytes, part_of
+from alita_mcp.server.results.rejections import failure_text
+from alita_mcp.server.results.unreviewed import brief, mark, plain_schema, shown, unreviewed
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from alita_mcp.library.trust.evidence import evidence_rows
-from alita_mcp.server.answers.answers import MAX_TEXT, as_json, listed, printable
-from alita_mcp.server.answers.rejections import proposed_text, rejection_text
-from alita_mcp.server.answers.visibility import said_of
+from alita_mcp.server.results.building import MAX_TEXT, as_json, listed, printable
+from alita_mcp.server.results.rejections import proposed_text, rejection_text
+from alita_mcp.server.results.visibility import said_of
 from alita_mcp.synthesis.requests.template import laid_out
 from alita_mcp.texts import clipped
 from alita_mcp.values import VerificationReport

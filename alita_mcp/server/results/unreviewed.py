@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
-from alita_mcp.server.answers.answers import as_json
+from alita_mcp.server.results.building import as_json
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Manifest, Schema, VerificationReport
