@@ -21,7 +21,7 @@ from alita_mcp import __version__
 from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.opening import OpenApp, SharedApp
-from alita_mcp.server.results.failures import answered, protocol_errors
+from alita_mcp.server.results.failures import protocol_errors, result_or_error
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def build_server(
     extra_prompts: Sequence[PromptSource] = (),
     page_size: int = PAGE_SIZE,
 ) -> DualEraServer:
-    """A server over one App, which it opens by itself behind its first answer.
+    """A server over one App, which it opens by itself behind its first response.
 
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
     """
@@ -129,7 +129,7 @@ def build_server(
 
     late = _LateParts(parts)
     shared = SharedApp(open_app or partial(_open_app, settings, late), announcer)
-    tasks = Tasks(lambda: shared.tasks, answered)
+    tasks = Tasks(lambda: shared.tasks, result_or_error)
     server = _serving(shared, announcer, late)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
@@ -140,7 +140,7 @@ def build_server(
 
 
 def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> DualEraServer:
-    """The SDK's server with every method answered by one of our parts."""
+    """The SDK's server with every method handled by one of our parts."""
     server = DualEraServer(
         SERVER_NAME,
         version=__version__,

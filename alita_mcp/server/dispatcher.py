@@ -16,7 +16,7 @@ from alita_mcp.library.command import spelled
 from alita_mcp.library.versions.naming import nearest_names
 from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
 from alita_mcp.server.results.delivery import checked, with_signature
-from alita_mcp.server.results.failures import answered
+from alita_mcp.server.results.failures import result_or_error
 from alita_mcp.server.results.listing import page_of
 from alita_mcp.server.results.unreviewed import shown
 from alita_mcp.server.results.visibility import with_ways
@@ -27,7 +27,7 @@ from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.client.announce import Announcer
-    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
@@ -73,13 +73,13 @@ class Dispatcher:
         found = self._find(name)
         return found[1].input_schema if found else None
 
-    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
-        """Answers one call. Only `MCPError` and cancellation come out as exceptions.
+    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+        """Handles one call. Only `MCPError` and cancellation come out as exceptions.
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
         with self._announcer.observed(ctx).calling():
-            result = await answered(lambda: self._call(ctx, params))
+            result = await result_or_error(lambda: self._call(ctx, params))
         if not isinstance(result, types.CallToolResult) or not result.is_error:
             return result
         found = self._find(params.name)
@@ -87,7 +87,7 @@ class Dispatcher:
             return result
         return result.model_copy(update={"structured_content": None})
 
-    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
         app = await self._shared.get()
         try:
             return await self._answered(app, ctx, params)
@@ -95,7 +95,7 @@ class Dispatcher:
             failure.hint = spelled(failure.hint, app.alita)
             raise
 
-    async def _answered(self, app: App, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
+    async def _answered(self, app: App, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
         found = self._find(params.name) or await self._find_anew(params.name, app)
         if found is None:
             raise self._unknown(ctx, params.name, app)

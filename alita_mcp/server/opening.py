@@ -26,7 +26,7 @@ CLOSE_SECONDS = 2.0
 """How long the App may take to close when the server ends; clients kill after a little more."""
 
 OPENS_AFTER_S = 0.1
-"""How long the first answer has the process to itself, where no request waits for the App."""
+"""How long the first response has the process to itself, where no request waits for the App."""
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class SharedApp:
             await self._attempt.settled.wait()
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Opens the App behind the first answer, so that no client waits for a disk to say hello."""
+        """Opens the App behind the first response, so that no client waits for a disk to say hello."""
         try:
             return await call_next(ctx)
         finally:

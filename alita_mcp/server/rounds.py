@@ -82,24 +82,24 @@ def read_state(sealed: str, tool: Tool = "synthesize_tool") -> State:
         raise UsageError(problem, hint=f"Call {tool} without it.") from None
 
 
-async def answered_in_call(
+async def outcome_in_call(
     call: ToolCall, job: Job[T], on_stage: ReportStage, rounds: int = 0, spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
     """Result of one call, `spent_s` old: the outcome, `working`, or questions to the client."""
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
-    answer = partial(
+    outcome_of = partial(
         call.app.answer, job, on_stage,
         within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
     questions = _askable(call.ctx, job)
     if questions is None:
-        return await answer()
+        return await outcome_of()
     if not is_modern(call.ctx):
         with questions.sent_by(sender_of(call.ctx)):
-            return await answer()
-    outcome = await answer(until=questions.ready)
+            return await outcome_of()
+    outcome = await outcome_of(until=questions.ready)
     if not isinstance(outcome, Working) or not questions.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
@@ -118,7 +118,7 @@ def _requests(asked: QuestionRound) -> types.InputRequests:
     return {question.key: request_for(question) for question in asked.questions}
 
 
-async def answered_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
+async def outcome_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = _askable(call.ctx, job)
     while True:

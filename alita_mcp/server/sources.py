@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import mcp_types as types
 
 from alita_mcp.progress import ReportStage
-from alita_mcp.server.context import Context, ToolAnswer
+from alita_mcp.server.context import Context, ToolResult
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
-    """One validated call, with all that a source may need to answer it."""
+    """One validated call, with all that a source may need to handle it."""
 
     name: str
     arguments: dict[str, Any]
@@ -35,7 +35,7 @@ class ToolCall:
 class ToolSource(Protocol):
     """Source of tools.
 
-    Implementers: `definitions` and `find` answer from memory and never raise. `call` gets arguments that fit the
+    Implementers: `definitions` and `find` read memory only and never raise. `call` gets arguments that fit the
     input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
     or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
     """
@@ -48,13 +48,13 @@ class ToolSource(Protocol):
         """The tool of that name, listed or not."""
         ...
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
-        """Answers a call of a tool that `find` found."""
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Handles a call of a tool that `find` found."""
         ...
 
 
 class ResourceSource(Protocol):
-    """Source of resources; `resources` and `templates` answer from memory."""
+    """Source of resources; `resources` and `templates` read memory only."""
 
     def resources(self) -> Sequence[types.Resource]:
         """The resources to list."""

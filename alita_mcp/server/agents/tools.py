@@ -12,7 +12,7 @@ from alita_mcp.server.agents.researching import answer_research
 from alita_mcp.server.agents.solving import answer_solve
 
 if TYPE_CHECKING:
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.settings import Settings
 
@@ -24,7 +24,7 @@ class AgentTools:
 
     def __init__(self, settings: Settings) -> None:
         self._listed = AGENT_DEFINITIONS if agents_are_listed(settings) else ()
-        self._answers: dict[str, Callable[[ToolCall], Awaitable[ToolAnswer]]] = {
+        self._answers: dict[str, Callable[[ToolCall], Awaitable[ToolResult]]] = {
             "solve_task": answer_solve,
             "research_web": answer_research,
         }
@@ -37,6 +37,6 @@ class AgentTools:
         """One of the two, listed or not."""
         return _TOOLS.get(name)
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
+    async def call(self, call: ToolCall) -> ToolResult:
         """Answers a call of one of them."""
         return await self._answers[call.name](call)

@@ -15,7 +15,7 @@ from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.runs.runs import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
 from alita_mcp.server.client.client_identity import identity_of
-from alita_mcp.server.results.building import MAX_DEPTH, as_json, error, is_deeper_than
+from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
 from alita_mcp.server.results.ranges import Part, json_bytes, part_of
 from alita_mcp.server.results.rejections import failure_text
 from alita_mcp.server.results.unreviewed import brief, mark, plain_schema, shown, unreviewed
@@ -79,7 +79,9 @@ async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: 
 def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
     marks = _marks(run, origin)
     if not run.result.ok:
-        failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits, origin))
+        failed = tool_result(
+            None, _failure_text(run.manifest.name, run.result, run.manifest.limits, origin), is_error=True
+        )
         return failed.model_copy(update={"meta": marks})
     value = run.result.value
     return types.CallToolResult(
@@ -116,7 +118,7 @@ async def checked(result: types.CallToolResult, app: App, tool: types.Tool) -> t
     """A result of a tool that every client can take: not nested too deeply, valid UTF-8 and not too large."""
     size = await off_loop(partial(_size, result), large=is_large(result.structured_content))
     if isinstance(size, str):
-        return error(size)
+        return tool_result(None, size, is_error=True)
     if size <= app.settings.max_result_bytes:
         return result
     document = await anyio.to_thread.run_sync(_document, result)

@@ -66,7 +66,7 @@ def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) 
     """A kept text, whole where it may be sent so; else a part of it behind a note on where it stands."""
     uri = asked["uri"]
 
-    def answer(part: Part) -> types.ReadResourceResult:
+    def read(part: Part) -> types.ReadResourceResult:
         if part.is_whole:
             return contents(asked[0], mime, part.text)
         ends = f"it goes on at {uri}?offset={part.end}" if part.end < part.total else "it ends here"
@@ -75,9 +75,9 @@ def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) 
         both = [contents(asked[0], "text/plain", note), contents(place, mime, part.text)]
         return types.ReadResourceResult(contents=[text for each in both for text in each.contents])
 
-    longest = answer(Part("", len(document), 2 * len(document), 3 * len(document)))
+    longest = read(Part("", len(document), 2 * len(document), 3 * len(document)))
     beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
-    return answer(part_of(document, limit - beside, **asked_range(asked)))
+    return read(part_of(document, limit - beside, **asked_range(asked)))
 
 
 def contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
 
 LISTS_WITHIN_S = 0.3
-"""How long after it was told of a change a client may take to ask for its list while an answer waits for that."""
+"""How long after it was told of a change a client may take to ask for its list while a result waits for that."""
 IN_HAND_S = 0.05
 """How long a client may take from its list to the tools of its next request."""
 CALLABLE = ("direct", "run_tool")
@@ -35,7 +35,7 @@ def call_of(entry: CatalogueEntry, app: App, client: Observed) -> dict[str, str]
 
 
 def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
-    """`call` of a tool that an answer is about, and `visible`: when the list of the client that asks shows it.
+    """`call` of a tool that a result is about, and `visible`: when the list of the client that asks shows it.
 
     Empty where the tool cannot be read any more.
     """
@@ -53,7 +53,7 @@ def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
 
 
 async def until_listed(name: str, call: ToolCall) -> None:
-    """Holds back the answer to a change until the list of the client that asked for it shows that change.
+    """Holds back the result of a change until the list of the client that asked for it shows that change.
 
     `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that was seen not to follow hints, that
     asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.

@@ -172,9 +172,9 @@ def _wire_problems(manifest: Manifest) -> Iterator[str]:
         return
     if size > MAX_BYTES:
         yield f"the definition has {size:,} bytes, the limit is {MAX_BYTES:,}"
-    answer = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    listed = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     for era in ERAS:
         try:
-            methods.serialize_server_result("tools/list", era, answer)
+            methods.serialize_server_result("tools/list", era, listed)
         except ValidationError:
             yield f"clients of protocol {era} cannot read the definition"

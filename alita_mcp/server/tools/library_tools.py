@@ -15,7 +15,7 @@ from alita_mcp.server.tools.definitions import definition_of
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.library.rows import Origin
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Manifest
 
@@ -39,7 +39,7 @@ class LibraryTools:
         return tuple(self._definition(entry.manifest, app) for entry in app.listed())
 
     def find(self, name: str) -> types.Tool | None:
-        """Any tool of the library, so that a call of an unlisted or disabled one is answered in its own terms."""
+        """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._app()
         if app is None:
             return None
@@ -48,7 +48,7 @@ class LibraryTools:
         except AlitaError:
             return None
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
+    async def call(self, call: ToolCall) -> ToolResult:
         """Runs the current version."""
         return await run_and_deliver(call, call.name, call.arguments)
 

@@ -15,11 +15,11 @@ from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.server.elicitation import questions_to_person
-from alita_mcp.server.results.building import MAX_ERROR_TEXT, answer, as_json, printable
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
-from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.rounds import Parked, outcome_in_call, outcome_in_task, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
@@ -27,7 +27,7 @@ from alita_mcp.synthesis.requests.request import read_request
 if TYPE_CHECKING:
     from alita_mcp.app.runs.comparison import Compared
     from alita_mcp.app.runs.rights import CodeWaits
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job
@@ -36,7 +36,7 @@ MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
 
 
-async def answer_run(call: ToolCall) -> ToolAnswer:
+async def handle_run_code(call: ToolCall) -> ToolResult:
     """Runs the code of one call, or tells how a run that took longer ended."""
     asked = dict(call.arguments)
     job_id = asked.pop("job_id", None)
@@ -49,7 +49,7 @@ async def answer_run(call: ToolCall) -> ToolAnswer:
         known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
     job: Job[CodeRunResult | CodeWaits]
     job, rounds = known or (_begun(call, asked), 0)
-    outcome = await answered_in_call(call, job, call.on_stage, rounds)
+    outcome = await outcome_in_call(call, job, call.on_stage, rounds)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
@@ -91,7 +91,7 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
 async def _until_done(
     call: ToolCall, job: Job[CodeRunResult | CodeWaits], task: Task
 ) -> types.CallToolResult:
-    outcome = await answered_in_task(call, job, task)
+    outcome = await outcome_in_task(call, job, task)
     return _answered(outcome, call)
 
 
@@ -100,11 +100,11 @@ def _answered(outcome: CodeRunResult | CodeWaits | Working, call: ToolCall) -> t
         return told_run(outcome)
     structured = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
-        return answer(structured, outcome_text(structured))
+        return tool_result(structured, outcome_text(structured))
     structured["how"] = spelled(structured["how"], call.app.alita)
     said = f" Asked: {outcome.asked}." if outcome.asked else ""
     text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{said} {structured['how']}"
-    return answer(structured, text)
+    return tool_result(structured, text)
 
 
 def told_run(done: CodeRunResult) -> types.CallToolResult:
@@ -121,7 +121,7 @@ def told_run(done: CodeRunResult) -> types.CallToolResult:
 
 
 def structured_of(done: CodeRunResult) -> dict[str, Any]:
-    """The answer for programs; what does not apply is left out, but for the result of a run that ended well."""
+    """The structured result; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
     told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
     told |= {"cached": True} if done.cached else {}
