@@ -56,9 +56,8 @@ class _LateParts:
 
     async def get(self) -> Parts:
         """The parts; loads them without holding up the loop."""
-        if self._parts is None:
-            async with self._loading:
-                await _load(_PARTS)
+        async with self._loading:
+            await _load(_PARTS)
         return self.now()
 
     def now(self) -> Parts:
@@ -77,7 +76,7 @@ class _LateParts:
         """A handler that hands each request to a method of the parts."""
 
         async def handler(ctx: Context, params: P) -> R:
-            return await chosen(await self.get())(ctx, params)
+            return await chosen(self._parts or await self.get())(ctx, params)
 
         return handler
 
@@ -134,7 +133,7 @@ def build_server(
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
     server.middleware += [
-        shared.middleware, shared.patience.middleware, announcer.middleware, protocol_errors, sealing,
+        shared.middleware, shared.patience.middleware, protocol_errors, sealing
     ]  # fmt: skip
     return server
 

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.recording.redaction import presentable
-from alita_mcp.server.client.client_identity import key_of
 from alita_mcp.synthesis.jobs.person_questions import (
     Decision,
     FilledForm,
@@ -60,7 +59,7 @@ def questions_to_person(call: ToolCall) -> PendingQuestions | None:
     """Questions of a new job to the person at this client; None where nobody can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
-    return PendingQuestions(WAIT_S, key_of(call.ctx))
+    return PendingQuestions(WAIT_S, call.identity.key)
 
 
 def request_for(question: Question) -> types.ElicitRequest:

@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import LoopLag
+from alita_mcp.server.client.client_identity import connection_of, is_modern
 from alita_mcp.server.client.patience import Patience
 
 if TYPE_CHECKING:
@@ -86,22 +87,27 @@ class SharedApp:
 
     async def get(self) -> App:
         """The App; raises whatever made its opening fail, and tries again at the next call."""
-        self.want()
-        attempt = self._attempt
-        await self.settled()
+        attempt = await self.settled()
         if attempt is not None and attempt.app is not None:
             return attempt.app
         raise (attempt and attempt.failure) or RuntimeError("the server is ending")
 
-    async def settled(self) -> None:
-        """Returns when the App is open or cannot be opened."""
+    async def settled(self) -> _Attempt | None:
+        """Returns when the App is open or cannot be opened, with how that went."""
         self.want()
-        if self._attempt is not None:
-            self._attempt.awaited.set()
-            await self._attempt.settled.wait()
+        attempt = self._attempt
+        if attempt is not None:
+            attempt.awaited.set()
+            await attempt.settled.wait()
+        return attempt
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Opens the App behind the first response, so that no client waits for a disk to say hello."""
+        """Opens the App behind the first response, so that no client waits for a disk to say hello.
+
+        Tells each legacy connection of changes from its `initialized` on.
+        """
+        if ctx.method == "notifications/initialized" and not is_modern(ctx):
+            self._announcer.follow(connection_of(ctx), self.tasks)
         try:
             return await call_next(ctx)
         finally:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.trust.evidence import report_with_evidence
 from alita_mcp.server.client.announce import CATALOGUE_URI
+from alita_mcp.server.client.client_identity import is_modern
 from alita_mcp.server.results.building import printable
 from alita_mcp.server.results.delivery import KEPT
 from alita_mcp.server.results.listing import page_of
@@ -210,7 +210,7 @@ class Resources:
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """One resource; what is not there is a protocol error that names the URI."""
         uri = printable(str(params.uri), MAX_URI)
-        code = types.INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else _LEGACY_NOT_FOUND
+        code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
         try:
             for source in self._sources:
                 found = await source.read(ctx, params)

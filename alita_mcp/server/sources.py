@@ -13,7 +13,9 @@ from alita_mcp.server.context import Context, ToolResult
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.app.learning import ClientIdentity
     from alita_mcp.server.client.announce import Announcer
+    from alita_mcp.server.client.observed import Observed
     from alita_mcp.server.tasks import Tasks
 
 
@@ -24,6 +26,8 @@ class ToolCall:
     name: str
     arguments: dict[str, Any]
     ctx: Context
+    client: Observed
+    identity: ClientIdentity
     params: types.CallToolRequestParams
     app: App
     tasks: Tasks

@@ -1,4 +1,4 @@
-"""Observations of how each client keeps its list of tools, from its requests and our notifications.
+"""Observations of how a client keeps its list of tools, from its requests and our notifications.
 
 Order decides, never a name and never a clock: a list that a client asks for between a hint and the next answer follows
 the hint; one that it asks for between two calls without a hint is asked for by itself.
@@ -7,24 +7,11 @@ the hint; one that it asks for between two calls without a hint is asked for by 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import anyio
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-from alita_mcp.server.client.client_identity import client_of, connection_of, key_of
-
-if TYPE_CHECKING:
-    from mcp.server.connection import Connection
-
-    from alita_mcp.server.context import Context
-
-MAX_OBSERVED = 1_000
-"""How many clients without a connection of their own are remembered."""
-_OBSERVED = "alita/observed"
 
 
 class Observed:
@@ -158,43 +145,3 @@ class Observed:
     def _tick(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-class Observations:
-    """Observations of all clients of one server: by connection, by process, and others by what they say.
-
-    Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the authenticated subject or
-    the address, and the name and version that the client gives; clients alike in all of that are one `Observed`.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], Observed] = OrderedDict()
-
-    def of(self, ctx: Context, now: int) -> Observed:
-        """The client of a request."""
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return self.at(connection_of(ctx), now)
-        peer = ctx.request.client if ctx.request is not None else None
-        key = (key_of(ctx) or (peer.host if peer else ""), client_of(ctx))
-        if key not in self._known:
-            if len(self._known) >= MAX_OBSERVED:
-                self._forget_one()
-            self._known[key] = Observed(now, is_one=ctx.request is None)
-        self._known.move_to_end(key)
-        return self._known[key]
-
-    def at(self, connection: Connection, now: int) -> Observed:
-        """The client of a connection that lasts."""
-        if _OBSERVED not in connection.state:
-            connection.state[_OBSERVED] = Observed(now, is_one=True)
-        known: Observed = connection.state[_OBSERVED]
-        return known
-
-    def listening(self) -> list[Observed]:
-        """Those of 2026-07-28 that can hear of changes now."""
-        return [known for known in self._known.values() if known.can_hear]
-
-    def _forget_one(self) -> None:
-        """The one that was longest silent and does not listen."""
-        silent = (key for key, known in self._known.items() if not known.can_hear)
-        del self._known[next(silent, next(iter(self._known)))]

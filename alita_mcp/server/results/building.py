@@ -76,13 +76,8 @@ def is_deeper_than(value: Any, levels: int) -> bool:
     """Whether a JSON value nests lists and objects deeper than so many levels."""
     layer = [value]
     for _ in range(levels + 1):
-        layer = [child for node in layer for child in _children(node)]
+        nodes = [node for node in layer if isinstance(node, Mapping | list | tuple)]
+        layer = [child for node in nodes for child in (node.values() if isinstance(node, Mapping) else node)]
         if not layer:
             return False
     return True
-
-
-def _children(node: Any) -> Sequence[Any]:
-    if isinstance(node, Mapping):
-        return list(node.values())
-    return node if isinstance(node, list | tuple) else ()

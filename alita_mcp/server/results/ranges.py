@@ -47,14 +47,16 @@ def part_of(document: bytes, room: int, offset: int = 0, length: int | None = No
     start = _boundary(document, offset)
     end = _boundary(document, min(total, offset + length, start + max(room, MOST_BYTES_OF_A_CHARACTER)))
     text = document[start:end].decode()
-    fitting = bisect_right(range(len(text) + 1), room, key=lambda count: json_bytes(text[:count]) - 2) - 1
+    fitting = (
+        bisect_right(range(len(text) + 1), room, key=lambda count: len(json_document(text[:count])) - 2) - 1
+    )
     text = text[: max(1, fitting)]
     return Part(text, start, start + len(text.encode()), total)
 
 
-def json_bytes(value: Any) -> int:
-    """Bytes of the JSON text of a value."""
-    return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+def json_document(value: Any) -> bytes:
+    """JSON text of a value in UTF-8; raises `ValueError` where it is no JSON."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
 def asked_range(asked: re.Match[str]) -> dict[str, int]:
@@ -76,7 +78,7 @@ def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) 
         return types.ReadResourceResult(contents=[text for each in both for text in each.contents])
 
     longest = read(Part("", len(document), 2 * len(document), 3 * len(document)))
-    beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
+    beside = len(json_document(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"]))
     return read(part_of(document, limit - beside, **asked_range(asked)))
 
 

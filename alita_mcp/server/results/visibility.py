@@ -43,11 +43,11 @@ def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
         entry = call.app.library.entry(name)
     except AlitaError:
         return {}
-    client, announcer = call.announcer.observed(call.ctx), call.announcer
+    client = call.client
     way = call_of(entry, call.app, client)
     if way["call"] not in CALLABLE:
         return way
-    shows = client.has_listed(announcer.changes) or client.lists_each_turn or client.lists_after_hints
+    shows = client.has_listed(call.announcer.changes) or client.lists_each_turn or client.lists_after_hints
     soon = "now" if shows else "after reconnect"
     return way | {"visible": soon if _is_listed(name, call.app) else _UNLISTED}
 
@@ -58,7 +58,7 @@ async def until_listed(name: str, call: ToolCall) -> None:
     `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that was seen not to follow hints, that
     asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.
     """
-    client, change = call.announcer.observed(call.ctx), call.announcer.changes
+    client, change = call.client, call.announcer.changes
     if client.has_listed(change):
         await _until_in_hand(client)
         return

@@ -18,7 +18,7 @@ from alita_mcp.library.search.ranking import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.agents.definitions import AGENT_TOOLS
-from alita_mcp.server.client.client_identity import client_of, identity_of, name_of_client
+from alita_mcp.server.client.client_identity import name_of_client
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import printable, tool_result
 from alita_mcp.server.results.delivery import run_and_deliver
@@ -118,13 +118,12 @@ def _no_constant(name: str) -> Any:
 
 async def _search(call: ToolCall) -> ToolResult:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
-    found = await call.app.search(query, limit, identity=identity_of(call.ctx))
-    client, results = call.announcer.observed(call.ctx), []
+    found = await call.app.search(query, limit, identity=call.identity)
+    results = []
     for hit in found.results:
-        entry = call.app.library.entry(hit.name)
-        told = shown(call.app, entry.manifest)
+        told = shown(call.app, hit.entry.manifest)
         row = {**hit.model_dump(mode="json"), "signature": signature_of(told), "summary": told.summary}
-        row |= call_of(entry, call.app, client)
+        row |= call_of(hit.entry, call.app, call.client)
         if call.arguments.get("detail") == "schema":
             row["input_schema"] = told.input_schema
         results.append(row)
@@ -140,7 +139,7 @@ async def _run(call: ToolCall) -> ToolResult:
     except ToolNotFound as missing:
         if not missing.nearest:
             raise
-        raise with_ways(missing, call.app, call.announcer.observed(call.ctx)) from None
+        raise with_ways(missing, call.app, call.client) from None
 
 
 async def _inspect(call: ToolCall) -> ToolResult:
@@ -157,7 +156,7 @@ async def _inspect(call: ToolCall) -> ToolResult:
 async def _manage(call: ToolCall) -> ToolResult:
     arguments = call.arguments
     done = await call.app.manage(
-        arguments["action"], arguments["name"], arguments.get("version"), identity=identity_of(call.ctx)
+        arguments["action"], arguments["name"], arguments.get("version"), identity=call.identity
     )
     if arguments["action"] in ("enable", "rollback"):
         await until_listed(done["tool"], call)
@@ -178,7 +177,7 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         job, rounds = known
     else:
         request = await off_loop(
-            partial(read_request, asked, name_of_client(call.ctx), client_of(call.ctx)),
+            partial(read_request, asked, name_of_client(call.ctx), call.identity.client),
             large=is_large(asked) or "code" in asked,
         )
         if isinstance(request, Rejected):
@@ -209,7 +208,7 @@ async def _question_about(
     """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin(outcome, person, identity_of(call.ctx))
+    return await call.app.approvals.begin(outcome, person, call.identity)
 
 
 async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:

@@ -13,7 +13,6 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
-from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.server.elicitation import questions_to_person
 from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
 from alita_mcp.server.results.run_files import links, told_files
@@ -59,11 +58,11 @@ async def handle_run_code(call: ToolCall) -> ToolResult:
 
 def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeRunResult | CodeWaits]:
     """The job that runs the code of a call."""
-    request, identity = _read(asked), identity_of(call.ctx)
+    request = _read(asked)
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
-        return await call.app.code.run(request, identity, enter, person, partial(shown, call.app))
+        return await call.app.code.run(request, call.identity, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 
