@@ -64,20 +64,15 @@ def questions_to_person(call: ToolCall) -> PendingQuestions | None:
 
 def request_for(question: Question) -> types.ElicitRequest:
     """The question as the person at the client sees it."""
-    form = _form_of(question.fields) if question.fields else _FORM
+    form = _FORM
+    if question.fields:  # lines that may all be left empty
+        lines = {
+            field.key: {"type": "string", "title": field.title, "description": field.description}
+            for field in question.fields
+        }
+        form = {"type": "object", "properties": lines}
     params = types.ElicitRequestFormParams(message=question.text, requested_schema=form)
     return types.ElicitRequest(params=params)
-
-
-def _form_of(fields: Sequence[FormField]) -> types.ElicitRequestedSchema:
-    """A form of lines that may all be left empty."""
-    return {
-        "type": "object",
-        "properties": {
-            field.key: {"type": "string", "title": field.title, "description": field.description}
-            for field in fields
-        },
-    }
 
 
 def sender_of(ctx: Context) -> QuestionSender:

@@ -117,8 +117,12 @@ class SharedApp:
     async def lifespan(self, _server: Any) -> AsyncIterator[SharedApp]:
         """Lifespan context that the SDK enters around serving."""
         if self._tasks is not None:
-            async with self._as_guest():
+            self._guests += 1
+            try:
                 yield self
+            finally:
+                self._guests -= 1
+                self._guest_left.set()
             return
         try:
             async with anyio.create_task_group() as self._tasks:
@@ -126,27 +130,15 @@ class SharedApp:
                 self._tasks.start_soon(LoopLag().watch)
                 try:
                     yield self
-                    await self._guests_gone()
+                    while self._guests:
+                        self._guest_left = anyio.Event()
+                        await self._guest_left.wait()
                 finally:
                     if self._attempt is not None:
                         self._attempt.end()
                     self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = self._attempt = None
-
-    async def _guests_gone(self) -> None:
-        while self._guests:
-            self._guest_left = anyio.Event()
-            await self._guest_left.wait()
-
-    @asynccontextmanager
-    async def _as_guest(self) -> AsyncIterator[None]:
-        self._guests += 1
-        try:
-            yield
-        finally:
-            self._guests -= 1
-            self._guest_left.set()
 
     async def _host(self, attempt: _Attempt) -> None:
         """Keeps the App open in a task of its own; shielded, so that it closes in peace when the server ends."""

@@ -24,11 +24,10 @@ from alita_mcp.server.results.unreviewed import fenced, mark, plain_manifest, pl
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.rows import CatalogueEntry
     from alita_mcp.server.context import Context
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import ResourceSource
-    from alita_mcp.values import Manifest, StoredVersion
+    from alita_mcp.values import StoredVersion
 
 JSON = "application/json"
 MAX_URI = 300
@@ -105,8 +104,18 @@ class LibraryResources:
         app = self._shared.current
         if app is None:
             return [_CATALOGUE]
+        mime, title, _ = PARTS["source"]
         recent = app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
-        return [_CATALOGUE, *map(_resource_of, recent)]
+        sources = [
+            types.Resource(
+                uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
+                name=f"{entry.name}_source",
+                title=f"{title} of {entry.name}",
+                mime_type=mime,
+            )
+            for entry in recent
+        ]
+        return [_CATALOGUE, *sources]
 
     def templates(self) -> Sequence[types.ResourceTemplate]:
         """The parts of versions, and kept results."""
@@ -150,32 +159,24 @@ def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     return "text/plain", fenced(written(stored, kinds), origin)
 
 
-def _resource_of(entry: CatalogueEntry) -> types.Resource:
-    mime, title, _ = PARTS["source"]
-    return types.Resource(
-        uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
-        name=f"{entry.name}_source",
-        title=f"{title} of {entry.name}",
-        mime_type=mime,
-    )
-
-
 def _whole_catalogue(app: App) -> str:
-    return _pretty([_row(entry, shown(app, entry.manifest)) for entry in app.library.tools.entries()])
-
-
-def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "version": manifest.version,
-        "versions": list(entry.versions),
-        "summary": manifest.summary,
-        "trust": manifest.trust,
-        "state": entry.state,
-        "pinned": entry.pinned,
-        "calls": entry.calls,
-        "failures": entry.failures,
-    }
+    return _pretty(
+        [
+            {
+                "name": entry.name,
+                "version": manifest.version,
+                "versions": list(entry.versions),
+                "summary": manifest.summary,
+                "trust": manifest.trust,
+                "state": entry.state,
+                "pinned": entry.pinned,
+                "calls": entry.calls,
+                "failures": entry.failures,
+            }
+            for entry in app.library.tools.entries()
+            for manifest in [shown(app, entry.manifest)]
+        ]
+    )
 
 
 class Resources:

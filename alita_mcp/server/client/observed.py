@@ -94,7 +94,10 @@ class Observed:
     def calling(self) -> Iterator[None]:
         """A call of a tool is answered to it."""
         if not self._calls and self._was_answered:
-            self._begin_turn()
+            if self._listed == "by itself":
+                self._turns += 1
+            elif self._listed is None:
+                self._turns = -1
         self._calls += 1
         try:
             yield
@@ -135,12 +138,6 @@ class Observed:
             self.follows = True
         elif self.follows is False:
             self.follows = None
-
-    def _begin_turn(self) -> None:
-        if self._listed == "by itself":
-            self._turns += 1
-        elif self._listed is None:
-            self._turns = -1
 
     def _tick(self) -> None:
         self._changed.set()

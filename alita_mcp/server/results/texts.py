@@ -39,13 +39,11 @@ def search_text(found: Structured) -> str:
 
 def outcome_text(outcome: Structured) -> str:
     """Text of a synthesis' outcome."""
-    if outcome["status"] == "needs_code":
-        return _template_text(outcome)
-    if outcome["status"] == "rejected":
-        return rejection_text(outcome)
-    if outcome["status"] == "needs_approval":
-        return _needs_approval(outcome)
-    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
+    status = outcome["status"]
+    if status in _BOUNDED:
+        return _BOUNDED[status](outcome)
+    text = {"created": _created, "exists": _exists, "working": _working}[status](outcome)
+    return clipped(text, MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
 
 
 def _created(outcome: Structured) -> str:
@@ -151,13 +149,6 @@ def _needs_approval(outcome: Structured) -> str:
     return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
 
 
-_OUTCOMES = {
-    "created": _created,
-    "exists": _exists,
-    "working": _working,
-}
-
-
 def _template_text(outcome: Structured) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
     why = f"The runs are no tool as they are: {printable(outcome['why'])}. " if outcome.get("why") else ""
@@ -166,6 +157,10 @@ def _template_text(outcome: Structured) -> str:
         f"{why}Call synthesize_tool again with this filled in:\n{laid_out(outcome['template'])}\nRules:{rules}\n"
         f"The sandbox here:{sandbox}{similar}"
     )
+
+
+_BOUNDED = {"needs_code": _template_text, "rejected": rejection_text, "needs_approval": _needs_approval}
+"""Texts that bound themselves."""
 
 
 def card_text(card: Structured) -> str:
@@ -179,20 +174,14 @@ def card_text(card: Structured) -> str:
         f"Called {card['calls']} times, {card['failures']} failed. "
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
-    text = "\n".join([clipped(head + takes, MAX_TEXT), *_evidence_lines(card)])
+    rows = evidence_rows(VerificationReport.model_validate(report), card["sandboxes"])
+    evidence = [printable(f"- {label}: {said}", MAX_TEXT) for label, said in rows]
+    text = "\n".join([clipped(head + takes, MAX_TEXT), *evidence])
     if "unreviewed" in card:
         return f"{text}\n\n{card['unreviewed']}"
     if "source" not in card:
         return text
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"
-
-
-def _evidence_lines(card: Structured) -> list[str]:
-    """The evidence, a labelled line each; an author's words in it are shown as text and no more."""
-    report = VerificationReport.model_validate(card["report"])
-    return [
-        printable(f"- {label}: {said}", MAX_TEXT) for label, said in evidence_rows(report, card["sandboxes"])
-    ]
 
 
 def managed_text(done: Structured) -> str:

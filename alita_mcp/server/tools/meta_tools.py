@@ -25,7 +25,7 @@ from alita_mcp.server.results.delivery import run_and_deliver
 from alita_mcp.server.results.texts import card_text, managed_text, outcome_text, search_text
 from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
-from alita_mcp.server.rounds import Parked, outcome_in_call, outcome_in_task, parked_job
+from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
 from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.run_code import handle_run_code
 from alita_mcp.synthesis.jobs.jobs import SynthesisJob
@@ -165,13 +165,8 @@ async def _manage(call: ToolCall) -> ToolResult:
 
 
 async def _synthesize(call: ToolCall) -> ToolResult:
-    started, asked = anyio.current_time(), dict(call.arguments)
-    job_id = asked.pop("job_id", None)
-    if job_id is not None and asked:
-        raise InvalidArguments(
-            "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
-        )
-    known = parked_job(call) or (Parked(call.app.jobs.find(job_id), 0) if job_id is not None else None)
+    started, asked = anyio.current_time(), call.arguments
+    known = parked_job(call, job_id=asked_job_id(call, "for the outcome of a job"))
     job: SynthesisJob
     if known is not None:
         job, rounds = known
@@ -183,11 +178,11 @@ async def _synthesize(call: ToolCall) -> ToolResult:
         if isinstance(request, Rejected):
             return await _outcome_result(call, request)
         job, rounds = call.app.begin(request, questions_to_person(call)), 0
-    outcome = await outcome_in_call(call, job, call.on_stage, rounds)
+    outcome = await outcome_in_call(call, job, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:
         job, spent_s = asking, anyio.current_time() - started
-        outcome = await outcome_in_call(call, job, call.on_stage, rounds, spent_s)
+        outcome = await outcome_in_call(call, job, rounds, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):

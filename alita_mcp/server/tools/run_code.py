@@ -18,7 +18,7 @@ from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
 from alita_mcp.server.results.run_files import links, told_files
 from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.results.unreviewed import shown
-from alita_mcp.server.rounds import Parked, outcome_in_call, outcome_in_task, parked_job
+from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from alita_mcp.app.runs.rights import CodeWaits
     from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job
 
 MAX_OUTPUT_TEXT = 20_000
@@ -37,28 +36,14 @@ MAX_OUTPUT_TEXT = 20_000
 
 async def handle_run_code(call: ToolCall) -> ToolResult:
     """Runs the code of one call, or tells how a run that took longer ended."""
-    asked = dict(call.arguments)
-    job_id = asked.pop("job_id", None)
-    if job_id is not None and asked:
-        raise InvalidArguments(
-            "job_id asks how a run ended and goes alone.", hint="Leave out the other fields."
-        )
-    known = parked_job(call, "run_code")
-    if known is None and job_id is not None:
-        known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
     job: Job[CodeRunResult | CodeWaits]
-    job, rounds = known or (_begun(call, asked), 0)
-    outcome = await outcome_in_call(call, job, call.on_stage, rounds)
-    if isinstance(outcome, types.InputRequiredResult):
-        return outcome
-    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
-        return call.tasks.start(lambda task: _until_done(call, job, task))
-    return _answered(outcome, call)
+    job, rounds = parked_job(call, "run_code", asked_job_id(call, "how a run ended")) or (_begun(call), 0)
+    return await job_result(call, job, rounds, partial(_outcome_result, call))
 
 
-def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeRunResult | CodeWaits]:
+def _begun(call: ToolCall) -> Job[CodeRunResult | CodeWaits]:
     """The job that runs the code of a call."""
-    request = _read(asked)
+    request = _read(call.arguments)
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
@@ -87,14 +72,7 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
     ).checked()
 
 
-async def _until_done(
-    call: ToolCall, job: Job[CodeRunResult | CodeWaits], task: Task
-) -> types.CallToolResult:
-    outcome = await outcome_in_task(call, job, task)
-    return _answered(outcome, call)
-
-
-def _answered(outcome: CodeRunResult | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
+def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working) -> types.CallToolResult:
     if isinstance(outcome, CodeRunResult):
         return told_run(outcome)
     structured = outcome.model_dump(mode="json")
