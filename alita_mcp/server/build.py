@@ -73,7 +73,7 @@ class _LateParts:
     def method(
         self, chosen: Callable[[Parts], Callable[[Context, P], Awaitable[R]]]
     ) -> Callable[[Context, P], Awaitable[R]]:
-        """A handler that hands each request to a method of the parts."""
+        """A handler that passes each request to a method of the parts."""
 
         async def handler(ctx: Context, params: P) -> R:
             return await chosen(self._parts or await self.get())(ctx, params)

@@ -56,7 +56,7 @@ def can_be_asked(ctx: Context) -> bool:
 
 
 def questions_to_person(call: ToolCall) -> PendingQuestions | None:
-    """Questions of a new job to the person at this client; None where nobody can be asked, or must not be."""
+    """Questions of a new job to the person at this client; None where no person can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
     return PendingQuestions(WAIT_S, call.identity.key)

@@ -55,7 +55,7 @@ class SharedApp:
     """Owner of the App and the task group of everything that outlives one request.
 
     The SDK enters a server's lifespan once per process over stdio and HTTP, and once per client in memory. The
-    first to enter hosts; those who come while it is open are its guests, and the host waits for them at its end.
+    first entry opens and closes; later ones share what is open, and the first waits for their end before it closes.
     """
 
     def __init__(self, open_app: OpenApp, announcer: Announcer) -> None:
@@ -64,8 +64,8 @@ class SharedApp:
         self.patience = Patience()
         self._attempt: _Attempt | None = None
         self._tasks: TaskGroup | None = None
-        self._guests = 0
-        self._guest_left = anyio.Event()
+        self._sharers = 0
+        self._sharer_left = anyio.Event()
 
     @property
     def current(self) -> App | None:
@@ -117,12 +117,12 @@ class SharedApp:
     async def lifespan(self, _server: Any) -> AsyncIterator[SharedApp]:
         """Lifespan context that the SDK enters around serving."""
         if self._tasks is not None:
-            self._guests += 1
+            self._sharers += 1
             try:
                 yield self
             finally:
-                self._guests -= 1
-                self._guest_left.set()
+                self._sharers -= 1
+                self._sharer_left.set()
             return
         try:
             async with anyio.create_task_group() as self._tasks:
@@ -130,9 +130,9 @@ class SharedApp:
                 self._tasks.start_soon(LoopLag().watch)
                 try:
                     yield self
-                    while self._guests:
-                        self._guest_left = anyio.Event()
-                        await self._guest_left.wait()
+                    while self._sharers:
+                        self._sharer_left = anyio.Event()
+                        await self._sharer_left.wait()
                 finally:
                     if self._attempt is not None:
                         self._attempt.end()

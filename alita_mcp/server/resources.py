@@ -144,7 +144,7 @@ class LibraryResources:
 
 
 def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
-    """A part of a version as MIME type and text; fenced or shortened where nobody reviewed the version."""
+    """A part of a version as MIME type and text; fenced or shortened where no person reviewed the version."""
     mime, _, written = PARTS[part]
     manifest = stored.manifest
     kinds = app.library.tools.proved_in(manifest.name, manifest.version)

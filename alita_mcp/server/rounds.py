@@ -44,7 +44,7 @@ class State(Value):
 
 
 class Parked(NamedTuple):
-    """Parked job that a call with answers goes on with."""
+    """Parked job that a call with a person's answers goes on with."""
 
     job: Job[Any]
     rounds: int
@@ -64,7 +64,7 @@ def asked_job_id(call: ToolCall, what: str) -> str | None:
 
 
 def parked_job(call: ToolCall, tool: Tool = "synthesize_tool", job_id: str | None = None) -> Parked | None:
-    """The job whose questions this call answers, its answers taken; where it brings no state, that of `job_id`.
+    """The job that a call goes on with, once it has the answers in the call; where there is no state, that of `job_id`.
 
     Raises:
         UsageError: the state is of another round, or its job is gone.

@@ -1,4 +1,4 @@
-"""Tasks extension (io.modelcontextprotocol/tasks, SEP-2663): long calls that a client polls, answers, cancels."""
+"""Tasks extension (io.modelcontextprotocol/tasks, SEP-2663): long calls that a client polls, feeds and cancels."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ UNFINISHED = ("working", "input_required")
 
 
 class TaskParams(types.RequestParams):
-    """Names a task."""
+    """Parameters that name a task."""
 
     task_id: str
 
 
 class UpdateParams(TaskParams):
-    """Answers what a task asked for."""
+    """Parameters that bring a task the input that it asked for."""
 
     input_responses: dict[str, Any]
 
@@ -88,7 +88,7 @@ class Task:
         return {key: self.answers[key] for key in requests}
 
     def take(self, responses: dict[str, Any]) -> None:
-        """Accepts answers to what was asked; anything else is dropped."""
+        """Accepts input that was asked for; anything else is dropped."""
         for key in responses.keys() & self.pending.keys():
             del self.pending[key]
             self.answers[key] = responses[key]

@@ -26,7 +26,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 async def staged(files: Sequence[NewFile]) -> Path | None:
-    """A new folder, readable by nobody else, that holds the files; None where there are none.
+    """A new folder, readable by no other user, that holds the files; None where there are none.
 
     Raises:
         Refusal: 422, a name is none, comes twice, or contents are missing or unreadable.

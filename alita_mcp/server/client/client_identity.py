@@ -1,4 +1,4 @@
-"""Identity of the client behind a request: what tells it from all others, and what it calls itself."""
+"""Identity of the client behind a request: its key, and the name and version that it gives itself."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Observed:
 
     @property
     def can_hear(self) -> bool:
-        """Whether there is a stream on which it is told of changes."""
+        """Whether there is a stream on which it hears of changes."""
         return self._streams > 0
 
     @property
@@ -57,7 +57,7 @@ class Observed:
         return name in (self._given or ())
 
     def is_told(self, change: int) -> bool:
-        """Whether it was told of a change."""
+        """Whether it was sent a change."""
         return self._told >= change
 
     def has_listed(self, change: int) -> bool:
@@ -65,7 +65,7 @@ class Observed:
         return self._has >= change
 
     async def until_told(self, change: int) -> None:
-        """Returns when it was told of a change."""
+        """Returns when it was sent a change."""
         while not self.is_told(change):
             await self._changed.wait()
 
@@ -76,7 +76,7 @@ class Observed:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """A stream is open on which it is told of changes."""
+        """A stream is open on which it hears of changes."""
         self._streams += 1
         try:
             yield
@@ -84,7 +84,7 @@ class Observed:
             self._streams -= 1
 
     def tell(self, change: int, at: float) -> None:
-        """It was told of all changes up to this one, at this time of the event loop."""
+        """Notes that it was sent all changes up to this one, at this time of the event loop."""
         if self.can_hear and change > self._told:
             self._told, self.told_at = change, at
             self._lists_of_this, self._answered_since_told = 0, False
@@ -92,7 +92,7 @@ class Observed:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """A call of a tool is answered to it."""
+        """A call of a tool by it is under way."""
         if not self._calls and self._was_answered:
             if self._listed == "by itself":
                 self._turns += 1

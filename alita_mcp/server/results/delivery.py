@@ -65,7 +65,7 @@ def with_signature(wrong: InvalidArguments, called: Manifest | types.Tool) -> In
 
 
 async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: Origin) -> InvalidArguments:
-    """What is wrong with arguments of a tool that nobody reviewed, in none of its author's words."""
+    """What is wrong with arguments of an unreviewed tool, in none of its author's words."""
     plainly = partial(validate_arguments, plain_schema(manifest.input_schema), arguments)
     try:
         await off_loop(plainly, large=is_large(arguments))
@@ -75,7 +75,7 @@ async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: 
 
 
 def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
-    """A run in both forms; its marks tell what a caller should know besides the value, which stays as it was given."""
+    """A run in both forms; its marks hold what a caller should know besides the value, which stays as it was given."""
     marks: dict[str, Any] = {"alita/cached": True} if run.cached else {}
     if run.manifest.trust != "verified":
         marks["alita/trust"] = run.manifest.trust
@@ -91,7 +91,7 @@ def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolR
 
 
 def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin | None) -> str:
-    """Why a call failed; of a tool that nobody reviewed without the lines of its code, and its words cut short."""
+    """Why a call failed; of an unreviewed tool without the lines of its code, and its words cut short."""
     what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
     allowed = (
         f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "

@@ -200,7 +200,7 @@ async def _until_done(call: ToolCall, job: SynthesisJob, task: Task) -> types.Ca
 async def _question_about(
     call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
-    """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
+    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
     return await call.app.approvals.begin(outcome, person, call.identity)

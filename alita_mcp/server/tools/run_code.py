@@ -35,7 +35,7 @@ MAX_OUTPUT_TEXT = 20_000
 
 
 async def handle_run_code(call: ToolCall) -> ToolResult:
-    """Runs the code of one call, or tells how a run that took longer ended."""
+    """Runs the code of one call, or gives the outcome of a run that took longer."""
     job: Job[CodeRunResult | CodeWaits]
     job, rounds = parked_job(call, "run_code", asked_job_id(call, "how a run ended")) or (_begun(call), 0)
     return await job_result(call, job, rounds, partial(_outcome_result, call))
