@@ -1,8 +1,8 @@
-"""Interfaces through which tools, resources and prompts reach clients, from the library or any other source."""
+"""Sources of tools, resources and prompts for clients: their interfaces, and the source of the server's own tools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,6 +55,51 @@ class ToolSource(Protocol):
     async def call(self, call: ToolCall) -> ToolResult:
         """Handles a call of a tool that `find` found."""
         ...
+
+
+def fixed_tool(
+    name: str,
+    description: str,
+    properties: dict[str, Any],
+    annotations: types.ToolAnnotations,
+    **required: list[str],
+) -> types.Tool:
+    """Definition of a tool of the server's own, which hosts load at once."""
+    schema = {"type": "object", "properties": properties, "additionalProperties": False, **required}
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        annotations=annotations,
+        _meta={"anthropic/alwaysLoad": True},
+    )
+
+
+class FixedTools:
+    """Source of tools of the server's own, each with the function that handles its calls."""
+
+    def __init__(
+        self,
+        tools: Sequence[types.Tool],
+        handlers: Mapping[str, Callable[[ToolCall], Awaitable[ToolResult]]],
+        *,
+        are_listed: bool = True,
+    ) -> None:
+        self._listed = tools if are_listed else ()
+        self._tools = {tool.name: tool for tool in tools}
+        self._handlers = handlers
+
+    def definitions(self) -> Sequence[types.Tool]:
+        """All of them or none; no connection changes it."""
+        return self._listed
+
+    def find(self, name: str) -> types.Tool | None:
+        """One of them, listed or not."""
+        return self._tools.get(name)
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Handles a call of one of them."""
+        return await self._handlers[call.name](call)
 
 
 class ResourceSource(Protocol):

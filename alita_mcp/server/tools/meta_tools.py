@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,11 +25,11 @@ from alita_mcp.server.results.texts import card_text, managed_text, outcome_text
 from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
 from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
 from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
-from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.run_code import handle_run_code
 from alita_mcp.synthesis.jobs.jobs import SynthesisJob
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.values import META_TOOLS
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context, ToolResult
@@ -49,33 +48,7 @@ _JSON_FIELDS = {
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
 """Fields of outcomes that name commands for people."""
-_TOOLS = {tool.name: tool for tool in META_DEFINITIONS}
-
-
-class MetaTools:
-    """The source of the fixed tools."""
-
-    def __init__(self) -> None:
-        self._handlers: dict[str, Callable[[ToolCall], Awaitable[ToolResult]]] = {
-            "search_capabilities": _search,
-            "synthesize_tool": _synthesize,
-            "run_tool": _run,
-            "inspect_tool": _inspect,
-            "manage_tool": _manage,
-            "run_code": handle_run_code,
-        }
-
-    def definitions(self) -> Sequence[types.Tool]:
-        """All six; the list depends on nothing."""
-        return META_DEFINITIONS
-
-    def find(self, name: str) -> types.Tool | None:
-        """One of the six."""
-        return _TOOLS.get(name)
-
-    async def call(self, call: ToolCall) -> ToolResult:
-        """Handles a call of one of them."""
-        return await self._handlers[call.name](call)
+_FIXED_TOOLS = {*META_TOOLS, *AGENT_TOOLS}
 
 
 def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +59,7 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidArguments: the text is not JSON.
     """
-    if name not in _TOOLS and name not in AGENT_TOOLS:
+    if name not in _FIXED_TOOLS:
         return arguments
     meant = {field: value for field, value in arguments.items() if value is not None}
     for field in _JSON_FIELDS.get(name, ()):
@@ -241,3 +214,14 @@ def progress_of(ctx: Context) -> ReportStage:
             await ctx.session.report_progress(next(stages), None, stage)
 
     return on_stage
+
+
+META_HANDLERS = {
+    "search_capabilities": _search,
+    "synthesize_tool": _synthesize,
+    "run_tool": _run,
+    "inspect_tool": _inspect,
+    "manage_tool": _manage,
+    "run_code": handle_run_code,
+}
+"""Fixed tool → the function that handles its calls."""
