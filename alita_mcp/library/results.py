@@ -73,10 +73,10 @@ class _ResultFile(NumberedFile):
             folder, f"results-{FORMAT}", _TABLES, "SELECT tool, value, stored_at FROM result LIMIT 0"
         )
 
-    def find(self, key: bytes) -> tuple[bytes, float] | None:
+    def row(self, query: str, *values: Any) -> Any:
+        """The first row that a query gives, or None."""
         with spoiled():
-            row: tuple[bytes, float] | None = self._reader.execute(_FIND, (key,)).fetchone()
-        return row
+            return self._reader.execute(query, values).fetchone()
 
     def keep(self, key: bytes, tool: str, now: float, value: bytes, ttl_s: float, max_bytes: int) -> None:
         """Keeps a result, drops those past their time, then the oldest until all fit."""
@@ -89,11 +89,6 @@ class _ResultFile(NumberedFile):
     def clear(self, tool: str | None) -> int:
         with self._transaction() as db:
             return db.execute("DELETE FROM result WHERE tool = ? OR ? IS NULL", (tool, tool)).rowcount
-
-    def size(self) -> tuple[int, int]:
-        with spoiled():
-            count, size = self._reader.execute(_SIZE).fetchone()
-        return int(count), int(size)
 
 
 class ResultCache:
@@ -112,7 +107,7 @@ class ResultCache:
     async def find(self, key: bytes) -> RunResult | None:
         """Result of the same call before, if it is kept and not too old."""
         try:
-            return await self._in_thread(lambda file: self._result(file.find(key)))
+            return await self._in_thread(lambda file: self._result(file.row(_FIND, key)))
         except LibraryError as failure:
             _log.info("%s", failure)
             return None
@@ -143,7 +138,8 @@ class ResultCache:
 
     async def size(self) -> tuple[int, int]:
         """Number of results, and their bytes; raises as `clear`."""
-        return await self._in_thread(_ResultFile.size)
+        count, size = await self._in_thread(lambda file: file.row(_SIZE))
+        return int(count), int(size)
 
     async def aclose(self) -> None:
         """Closes the file; safe to call twice."""

@@ -18,10 +18,10 @@ from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from alita_mcp import __version__
-from alita_mcp.server.answers.failures import answered, protocol_errors
 from alita_mcp.server.client.announce import Announcer, subscribe, unsubscribe
 from alita_mcp.server.instructions import INSTRUCTIONS
 from alita_mcp.server.opening import OpenApp, SharedApp
+from alita_mcp.server.results.failures import protocol_errors, result_or_error
 from alita_mcp.server.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -56,9 +56,8 @@ class _LateParts:
 
     async def get(self) -> Parts:
         """The parts; loads them without holding up the loop."""
-        if self._parts is None:
-            async with self._loading:
-                await _load(_PARTS)
+        async with self._loading:
+            await _load(_PARTS)
         return self.now()
 
     def now(self) -> Parts:
@@ -74,10 +73,10 @@ class _LateParts:
     def method(
         self, chosen: Callable[[Parts], Callable[[Context, P], Awaitable[R]]]
     ) -> Callable[[Context, P], Awaitable[R]]:
-        """A handler that hands each request to a method of the parts."""
+        """A handler that passes each request to a method of the parts."""
 
         async def handler(ctx: Context, params: P) -> R:
-            return await chosen(await self.get())(ctx, params)
+            return await chosen(self._parts or await self.get())(ctx, params)
 
         return handler
 
@@ -113,7 +112,7 @@ def build_server(
     extra_prompts: Sequence[PromptSource] = (),
     page_size: int = PAGE_SIZE,
 ) -> DualEraServer:
-    """A server over one App, which it opens by itself behind its first answer.
+    """A server over one App, which it opens by itself behind its first response.
 
     `open_app` replaces the App that `settings` describe; the extra sources are served after the library's own.
     """
@@ -129,18 +128,18 @@ def build_server(
 
     late = _LateParts(parts)
     shared = SharedApp(open_app or partial(_open_app, settings, late), announcer)
-    tasks = Tasks(lambda: shared.tasks, answered)
+    tasks = Tasks(lambda: shared.tasks, result_or_error)
     server = _serving(shared, announcer, late)
     tasks.install(server)
     sealing = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=SERVER_NAME)
     server.middleware += [
-        shared.middleware, shared.patience.middleware, announcer.middleware, protocol_errors, sealing,
+        shared.middleware, shared.patience.middleware, protocol_errors, sealing
     ]  # fmt: skip
     return server
 
 
 def _serving(shared: SharedApp, announcer: Announcer, parts: _LateParts) -> DualEraServer:
-    """The SDK's server with every method answered by one of our parts."""
+    """The SDK's server with every method handled by one of our parts."""
     server = DualEraServer(
         SERVER_NAME,
         version=__version__,

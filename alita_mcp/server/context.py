@@ -8,5 +8,5 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 Context = ServerRequestContext[Any, Any]
-ToolAnswer = types.CallToolResult | types.InputRequiredResult | dict[str, Any]
+ToolResult = types.CallToolResult | types.InputRequiredResult | dict[str, Any]
 """A dict is an extension's own result, such as a task."""

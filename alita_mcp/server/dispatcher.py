@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,14 @@ from alita_mcp.errors import AlitaError, InvalidArguments, ToolNotFound, ToolUna
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.command import spelled
 from alita_mcp.library.versions.naming import nearest_names
-from alita_mcp.server.answers.answers import MAX_DEPTH, is_deeper_than, printable
-from alita_mcp.server.answers.failures import answered
-from alita_mcp.server.answers.listing import page_of
-from alita_mcp.server.answers.results import checked, with_signature
-from alita_mcp.server.answers.unreviewed import shown
-from alita_mcp.server.answers.visibility import with_ways
+from alita_mcp.server.client.client_identity import identity_of
+from alita_mcp.server.results.building import MAX_DEPTH, is_deeper_than, printable
+from alita_mcp.server.results.delivery import checked, with_signature
+from alita_mcp.server.results.failures import result_or_error
+from alita_mcp.server.results.listing import page_of
+from alita_mcp.server.results.ranges import json_document
+from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.results.visibility import with_ways
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tools.meta_tools import progress_of, repaired
 from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
@@ -27,11 +28,12 @@ from alita_mcp.verification.json_schema import SEE_SCHEMA, validate_arguments
 if TYPE_CHECKING:
     from alita_mcp.app import App
     from alita_mcp.server.client.announce import Announcer
-    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.client.observed import Observed
+    from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import ToolSource
     from alita_mcp.server.tasks import Tasks
-    from alita_mcp.values import Schema
+    from alita_mcp.values import Manifest
 
 MAX_ARGUMENT_BYTES = 1_000_000
 MAX_NAME = 200
@@ -73,13 +75,14 @@ class Dispatcher:
         found = self._find(name)
         return found[1].input_schema if found else None
 
-    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
-        """Answers one call. Only `MCPError` and cancellation come out as exceptions.
+    async def call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolResult:
+        """Handles one call. Only `MCPError` and cancellation come out as exceptions.
 
         An error of a tool with an output schema has no structured part: clients check even those against it.
         """
-        with self._announcer.observed(ctx).calling():
-            result = await answered(lambda: self._call(ctx, params))
+        client = self._announcer.observed(ctx)
+        with client.calling():
+            result = await result_or_error(lambda: self._call(ctx, params, client))
         if not isinstance(result, types.CallToolResult) or not result.is_error:
             return result
         found = self._find(params.name)
@@ -87,34 +90,27 @@ class Dispatcher:
             return result
         return result.model_copy(update={"structured_content": None})
 
-    async def _call(self, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
+    async def _call(self, ctx: Context, params: types.CallToolRequestParams, client: Observed) -> ToolResult:
         app = await self._shared.get()
         try:
-            return await self._answered(app, ctx, params)
+            found = self._find(params.name)
+            if found is None:  # what other processes have committed may hold it
+                await app.library.refresh()
+                found = self._find(params.name)
+            if found is None:
+                raise self._unknown(params.name, app, client)
+            source, tool = found
+            call = ToolCall(
+                name=tool.name, arguments=await _checked_arguments(tool, params.arguments or {}, app), ctx=ctx,
+                client=client, identity=identity_of(ctx), params=params, app=app, tasks=self._tasks,
+                announcer=self._announcer, on_stage=progress_of(ctx),
+            )  # fmt: skip
+            async with app.told_of_preparation(call.on_stage):
+                result = await source.call(call)
+            return await checked(result, app, tool) if isinstance(result, types.CallToolResult) else result
         except AlitaError as failure:
             failure.hint = spelled(failure.hint, app.alita)
             raise
-
-    async def _answered(self, app: App, ctx: Context, params: types.CallToolRequestParams) -> ToolAnswer:
-        found = self._find(params.name) or await self._find_anew(params.name, app)
-        if found is None:
-            raise self._unknown(ctx, params.name, app)
-        source, tool = found
-        given = params.arguments or {}
-        checking = partial(_checked_arguments, tool, given)
-        try:
-            arguments = await off_loop(checking, large=is_large(given))
-        except InvalidArguments as wrong:
-            raise _with_signature(wrong, tool, app) from None
-        call = ToolCall(
-            name=tool.name, arguments=arguments, ctx=ctx, params=params, app=app, tasks=self._tasks,
-            announcer=self._announcer, on_stage=progress_of(ctx),
-        )  # fmt: skip
-        async with app.told_of_preparation(call.on_stage):
-            result = await source.call(call)
-        if isinstance(result, types.CallToolResult):
-            return await checked(result, app, tool)
-        return result
 
     def _find(self, name: str) -> tuple[ToolSource, types.Tool] | None:
         for source in self._sources:
@@ -123,51 +119,40 @@ class Dispatcher:
                 return source, tool
         return None
 
-    async def _find_anew(self, name: str, app: App) -> tuple[ToolSource, types.Tool] | None:
-        """Looks once more, after all that other processes have committed was taken in."""
-        await app.library.refresh()
-        return self._find(name)
-
-    def _unknown(self, ctx: Context, name: str, app: App) -> AlitaError:
+    def _unknown(self, name: str, app: App, client: Observed) -> AlitaError:
         try:
             app.library.entry(name)
         except ToolUnavailable as gone:
             return gone
         except ToolNotFound:
             pass
-        near = nearest(name, [tool.name for tool in self._listed()] + app.library.tools.names_like(name))
+        near = nearest_names(
+            name, {*(tool.name for tool in self._listed()), *app.library.tools.names_like(name)}
+        )
         missing = ToolNotFound(f"There is no tool {printable(name, MAX_NAME)!r}.", nearest=near)
-        return with_ways(missing, app, self._announcer.observed(ctx))
+        return with_ways(missing, app, client)
 
 
-def _checked_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
-    _check_text(given)
-    arguments = repaired(tool.name, given)
-    schema: Schema = tool.input_schema
-    validate_arguments(schema, arguments)
-    return arguments
-
-
-def _with_signature(wrong: InvalidArguments, tool: types.Tool, app: App) -> InvalidArguments:
-    if wrong.hint != SEE_SCHEMA:
-        return wrong
+async def _checked_arguments(tool: types.Tool, given: dict[str, Any], app: App) -> dict[str, Any]:
+    """The arguments of a call as they were meant, once they fit the tool; an error says how the tool is called."""
     try:
-        return with_signature(wrong, shown(app, app.library.entry(tool.name).manifest))
-    except AlitaError:
-        return with_signature(wrong, tool)
+        return await off_loop(partial(_fitting_arguments, tool, given), large=is_large(given))
+    except InvalidArguments as wrong:
+        if wrong.hint != SEE_SCHEMA:
+            raise
+        try:
+            called: Manifest | types.Tool = shown(app, app.library.entry(tool.name).manifest)
+        except AlitaError:
+            called = tool
+        raise with_signature(wrong, called) from None
 
 
-def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The names, three at most, that are near to one that does not exist."""
-    return nearest_names(name, set(known))
-
-
-def _check_text(arguments: dict[str, Any]) -> None:
-    """Refuses what cannot be passed on as JSON text, and what is too much of it."""
-    if is_deeper_than(arguments, MAX_DEPTH):
+def _fitting_arguments(tool: types.Tool, given: dict[str, Any]) -> dict[str, Any]:
+    """Refuses what cannot be passed on as JSON text, what is too much of it, and what does not fit the schema."""
+    if is_deeper_than(given, MAX_DEPTH):
         raise InvalidArguments("The arguments are nested too deeply.", hint="Send fewer levels.")
     try:
-        size = len(json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode())
+        size = len(json_document(given))
     except UnicodeEncodeError:
         problem = "The arguments hold half of a surrogate pair."
         raise InvalidArguments(problem, hint="Send valid Unicode text.") from None
@@ -179,3 +164,6 @@ def _check_text(arguments: dict[str, Any]) -> None:
             f"The arguments have {size:,} bytes, the limit is {MAX_ARGUMENT_BYTES:,}.",
             hint="Send less at once.",
         )
+    arguments = repaired(tool.name, given)
+    validate_arguments(tool.input_schema, arguments)
+    return arguments

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import ModelError
 from alita_mcp.models.recording.redaction import presentable
-from alita_mcp.server.client.client_identity import key_of
 from alita_mcp.synthesis.jobs.person_questions import (
     Decision,
     FilledForm,
@@ -57,28 +56,23 @@ def can_be_asked(ctx: Context) -> bool:
 
 
 def questions_to_person(call: ToolCall) -> PendingQuestions | None:
-    """Questions of a new job to the person at this client; None where nobody can be asked, or must not be."""
+    """Questions of a new job to the person at this client; None where no person can be asked, or must not be."""
     if call.app.settings.elicit is False or not can_be_asked(call.ctx):
         return None
-    return PendingQuestions(WAIT_S, key_of(call.ctx))
+    return PendingQuestions(WAIT_S, call.identity.key)
 
 
 def request_for(question: Question) -> types.ElicitRequest:
     """The question as the person at the client sees it."""
-    form = _form_of(question.fields) if question.fields else _FORM
+    form = _FORM
+    if question.fields:  # lines that may all be left empty
+        lines = {
+            field.key: {"type": "string", "title": field.title, "description": field.description}
+            for field in question.fields
+        }
+        form = {"type": "object", "properties": lines}
     params = types.ElicitRequestFormParams(message=question.text, requested_schema=form)
     return types.ElicitRequest(params=params)
-
-
-def _form_of(fields: Sequence[FormField]) -> types.ElicitRequestedSchema:
-    """A form of lines that may all be left empty."""
-    return {
-        "type": "object",
-        "properties": {
-            field.key: {"type": "string", "title": field.title, "description": field.description}
-            for field in fields
-        },
-    }
 
 
 def sender_of(ctx: Context) -> QuestionSender:

@@ -1,4 +1,4 @@
-"""Instructions of the greeting: all that a host is told before any tool is loaded."""
+"""Instructions of the greeting: all that a host reads before any tool is loaded."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.event_loop import LoopLag
+from alita_mcp.server.client.client_identity import connection_of, is_modern
 from alita_mcp.server.client.patience import Patience
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ CLOSE_SECONDS = 2.0
 """How long the App may take to close when the server ends; clients kill after a little more."""
 
 OPENS_AFTER_S = 0.1
-"""How long the first answer has the process to itself, where no request waits for the App."""
+"""How long the first response has the process to itself, where no request waits for the App."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class SharedApp:
     """Owner of the App and the task group of everything that outlives one request.
 
     The SDK enters a server's lifespan once per process over stdio and HTTP, and once per client in memory. The
-    first to enter hosts; those who come while it is open are its guests, and the host waits for them at its end.
+    first entry opens and closes; later ones share what is open, and the first waits for their end before it closes.
     """
 
     def __init__(self, open_app: OpenApp, announcer: Announcer) -> None:
@@ -63,8 +64,8 @@ class SharedApp:
         self.patience = Patience()
         self._attempt: _Attempt | None = None
         self._tasks: TaskGroup | None = None
-        self._guests = 0
-        self._guest_left = anyio.Event()
+        self._sharers = 0
+        self._sharer_left = anyio.Event()
 
     @property
     def current(self) -> App | None:
@@ -86,22 +87,27 @@ class SharedApp:
 
     async def get(self) -> App:
         """The App; raises whatever made its opening fail, and tries again at the next call."""
-        self.want()
-        attempt = self._attempt
-        await self.settled()
+        attempt = await self.settled()
         if attempt is not None and attempt.app is not None:
             return attempt.app
         raise (attempt and attempt.failure) or RuntimeError("the server is ending")
 
-    async def settled(self) -> None:
-        """Returns when the App is open or cannot be opened."""
+    async def settled(self) -> _Attempt | None:
+        """Returns when the App is open or cannot be opened, with how that went."""
         self.want()
-        if self._attempt is not None:
-            self._attempt.awaited.set()
-            await self._attempt.settled.wait()
+        attempt = self._attempt
+        if attempt is not None:
+            attempt.awaited.set()
+            await attempt.settled.wait()
+        return attempt
 
     async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Opens the App behind the first answer, so that no client waits for a disk to say hello."""
+        """Opens the App behind the first response, so that no client waits for a disk to say hello.
+
+        Tells each legacy connection of changes from its `initialized` on.
+        """
+        if ctx.method == "notifications/initialized" and not is_modern(ctx):
+            self._announcer.follow(connection_of(ctx), self.tasks)
         try:
             return await call_next(ctx)
         finally:
@@ -111,8 +117,12 @@ class SharedApp:
     async def lifespan(self, _server: Any) -> AsyncIterator[SharedApp]:
         """Lifespan context that the SDK enters around serving."""
         if self._tasks is not None:
-            async with self._as_guest():
+            self._sharers += 1
+            try:
                 yield self
+            finally:
+                self._sharers -= 1
+                self._sharer_left.set()
             return
         try:
             async with anyio.create_task_group() as self._tasks:
@@ -120,27 +130,15 @@ class SharedApp:
                 self._tasks.start_soon(LoopLag().watch)
                 try:
                     yield self
-                    await self._guests_gone()
+                    while self._sharers:
+                        self._sharer_left = anyio.Event()
+                        await self._sharer_left.wait()
                 finally:
                     if self._attempt is not None:
                         self._attempt.end()
                     self._tasks.cancel_scope.cancel()
         finally:
             self._tasks = self._attempt = None
-
-    async def _guests_gone(self) -> None:
-        while self._guests:
-            self._guest_left = anyio.Event()
-            await self._guest_left.wait()
-
-    @asynccontextmanager
-    async def _as_guest(self) -> AsyncIterator[None]:
-        self._guests += 1
-        try:
-            yield
-        finally:
-            self._guests -= 1
-            self._guest_left.set()
 
     async def _host(self, attempt: _Attempt) -> None:
         """Keeps the App open in a task of its own; shielded, so that it closes in peace when the server ends."""

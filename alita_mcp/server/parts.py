@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from alita_mcp.server.agents.definitions import AGENT_DEFINITIONS, agents_are_listed
+from alita_mcp.server.agents.researching import answer_research
 from alita_mcp.server.agents.resources import TaskResources
-from alita_mcp.server.agents.tools import AgentTools
+from alita_mcp.server.agents.solving import answer_solve
 from alita_mcp.server.dispatcher import Dispatcher
 from alita_mcp.server.prompts import Completions, LibraryPrompts, Prompts
 from alita_mcp.server.resources import LibraryResources, Resources
+from alita_mcp.server.sources import FixedTools
+from alita_mcp.server.tools.definitions import META_DEFINITIONS
 from alita_mcp.server.tools.library_tools import LibraryTools
-from alita_mcp.server.tools.meta_tools import MetaTools
+from alita_mcp.server.tools.meta_tools import META_HANDLERS
 
 if TYPE_CHECKING:
     from alita_mcp.server.client.announce import Announcer
@@ -46,7 +50,11 @@ def build_parts(  # noqa: PLR0913 - all that the parts of a server share
 ) -> Parts:
     """The parts over one App; the extra sources come after the library's own."""
     library = LibraryTools(lambda: shared.current)
-    sources: tuple[ToolSource, ...] = (MetaTools(), AgentTools(settings), library, *extra_sources)
+    handlers = {"solve_task": answer_solve, "research_web": answer_research}
+    agents = FixedTools(AGENT_DEFINITIONS, handlers, are_listed=agents_are_listed(settings))
+    sources: tuple[ToolSource, ...] = (
+        FixedTools(META_DEFINITIONS, META_HANDLERS), agents, library, *extra_sources,
+    )  # fmt: skip
     resources: tuple[ResourceSource, ...] = (
         LibraryResources(shared),
         TaskResources(shared),

@@ -9,9 +9,9 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.server.answers.answers import listed, printable
-from alita_mcp.server.answers.listing import page_of
 from alita_mcp.server.resources import PARTS
+from alita_mcp.server.results.building import listed, printable
+from alita_mcp.server.results.listing import page_of
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import ask_for_code, laid_out, told_abilities
 

@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.library.trust.evidence import report_with_evidence
-from alita_mcp.server.answers.answers import printable
-from alita_mcp.server.answers.listing import page_of
-from alita_mcp.server.answers.ranges import contents, part_contents
-from alita_mcp.server.answers.results import KEPT
-from alita_mcp.server.answers.run_files import FILE_URI, TEMPLATE, file_contents, file_name
-from alita_mcp.server.answers.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 from alita_mcp.server.client.announce import CATALOGUE_URI
+from alita_mcp.server.client.client_identity import is_modern
+from alita_mcp.server.results.building import printable
+from alita_mcp.server.results.delivery import KEPT
+from alita_mcp.server.results.listing import page_of
+from alita_mcp.server.results.ranges import contents, part_contents
+from alita_mcp.server.results.run_files import FILE_URI, TEMPLATE, file_contents, file_name
+from alita_mcp.server.results.unreviewed import fenced, mark, plain_manifest, plain_report, shown, unreviewed
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.rows import CatalogueEntry
     from alita_mcp.server.context import Context
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.server.sources import ResourceSource
-    from alita_mcp.values import Manifest, StoredVersion
+    from alita_mcp.values import StoredVersion
 
 JSON = "application/json"
 MAX_URI = 300
@@ -105,8 +104,18 @@ class LibraryResources:
         app = self._shared.current
         if app is None:
             return [_CATALOGUE]
+        mime, title, _ = PARTS["source"]
         recent = app.library.tools.recent(LISTED_TOOLS, reviewed_only=app.settings.review == "list")
-        return [_CATALOGUE, *map(_resource_of, recent)]
+        sources = [
+            types.Resource(
+                uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
+                name=f"{entry.name}_source",
+                title=f"{title} of {entry.name}",
+                mime_type=mime,
+            )
+            for entry in recent
+        ]
+        return [_CATALOGUE, *sources]
 
     def templates(self) -> Sequence[types.ResourceTemplate]:
         """The parts of versions, and kept results."""
@@ -135,7 +144,7 @@ class LibraryResources:
 
 
 def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
-    """A part of a version as MIME type and text; fenced or shortened where nobody reviewed the version."""
+    """A part of a version as MIME type and text; fenced or shortened where no person reviewed the version."""
     mime, _, written = PARTS[part]
     manifest = stored.manifest
     kinds = app.library.tools.proved_in(manifest.name, manifest.version)
@@ -150,32 +159,24 @@ def _part(app: App, stored: StoredVersion, part: str) -> tuple[str, str]:
     return "text/plain", fenced(written(stored, kinds), origin)
 
 
-def _resource_of(entry: CatalogueEntry) -> types.Resource:
-    mime, title, _ = PARTS["source"]
-    return types.Resource(
-        uri=f"alita://tools/{entry.name}/v{entry.manifest.version}/source",
-        name=f"{entry.name}_source",
-        title=f"{title} of {entry.name}",
-        mime_type=mime,
-    )
-
-
 def _whole_catalogue(app: App) -> str:
-    return _pretty([_row(entry, shown(app, entry.manifest)) for entry in app.library.tools.entries()])
-
-
-def _row(entry: CatalogueEntry, manifest: Manifest) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "version": manifest.version,
-        "versions": list(entry.versions),
-        "summary": manifest.summary,
-        "trust": manifest.trust,
-        "state": entry.state,
-        "pinned": entry.pinned,
-        "calls": entry.calls,
-        "failures": entry.failures,
-    }
+    return _pretty(
+        [
+            {
+                "name": entry.name,
+                "version": manifest.version,
+                "versions": list(entry.versions),
+                "summary": manifest.summary,
+                "trust": manifest.trust,
+                "state": entry.state,
+                "pinned": entry.pinned,
+                "calls": entry.calls,
+                "failures": entry.failures,
+            }
+            for entry in app.library.tools.entries()
+            for manifest in [shown(app, entry.manifest)]
+        ]
+    )
 
 
 class Resources:
@@ -210,7 +211,7 @@ class Resources:
     ) -> types.ReadResourceResult | types.InputRequiredResult:
         """One resource; what is not there is a protocol error that names the URI."""
         uri = printable(str(params.uri), MAX_URI)
-        code = types.INVALID_PARAMS if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else _LEGACY_NOT_FOUND
+        code = types.INVALID_PARAMS if is_modern(ctx) else _LEGACY_NOT_FOUND
         try:
             for source in self._sources:
                 found = await source.read(ctx, params)

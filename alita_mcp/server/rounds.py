@@ -7,6 +7,7 @@ encrypted, bound to the tool and its arguments, expiring. Here it is taken once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -14,8 +15,7 @@ import anyio
 import mcp_types as types
 from pydantic import ValidationError
 
-from alita_mcp.errors import UsageError
-from alita_mcp.progress import ReportStage
+from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.server.client.client_identity import is_modern
 from alita_mcp.server.elicitation import answer_of, can_be_asked, request_for, sender_of
 from alita_mcp.synthesis.requests.outcomes import Working
@@ -23,7 +23,7 @@ from alita_mcp.values import Value
 
 if TYPE_CHECKING:
     from alita_mcp.server.client.patience import Patience
-    from alita_mcp.server.context import Context
+    from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job, Tool
@@ -44,21 +44,33 @@ class State(Value):
 
 
 class Parked(NamedTuple):
-    """Parked job that a call with answers goes on with."""
+    """Parked job that a call with a person's answers goes on with."""
 
     job: Job[Any]
     rounds: int
     """How often its client was answered with questions so far."""
 
 
-def parked_job(call: ToolCall, tool: Tool = "synthesize_tool") -> Parked | None:
-    """The job whose questions this call answers, its answers taken; None where the call brings no state.
+def asked_job_id(call: ToolCall, what: str) -> str | None:
+    """The id of the job that a call asks about; `what` it asks stands in the error.
+
+    Raises:
+        InvalidArguments: it comes with other fields.
+    """
+    job_id: str | None = call.arguments.get("job_id")
+    if job_id is not None and len(call.arguments) > 1:
+        raise InvalidArguments(f"job_id asks {what} and goes alone.", hint="Leave out the other fields.")
+    return job_id
+
+
+def parked_job(call: ToolCall, tool: Tool = "synthesize_tool", job_id: str | None = None) -> Parked | None:
+    """The job that a call goes on with, once it has the answers in the call; where there is no state, that of `job_id`.
 
     Raises:
         UsageError: the state is of another round, or its job is gone.
     """
     if call.params.request_state is None:
-        return None
+        return None if job_id is None else Parked(call.app.jobs.find(job_id, tool), 0)
     state = read_state(call.params.request_state, tool)
     job = call.app.jobs.find(state.job, tool)
     if job.person is not None:
@@ -82,24 +94,24 @@ def read_state(sealed: str, tool: Tool = "synthesize_tool") -> State:
         raise UsageError(problem, hint=f"Call {tool} without it.") from None
 
 
-async def answered_in_call(
-    call: ToolCall, job: Job[T], on_stage: ReportStage, rounds: int = 0, spent_s: float = 0
+async def outcome_in_call(
+    call: ToolCall, job: Job[T], rounds: int = 0, spent_s: float = 0
 ) -> T | Working | types.InputRequiredResult:
     """Result of one call, `spent_s` old: the outcome, `working`, or questions to the client."""
     patience: Patience = call.ctx.lifespan_context.patience
     patience.waits_for(call.ctx, job.id)
-    answer = partial(
-        call.app.answer, job, on_stage,
+    outcome_of = partial(
+        call.app.answer, job, call.on_stage,
         within_s=max(0.0, patience.within(call.ctx, call.app.settings.answer_within_s) - spent_s),
         goes_on=partial(patience.goes_on, call.ctx),
     )  # fmt: skip
     questions = _askable(call.ctx, job)
     if questions is None:
-        return await answer()
+        return await outcome_of()
     if not is_modern(call.ctx):
         with questions.sent_by(sender_of(call.ctx)):
-            return await answer()
-    outcome = await answer(until=questions.ready)
+            return await outcome_of()
+    outcome = await outcome_of(until=questions.ready)
     if not isinstance(outcome, Working) or not questions.waiting:
         return outcome
     if rounds >= MAX_ROUNDS:
@@ -107,6 +119,22 @@ async def answered_in_call(
     asked = questions.next_round()
     state = State(job=job.id, round=asked.token, rounds=rounds + 1)
     return types.InputRequiredResult(input_requests=_requests(asked), request_state=state.model_dump_json())
+
+
+async def job_result(
+    call: ToolCall, job: Job[T], rounds: int, told: Callable[[T | Working], types.CallToolResult]
+) -> ToolResult:
+    """Result of a call that waits for a job; a task where that takes long and the client supports it."""
+    outcome = await outcome_in_call(call, job, rounds)
+    if isinstance(outcome, types.InputRequiredResult):
+        return outcome
+
+    async def until_done(task: Task) -> types.CallToolResult:
+        done: T = await outcome_in_task(call, job, task)
+        return told(done)
+
+    is_task = isinstance(outcome, Working) and call.tasks.supported(call.ctx)
+    return call.tasks.start(until_done) if is_task else told(outcome)
 
 
 def _askable(ctx: Context, job: Job[Any]) -> PendingQuestions | None:
@@ -118,7 +146,7 @@ def _requests(asked: QuestionRound) -> types.InputRequests:
     return {question.key: request_for(question) for question in asked.questions}
 
 
-async def answered_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
+async def outcome_in_task(call: ToolCall, job: Job[T], task: Task) -> T:
     """The job's outcome, however long it takes; the task asks what the job asks. Cancelled, it cancels the job."""
     questions = _askable(call.ctx, job)
     while True:

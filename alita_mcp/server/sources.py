@@ -1,29 +1,33 @@
-"""Interfaces through which tools, resources and prompts reach clients, from the library or any other source."""
+"""Sources of tools, resources and prompts for clients: their interfaces, and the source of the server's own tools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import mcp_types as types
 
 from alita_mcp.progress import ReportStage
-from alita_mcp.server.context import Context, ToolAnswer
+from alita_mcp.server.context import Context, ToolResult
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
+    from alita_mcp.app.learning import ClientIdentity
     from alita_mcp.server.client.announce import Announcer
+    from alita_mcp.server.client.observed import Observed
     from alita_mcp.server.tasks import Tasks
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
-    """One validated call, with all that a source may need to answer it."""
+    """One validated call, with all that a source may need to handle it."""
 
     name: str
     arguments: dict[str, Any]
     ctx: Context
+    client: Observed
+    identity: ClientIdentity
     params: types.CallToolRequestParams
     app: App
     tasks: Tasks
@@ -35,7 +39,7 @@ class ToolCall:
 class ToolSource(Protocol):
     """Source of tools.
 
-    Implementers: `definitions` and `find` answer from memory and never raise. `call` gets arguments that fit the
+    Implementers: `definitions` and `find` read memory only and never raise. `call` gets arguments that fit the
     input schema; what it raises becomes an error result (an `AlitaError` with its words, anything else without)
     or, for `MCPError`, a protocol error. A structured result is checked against the output schema afterwards.
     """
@@ -48,13 +52,58 @@ class ToolSource(Protocol):
         """The tool of that name, listed or not."""
         ...
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
-        """Answers a call of a tool that `find` found."""
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Handles a call of a tool that `find` found."""
         ...
 
 
+def fixed_tool(
+    name: str,
+    description: str,
+    properties: dict[str, Any],
+    annotations: types.ToolAnnotations,
+    **required: list[str],
+) -> types.Tool:
+    """Definition of a tool of the server's own, which hosts load at once."""
+    schema = {"type": "object", "properties": properties, "additionalProperties": False, **required}
+    return types.Tool(
+        name=name,
+        description=description,
+        input_schema=schema,
+        annotations=annotations,
+        _meta={"anthropic/alwaysLoad": True},
+    )
+
+
+class FixedTools:
+    """Source of tools of the server's own, each with the function that handles its calls."""
+
+    def __init__(
+        self,
+        tools: Sequence[types.Tool],
+        handlers: Mapping[str, Callable[[ToolCall], Awaitable[ToolResult]]],
+        *,
+        are_listed: bool = True,
+    ) -> None:
+        self._listed = tools if are_listed else ()
+        self._tools = {tool.name: tool for tool in tools}
+        self._handlers = handlers
+
+    def definitions(self) -> Sequence[types.Tool]:
+        """All of them or none; no connection changes it."""
+        return self._listed
+
+    def find(self, name: str) -> types.Tool | None:
+        """One of them, listed or not."""
+        return self._tools.get(name)
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Handles a call of one of them."""
+        return await self._handlers[call.name](call)
+
+
 class ResourceSource(Protocol):
-    """Source of resources; `resources` and `templates` answer from memory."""
+    """Source of resources; `resources` and `templates` read memory only."""
 
     def resources(self) -> Sequence[types.Resource]:
         """The resources to list."""

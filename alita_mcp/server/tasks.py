@@ -1,4 +1,4 @@
-"""Tasks extension (io.modelcontextprotocol/tasks, SEP-2663): long calls that a client polls, answers, cancels."""
+"""Tasks extension (io.modelcontextprotocol/tasks, SEP-2663): long calls that a client polls, feeds and cancels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from alita_mcp.errors import UsageError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolResult
 
-    Answered = Callable[[Callable[[], Awaitable[ToolAnswer]]], Awaitable[ToolAnswer]]
+    ResultOrError = Callable[[Callable[[], Awaitable[ToolResult]]], Awaitable[ToolResult]]
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 TTL_MS = 3_600_000
@@ -34,13 +34,13 @@ UNFINISHED = ("working", "input_required")
 
 
 class TaskParams(types.RequestParams):
-    """Names a task."""
+    """Parameters that name a task."""
 
     task_id: str
 
 
 class UpdateParams(TaskParams):
-    """Answers what a task asked for."""
+    """Parameters that bring a task the input that it asked for."""
 
     input_responses: dict[str, Any]
 
@@ -88,7 +88,7 @@ class Task:
         return {key: self.answers[key] for key in requests}
 
     def take(self, responses: dict[str, Any]) -> None:
-        """Accepts answers to what was asked; anything else is dropped."""
+        """Accepts input that was asked for; anything else is dropped."""
         for key in responses.keys() & self.pending.keys():
             del self.pending[key]
             self.answers[key] = responses[key]
@@ -125,9 +125,11 @@ Work = Callable[[Task], "Awaitable[types.CallToolResult]"]
 class Tasks:
     """The tasks of one server; they end with it."""
 
-    def __init__(self, group: Callable[[], TaskGroup], answered: Answered, *, clock: Clock = utc_now) -> None:
+    def __init__(
+        self, group: Callable[[], TaskGroup], result_or_error: ResultOrError, *, clock: Clock = utc_now
+    ) -> None:
         self._group = group
-        self._answered = answered
+        self._result_or_error = result_or_error
         self._clock = clock
         self._tasks: dict[str, Task] = {}
 
@@ -145,7 +147,7 @@ class Tasks:
         server.add_request_handler("tasks/cancel", TaskParams, self._cancel)
 
     def supported(self, ctx: Context) -> bool:
-        """Whether the client that made a request takes a task for an answer."""
+        """Whether the client that made a request takes a task for a result."""
         capabilities = ctx.session.client_capabilities
         declared = capabilities.extensions if capabilities else None
         return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and bool(declared and EXTENSION in declared)
@@ -164,7 +166,7 @@ class Tasks:
             )
 
     def start(self, work: Work) -> dict[str, Any]:
-        """Starts work in the background; the result to answer the call with.
+        """Starts work in the background; the result of the call.
 
         Raises:
             UsageError: too many tasks are under way.
@@ -181,7 +183,7 @@ class Tasks:
         """Ends when the work ends, and at the latest when the task's time to live is over."""
         with task.scope, anyio.move_on_after(TTL_MS / 1_000):
             try:
-                result = await self._answered(lambda: work(task))
+                result = await self._result_or_error(lambda: work(task))
                 task.result = types.CallToolResult.model_validate(result).model_dump(
                     by_alias=True, mode="json", exclude_none=True
                 )

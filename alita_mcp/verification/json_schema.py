@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Sequence
 from functools import lru_cache
 from heapq import nsmallest
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, core_schema
 
@@ -59,11 +59,14 @@ def delivered(value: Any, *, wraps_result: bool) -> Any:
 
 def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[str]:
     """Problems in words; of a large value only the first in each list, for a million would be written down."""
-    problems = _unknown_names(schema, instance)
+    problems: list[str] = []
+    if schema.get("additionalProperties") is False and isinstance(instance, dict):  # the root alone is closed
+        known = list(schema.get("properties", {}))
+        unknown = nsmallest(MAX_PROBLEMS + 1, instance.keys() - known)  # a few of perhaps a hundred thousand
+        problems = [_unknown(str(name), known) for name in unknown]
+    validator = _validator(json.dumps(schema), strict_integers, is_large(instance))
     try:
-        _validator(json.dumps(schema), strict_integers, fail_fast=is_large(instance)).validate_python(
-            instance
-        )
+        validator.validate_python(instance)
     except ValidationError as refused:
         try:
             problems += sorted(_message(error) for error in refused.errors(include_url=False))
@@ -72,25 +75,16 @@ def _problems(schema: Schema, instance: Any, *, strict_integers: bool) -> list[s
     return problems[:MAX_PROBLEMS] + ["and more"] * (len(problems) > MAX_PROBLEMS)
 
 
-def _unknown_names(schema: Schema, instance: Any) -> list[str]:
-    """Of the root, which alone is closed; a few of what may be a hundred thousand."""
-    if schema.get("additionalProperties") is not False or not isinstance(instance, dict):
-        return []
-    known = list(schema.get("properties", {}))
-    return [_unknown(str(name), known) for name in nsmallest(MAX_PROBLEMS + 1, instance.keys() - known)]
-
-
 @lru_cache(maxsize=512)
-def _validator(schema_text: str, strict_integers: bool, *, fail_fast: bool) -> SchemaValidator:
+def _validator(schema_text: str, strict_integers: bool, fail_fast: bool) -> SchemaValidator:
     return SchemaValidator(_Reader(strict_integers, fail_fast).read(json.loads(schema_text)))
 
 
-class _Reader:
-    """Makes validators of the part of JSON Schema that tools are described in."""
+class _Reader(NamedTuple):
+    """Maker of validators of the part of JSON Schema that tools are described in."""
 
-    def __init__(self, strict_integers: bool, fail_fast: bool) -> None:
-        self._strict_integers = strict_integers
-        self._fail_fast = fail_fast
+    strict_integers: bool
+    fail_fast: bool
 
     def read(self, schema: Schema) -> core_schema.CoreSchema:
         """The validator of one node; a node without `type` takes anything.
@@ -111,13 +105,13 @@ class _Reader:
 
     def _array(self, schema: Schema) -> core_schema.CoreSchema:
         items = self.read(schema.get("items", {}))
-        return core_schema.list_schema(items, strict=True, fail_fast=self._fail_fast)
+        return core_schema.list_schema(items, strict=True, fail_fast=self.fail_fast)
 
     def _integer(self, schema: Schema) -> core_schema.CoreSchema:
         least, most = schema.get("minimum"), schema.get("maximum")
         bounds = (f" from {least}" * (least is not None)) + (f" to {most}" * (most is not None))
         whole: core_schema.CoreSchema = core_schema.int_schema(strict=True, ge=least, le=most)
-        if not self._strict_integers:
+        if not self.strict_integers:
             integral = core_schema.no_info_after_validator_function(_integral, _real(ge=least, le=most))
             whole = core_schema.union_schema([whole, integral], mode="left_to_right")
         return _named(whole, f"an integer{bounds}")
@@ -131,7 +125,7 @@ class _Reader:
         more = schema.get("additionalProperties", True)
         if isinstance(more, dict) and not fields:
             keys = core_schema.str_schema(strict=True)
-            return core_schema.dict_schema(keys, self.read(more), strict=True, fail_fast=self._fail_fast)
+            return core_schema.dict_schema(keys, self.read(more), strict=True, fail_fast=self.fail_fast)
         extras = self.read(more) if isinstance(more, dict) else None
         return core_schema.typed_dict_schema(
             fields, strict=True, extra_behavior="allow", extras_schema=extras

@@ -6,8 +6,11 @@ import argparse
 
 from benchmarks import flows
 
-CEILINGS = {"search": 175, "run": 150, "synthesize": 700}
-"""Functions, a tenth above what was measured when this was written; to be lowered as the flows get shorter."""
+CEILINGS = {"search": 145, "run": 148, "synthesize": 661}
+"""Functions, a tenth above what was measured when this was written; to be lowered as the flows get shorter.
+
+What writes the journal in the background may fall into `run`.
+"""
 
 
 def test_the_flows_go_through_no_more_functions_than_they_did() -> None:

@@ -18,7 +18,7 @@ PROMPT = "Make a tool that shouts a text, then shout hello."
 DIRECT = ("direct", "now")
 THROUGH_RUN_TOOL = ("run_tool", "after reconnect")
 
-_WAITS = "from alita_mcp.server.answers import visibility; visibility.LISTS_WITHIN_S = 60; visibility.IN_HAND_S = 1; "
+_WAITS = "from alita_mcp.server.results import visibility; visibility.LISTS_WITHIN_S = 60; visibility.IN_HAND_S = 1; "
 
 
 def stdio_command(*, follows: bool) -> tuple[str, ...]:

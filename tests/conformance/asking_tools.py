@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 from tests.conformance.source import Fixtures, form, name_form, said, text
 
@@ -43,7 +43,7 @@ async def asked(
 
 
 @asking_tools.tool({"prompt": {"type": "string"}})
-async def test_sampling(call: ToolCall) -> ToolAnswer:
+async def test_sampling(call: ToolCall) -> ToolResult:
     """Asks the client's model."""
     message = types.SamplingMessage(role="user", content=text(call.arguments.get("prompt", "")))
     answer = await call.ctx.session.create_message(
@@ -54,14 +54,14 @@ async def test_sampling(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool({"message": {"type": "string"}})
-async def test_elicitation(call: ToolCall) -> ToolAnswer:
+async def test_elicitation(call: ToolCall) -> ToolResult:
     """Asks the person."""
     answer = await asked(call, call.arguments["message"], {"response": {"type": "string"}}, ("response",))
     return said(f"User response: {answer}")
 
 
 @asking_tools.tool()
-async def test_elicitation_sep1034_defaults(call: ToolCall) -> ToolAnswer:
+async def test_elicitation_sep1034_defaults(call: ToolCall) -> ToolResult:
     """Asks with defaults of every kind."""
     properties = {
         "name": {"type": "string", "default": "John Doe"},
@@ -74,7 +74,7 @@ async def test_elicitation_sep1034_defaults(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool()
-async def test_elicitation_sep1330_enums(call: ToolCall) -> ToolAnswer:
+async def test_elicitation_sep1330_enums(call: ToolCall) -> ToolResult:
     """Asks for choices of every kind."""
     titled = [
         {"const": "low", "title": "Low Priority"},
@@ -102,7 +102,7 @@ async def test_elicitation_sep1330_enums(call: ToolCall) -> ToolAnswer:
 
 @asking_tools.tool(name="test_streaming_elicitation")
 @asking_tools.tool()
-async def test_input_required_result_elicitation(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_elicitation(call: ToolCall) -> ToolResult:
     """Needs a name."""
     answer = given(call).get("user_name")
     if isinstance(answer, types.ElicitResult) and isinstance((answer.content or {}).get("name"), str):
@@ -111,7 +111,7 @@ async def test_input_required_result_elicitation(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool()
-async def test_input_required_result_sampling(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_sampling(call: ToolCall) -> ToolResult:
     """Needs the client's model."""
     answer = given(call).get("capital_question")
     if answer is None:
@@ -120,7 +120,7 @@ async def test_input_required_result_sampling(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool()
-async def test_input_required_result_list_roots(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_list_roots(call: ToolCall) -> ToolResult:
     """Needs the client's roots."""
     answer = given(call).get("client_roots")
     if answer is None:
@@ -129,7 +129,7 @@ async def test_input_required_result_list_roots(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool()
-async def test_input_required_result_request_state(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_request_state(call: ToolCall) -> ToolResult:
     """Needs a confirmation, and its own state back."""
     if "confirm" in given(call) and call.params.request_state == "nonce":
         return said("state-ok: confirmation received")
@@ -137,7 +137,7 @@ async def test_input_required_result_request_state(call: ToolCall) -> ToolAnswer
 
 
 @asking_tools.tool()
-async def test_input_required_result_tampered_state(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_tampered_state(call: ToolCall) -> ToolResult:
     """Hands out a state that must come back as it was."""
     if call.params.request_state is None:
         return Required(input_requests={"confirm": confirmation()}, request_state="round-1")
@@ -145,7 +145,7 @@ async def test_input_required_result_tampered_state(call: ToolCall) -> ToolAnswe
 
 
 @asking_tools.tool()
-async def test_input_required_result_multiple_inputs(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_multiple_inputs(call: ToolCall) -> ToolResult:
     """Needs three things at once."""
     if {"user_name", "greeting", "client_roots"} <= given(call).keys():
         return said("All inputs received.")
@@ -158,7 +158,7 @@ async def test_input_required_result_multiple_inputs(call: ToolCall) -> ToolAnsw
 
 
 @asking_tools.tool()
-async def test_input_required_result_multi_round(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_multi_round(call: ToolCall) -> ToolResult:
     """Needs two things, one after the other."""
     state = json.loads(call.params.request_state or '{"round": 0}')
     answers = given(call)
@@ -173,7 +173,7 @@ async def test_input_required_result_multi_round(call: ToolCall) -> ToolAnswer:
 
 
 @asking_tools.tool()
-async def test_input_required_result_capabilities(call: ToolCall) -> ToolAnswer:
+async def test_input_required_result_capabilities(call: ToolCall) -> ToolResult:
     """Asks only for what the client declared."""
     declared = call.ctx.session.client_capabilities
     requests: dict[str, Any] = {}

@@ -7,10 +7,10 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 
-Handler = Callable[[ToolCall], Awaitable[ToolAnswer]]
+Handler = Callable[[ToolCall], Awaitable[ToolResult]]
 
 
 class Fixtures:
@@ -43,7 +43,7 @@ class Fixtures:
     def find(self, name: str) -> types.Tool | None:
         return self._tools[name][0] if name in self._tools else None
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
+    async def call(self, call: ToolCall) -> ToolResult:
         return await self._tools[call.name][1](call)
 
 

@@ -9,7 +9,7 @@ import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tasks import Task
 from tests.conformance.source import Fixtures, form, name_form, said
@@ -22,13 +22,13 @@ def wire(request: types.ElicitRequest) -> dict[str, Any]:
 
 
 @task_tools.tool({"name": {"type": "string"}})
-async def greet(call: ToolCall) -> ToolAnswer:
+async def greet(call: ToolCall) -> ToolResult:
     """Answers at once, to any client."""
     return said(f"Hello, {call.arguments.get('name', 'World')}!")
 
 
 @task_tools.tool({"seconds": {"type": "number"}, "label": {"type": "string"}})
-async def slow_compute(call: ToolCall) -> ToolAnswer:
+async def slow_compute(call: ToolCall) -> ToolResult:
     """Is a task for clients that take one."""
 
     async def work(_task: Task | None) -> types.CallToolResult:
@@ -39,7 +39,7 @@ async def slow_compute(call: ToolCall) -> ToolAnswer:
 
 
 @task_tools.tool()
-async def failing_job(call: ToolCall) -> ToolAnswer:
+async def failing_job(call: ToolCall) -> ToolResult:
     """Ends with an error of its own."""
     call.tasks.require(call.ctx)
 
@@ -51,7 +51,7 @@ async def failing_job(call: ToolCall) -> ToolAnswer:
 
 
 @task_tools.tool()
-async def protocol_error_job(call: ToolCall) -> ToolAnswer:
+async def protocol_error_job(call: ToolCall) -> ToolResult:
     """Ends with a protocol error."""
 
     async def work(_task: Task) -> types.CallToolResult:
@@ -62,7 +62,7 @@ async def protocol_error_job(call: ToolCall) -> ToolAnswer:
 
 
 @task_tools.tool({"filename": {"type": "string"}})
-async def confirm_delete(call: ToolCall) -> ToolAnswer:
+async def confirm_delete(call: ToolCall) -> ToolResult:
     """Asks before it ends."""
 
     async def work(task: Task) -> types.CallToolResult:
@@ -74,7 +74,7 @@ async def confirm_delete(call: ToolCall) -> ToolAnswer:
 
 
 @task_tools.tool()
-async def multi_input(call: ToolCall) -> ToolAnswer:
+async def multi_input(call: ToolCall) -> ToolResult:
     """Asks two things at once."""
 
     async def work(task: Task) -> types.CallToolResult:
@@ -85,7 +85,7 @@ async def multi_input(call: ToolCall) -> ToolAnswer:
 
 
 @task_tools.tool()
-async def test_tool_with_task(call: ToolCall) -> ToolAnswer:
+async def test_tool_with_task(call: ToolCall) -> ToolResult:
     """Asks first and is a task afterwards."""
     answer = (call.params.input_responses or {}).get("user_name")
     if not isinstance(answer, types.ElicitResult):

@@ -7,10 +7,10 @@ from typing import Any
 
 import mcp_types as types
 
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 
-Handler = Callable[[ToolCall], Awaitable[ToolAnswer]]
+Handler = Callable[[ToolCall], Awaitable[ToolResult]]
 ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -32,7 +32,7 @@ class HandlerTools:
     def find(self, name: str) -> types.Tool | None:
         return self._tools[name][0] if name in self._tools else None
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
+    async def call(self, call: ToolCall) -> ToolResult:
         return await self._tools[call.name][1](call)
 
 
@@ -45,14 +45,14 @@ def one_tool(handler: Handler, name: str = "try_me", **definition: Any) -> Handl
 
 
 def raising(failure: BaseException) -> Handler:
-    async def fail(_call: ToolCall) -> ToolAnswer:
+    async def fail(_call: ToolCall) -> ToolResult:
         raise failure
 
     return fail
 
 
-def giving(result: ToolAnswer) -> Handler:
-    async def give(_call: ToolCall) -> ToolAnswer:
+def giving(result: ToolResult) -> Handler:
+    async def give(_call: ToolCall) -> ToolResult:
         return result
 
     return give

@@ -15,7 +15,7 @@ import pytest
 from mcp import MCPError
 
 from alita_mcp.server.build import build_server
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.settings import Settings
 from alita_mcp.values import META_TOOLS
@@ -97,7 +97,7 @@ async def test_state_that_travels_through_a_client_is_sealed(build: Build) -> No
         )
     )
 
-    async def handler(call: ToolCall) -> ToolAnswer:
+    async def handler(call: ToolCall) -> ToolResult:
         if call.params.request_state is None:
             return types.InputRequiredResult(input_requests={"q": question}, request_state="plain words")
         return said(call.params.request_state)
@@ -157,7 +157,7 @@ async def test_no_method_leaks_the_words_of_an_unexpected_error(build: Build, er
 async def test_two_clients_of_one_server_share_its_app(build: Build) -> None:
     apps: list[Any] = []
 
-    async def handler(call: ToolCall) -> ToolAnswer:
+    async def handler(call: ToolCall) -> ToolResult:
         apps.append(call.app)
         return said("noted")
 
@@ -171,7 +171,7 @@ async def test_two_clients_of_one_server_share_its_app(build: Build) -> None:
 
 async def test_an_error_of_ours_outside_a_tool_keeps_its_words(build: Build, era: str) -> None:
     from alita_mcp.errors import LibraryError
-    from alita_mcp.server.answers.failures import protocol_errors
+    from alita_mcp.server.results.failures import protocol_errors
 
     async def call_next(_ctx: Any) -> Any:
         raise ExceptionGroup("", [LibraryError("the disk is full", hint="Make room.")])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from alita_mcp.server.answers.answers import MAX_TEXT
-from alita_mcp.server.answers.texts import outcome_text
+from alita_mcp.server.results.building import MAX_TEXT
+from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.synthesis.requests.outcomes import Created
 from tests.models.openai_server import openai_server
 from tests.server.in_memory import Build, called, connected, succeeded, text_of

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, MCPError
 
 from alita_mcp.library.runs.runs import MAX_RUNS
-from alita_mcp.server.answers.ranges import json_bytes
+from alita_mcp.server.results.ranges import json_document
 from tests.server.drafts import REPEAT
 from tests.server.fixture_sources import giving, one_tool, said
 from tests.server.in_memory import Build, called, connected, names_of, succeeded, text_of
@@ -33,7 +33,8 @@ def beginning_of(result: types.CallToolResult) -> str:
 
 def bytes_of(answer: types.CallToolResult | types.ReadResourceResult) -> int:
     blocks = answer.content if isinstance(answer, types.CallToolResult) else answer.contents
-    return json_bytes([each.model_dump(by_alias=True, mode="json", exclude_none=True) for each in blocks])
+    dumped = [each.model_dump(by_alias=True, mode="json", exclude_none=True) for each in blocks]
+    return len(json_document(dumped))
 
 
 async def texts_at(client: Client, uri: str) -> list[str]:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 
 from alita_mcp.errors import AlitaError, InvalidArguments, SandboxError, SandboxUnavailable, ToolNotFound
-from alita_mcp.server.answers.answers import printable
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
+from alita_mcp.server.results.building import printable
 from alita_mcp.server.sources import ToolCall
 from tests.server.drafts import VOWEL_SHARE
 from tests.server.fixture_sources import Handler, HandlerTools, giving, one_tool, raising, said
@@ -142,7 +142,7 @@ async def test_arguments_are_checked_before_a_source_sees_them(build: Build, era
 async def test_arguments_that_are_no_honest_json_are_refused(build: Build, value: Any, words: str) -> None:
     ran: list[dict[str, Any]] = []
 
-    async def handler(call: ToolCall) -> ToolAnswer:
+    async def handler(call: ToolCall) -> ToolResult:
         ran.append(call.arguments)
         return said("ran")
 
@@ -214,7 +214,7 @@ async def test_a_result_that_no_client_can_read_is_an_error(build: Build, value:
 async def test_a_cancelled_call_is_cancelled_at_its_source(build: Build, era: str) -> None:
     started, ended = anyio.Event(), anyio.Event()
 
-    async def handler(_call: ToolCall) -> ToolAnswer:
+    async def handler(_call: ToolCall) -> ToolResult:
         started.set()
         try:
             await anyio.sleep_forever()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
 
-from alita_mcp.server.answers.listing import page_of
+from alita_mcp.server.results.listing import page_of
 
 
 def pages(items: list[str], size: int) -> list[list[str]]:

@@ -15,7 +15,7 @@ from alita_mcp.models.scripted import ScriptedModel
 from alita_mcp.sandbox.choose import LazySandbox
 from alita_mcp.sandbox.interface import RunResult, Sandbox
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
-from alita_mcp.server.answers.visibility import next_step
+from alita_mcp.server.results.visibility import next_step
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.settings import Settings
 from tests.server.in_memory import Build, connected, names_of, refused, succeeded

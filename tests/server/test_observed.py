@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alita_mcp.server.answers import visibility
-from alita_mcp.server.client.observed import MAX_OBSERVED, Observations, Observed
+from alita_mcp.server.client.announce import MAX_OBSERVED, Announcer
+from alita_mcp.server.client.observed import Observed
+from alita_mcp.server.results import visibility
 
 if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
@@ -82,15 +83,15 @@ def test_a_list_after_the_next_answer_shows_too_little_to_say_that_it_follows() 
         assert client.lists_after_hints
 
 
-def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> None:
-    known = Observations()
+async def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> None:
+    known = Announcer()
 
     def met(name: str) -> Observed:
         info = SimpleNamespace(client_info=SimpleNamespace(name=name, version="1"))
         request = SimpleNamespace(scope={}, client=SimpleNamespace(host="127.0.0.1"))
         session = SimpleNamespace(client_params=info)
         ctx: Any = SimpleNamespace(protocol_version="2026-07-28", request=request, session=session)
-        return known.of(ctx, 0)
+        return known.observed(ctx)
 
     listener, silent = met("listener"), met("silent")
     with listener.listening():
@@ -98,7 +99,14 @@ def test_of_strangers_so_many_are_remembered_and_those_that_listen_longest() -> 
             met(f"stranger {number}")
         assert met("listener") is listener
         assert met("silent") is not silent
-        assert known.listening() == [listener]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(known.run)
+            await anyio.wait_all_tasks_blocked()
+            known.library_changed()
+            with anyio.fail_after(10):
+                await listener.until_told(1)
+            tasks.cancel_scope.cancel()
+        assert not met("silent").is_told(1)
 
 
 def test_who_has_no_stream_is_told_of_nothing() -> None:
@@ -154,7 +162,7 @@ async def test_a_list_given_before_the_wait_began_is_in_hand_with_the_answer_too
     with client.listening():
         client.tell(1, 5.0)
         client.list(["a"], 1, 6.0, first=True)
-        call = SimpleNamespace(announcer=SimpleNamespace(observed=lambda _ctx: client, changes=1), ctx=None)
+        call = SimpleNamespace(announcer=SimpleNamespace(changes=1), client=client)
         await visibility.until_listed("a", cast("ToolCall", call))
 
     assert slept == [6.0 + visibility.IN_HAND_S]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.errors import InvalidArguments
-from alita_mcp.server.answers.ranges import json_bytes, part_of
+from alita_mcp.server.results.ranges import json_document, part_of
 
 TEXTS = st.text(st.sampled_from('ab"\\\n\x01é語🙂'), min_size=1, max_size=60)
 ROOMS = st.integers(min_value=-5, max_value=80)
@@ -21,9 +21,9 @@ def test_parts_that_follow_one_another_are_the_whole(text: str, room: int) -> No
     while offset < len(document):
         part = part_of(document, room, offset)
         assert part.start == offset < part.end
-        assert json_bytes(part.text) - 2 <= room or len(part.text) == 1
+        assert len(json_document(part.text)) - 2 <= room or len(part.text) == 1
         longer = document[part.start :].decode()[: len(part.text) + 1]
-        assert json_bytes(longer) - 2 > room or part.end == len(document), "there was room for more"
+        assert len(json_document(longer)) - 2 > room or part.end == len(document), "there was room for more"
         parts, offset = parts + part.text, part.end
     assert parts == text
     assert part_of(document, 10 * len(document)).is_whole

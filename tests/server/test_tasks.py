@@ -15,7 +15,7 @@ from mcp.client.extension import advertise
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.server import tasks as module
-from alita_mcp.server.context import ToolAnswer
+from alita_mcp.server.context import ToolResult
 from alita_mcp.server.sources import ToolCall
 from alita_mcp.server.tasks import EXTENSION, Task, Work
 from tests.server.fixture_sources import Handler, one_tool, said
@@ -28,7 +28,7 @@ QUESTION = {
 
 
 def tasked(work: Work) -> Handler:
-    async def handler(call: ToolCall) -> ToolAnswer:
+    async def handler(call: ToolCall) -> ToolResult:
         call.tasks.require(call.ctx)
         return call.tasks.start(work)
 
@@ -193,7 +193,7 @@ async def test_tasks_are_forgotten_after_their_time_and_when_there_are_too_many(
     async def work(_task: Task) -> types.CallToolResult:
         return said("done")
 
-    async def answered(run: Any) -> ToolAnswer:
+    async def answered(run: Any) -> ToolResult:
         return await run()
 
     async with anyio.create_task_group() as group:

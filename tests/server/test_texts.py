@@ -7,8 +7,8 @@ import json
 import pytest
 
 from alita_mcp.cli.library.making import in_words
-from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, MAX_TEXT, is_deeper_than
-from alita_mcp.server.answers.texts import LEAST, MAX_PROPOSED, outcome_text
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, MAX_TEXT, is_deeper_than
+from alita_mcp.server.results.texts import LEAST, MAX_PROPOSED, outcome_text
 from alita_mcp.synthesis.requests.outcomes import (
     Created,
     Exists,

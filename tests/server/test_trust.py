@@ -11,9 +11,9 @@ import mcp_types as types
 import pytest
 from mcp import Client
 
-from alita_mcp.server.answers.answers import MAX_TEXT
-from alita_mcp.server.answers.texts import outcome_text
 from alita_mcp.server.build import DualEraServer
+from alita_mcp.server.results.building import MAX_TEXT
+from alita_mcp.server.results.texts import outcome_text
 from alita_mcp.server.tools.admission import admit
 from alita_mcp.server.tools.definitions import PROVISIONAL, definition_of
 from alita_mcp.synthesis.requests.outcomes import Created, Exists

@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from alita_mcp.library.opening import open_library
-from alita_mcp.server.answers.unreviewed import MAX_SENTENCE, brief, plain_schema
+from alita_mcp.server.results.unreviewed import MAX_SENTENCE, brief, plain_schema
 from alita_mcp.server.transports.http import _built
 from alita_mcp.settings import Settings
 from tests.server.drafts import draft

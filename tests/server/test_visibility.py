@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp.server.lowlevel import Server
 
-from alita_mcp.server.answers import visibility
+from alita_mcp.server.results import visibility
 from alita_mcp.settings import Settings
 from tests.server.drafts import REPEAT, VOWEL_SHARE, draft
 from tests.server.following import Way, agent

@@ -59,7 +59,7 @@ class Host:
 async def host(home: Path, era: str, waits_s: float, *, listens: bool = True) -> AsyncIterator[Host]:
     """A client that has connected and listed once, of a server that waits so long for a list."""
     entry = (
-        "from alita_mcp.server.answers import visibility; from alita_mcp.server.transports import entry; "
+        "from alita_mcp.server.results import visibility; from alita_mcp.server.transports import entry; "
         f"visibility.LISTS_WITHIN_S = {waits_s}; entry.main()"
     )
     env = environment(home=home, sandbox="wasm", answer_within_s="600")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alita_mcp.library.trust.trust import unproven
-from alita_mcp.server.answers.unreviewed import plain_report
+from alita_mcp.server.results.unreviewed import plain_report
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.specification.assumptions import (
     MAX_ANSWER,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import mcp_types as types
 
 from alita_mcp.models.choices import choose
+from alita_mcp.server.sources import fixed_tool
 from alita_mcp.settings import Settings
 
 MAX_TASK = 20_000
@@ -16,25 +15,8 @@ MAX_URLS = 10
 MAX_URL = 2_000
 
 
-def _definition(
-    name: str,
-    description: str,
-    properties: dict[str, Any],
-    annotations: types.ToolAnnotations,
-    **required: list[str],
-) -> types.Tool:
-    schema = {"type": "object", "properties": properties, "additionalProperties": False, **required}
-    return types.Tool(
-        name=name,
-        description=description,
-        input_schema=schema,
-        annotations=annotations,
-        _meta={"anthropic/alwaysLoad": True},
-    )
-
-
 AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
-    _definition(
+    fixed_tool(
         "solve_task",
         "Hand over a whole task: the server's agent plans it, finds, makes and runs tools, checks and answers. "
         "Without a model of its own it gives you the plan and the tools.",
@@ -52,7 +34,7 @@ AGENT_DEFINITIONS: tuple[types.Tool, ...] = (
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
     ),
-    _definition(
+    fixed_tool(
         "research_web",
         "Passages of web pages that bear on a question, each with URL and time.",
         {

@@ -8,17 +8,17 @@ from alita_mcp.errors import InvalidArguments, UsageError
 from alita_mcp.research.values import ResearchLimits
 from alita_mcp.server.agents.definitions import MAX_URLS
 from alita_mcp.server.agents.texts import research_text, told_research
-from alita_mcp.server.answers.answers import answer
+from alita_mcp.server.results.building import tool_result
 
 if TYPE_CHECKING:
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
 
 TOKENS_A_PASSAGE = 600
 MOST_SECONDS = 30.0
 
 
-async def answer_research(call: ToolCall) -> ToolAnswer:
+async def answer_research(call: ToolCall) -> ToolResult:
     """Reads the web for one call.
 
     Raises:
@@ -39,4 +39,4 @@ async def answer_research(call: ToolCall) -> ToolAnswer:
     )
     found = await web.research(call.arguments["query"], limits, on_stage=call.on_stage, urls=urls)
     told = told_research(found, limit)
-    return answer(told, research_text(told))
+    return tool_result(told, research_text(told))

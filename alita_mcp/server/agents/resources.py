@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 import mcp_types as types
 
-from alita_mcp.server.answers.ranges import part_contents
+from alita_mcp.server.results.ranges import part_contents
 
 if TYPE_CHECKING:
     from alita_mcp.agent.values import Solution, TaskEvent

@@ -13,20 +13,19 @@ from alita_mcp.agent.values import Solution, TaskRequest
 from alita_mcp.errors import InvalidArguments, ToolNotFound, UsageError
 from alita_mcp.server.agents.requests import budget_within, uri_of
 from alita_mcp.server.agents.texts import guidance_text, solution_text, told_solution
-from alita_mcp.server.answers.answers import answer, printable
-from alita_mcp.server.answers.texts import outcome_text
-from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.client.client_identity import key_of, name_of_client
 from alita_mcp.server.elicitation import MAX_ANSWER, questions_to_person
-from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.results.building import printable, tool_result
+from alita_mcp.server.results.texts import outcome_text
+from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.rounds import Parked, asked_job_id, job_result, parked_job
 from alita_mcp.synthesis.jobs.person_questions import FormField
 from alita_mcp.synthesis.requests.outcomes import Working
 
 if TYPE_CHECKING:
     from alita_mcp.agent.interface import AskPerson
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.server.tasks import Task
     from alita_mcp.settings import Settings
     from alita_mcp.synthesis.jobs.jobs import Job
     from alita_mcp.synthesis.jobs.person_questions import PendingQuestions
@@ -36,32 +35,21 @@ _QUESTION = "A model that works on a task for you asks this. Give no password an
 _FIELD = FormField("answer", "Answer", "Leave it empty where you cannot say; the work goes on without it.")
 
 
-async def answer_solve(call: ToolCall) -> ToolAnswer:
+async def answer_solve(call: ToolCall) -> ToolResult:
     """Works on the task of one call, or tells how one that took longer ended."""
-    asked = dict(call.arguments)
-    job_id = asked.pop("job_id", None)
-    if job_id is not None and asked:
-        raise InvalidArguments(
-            "job_id asks how a task ended and goes alone.", hint="Leave out the other fields."
-        )
+    job_id = asked_job_id(call, "how a task ended")
     known = parked_job(call, "solve_task")
     if known is None and job_id is not None:
         found = await _found(call, job_id)
         if isinstance(found, Solution):
-            return _answered(found)
+            return _outcome_result(found)
         known = Parked(found, 0)
     if known is None:
-        request = read_task(asked, call.app.settings)
+        request = read_task(call.arguments, call.app.settings)
         if not call.app.tasks.has_model:
             return _guided(await call.app.tasks.guidance(request, partial(shown, call.app)))
         known = Parked(_begun(call, request), 0)
-    job: Job[Solution] = known.job
-    outcome = await answered_in_call(call, job, call.on_stage, known.rounds)
-    if isinstance(outcome, types.InputRequiredResult):
-        return outcome
-    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
-        return call.tasks.start(lambda task: _until_done(call, job, task))
-    return _answered(outcome)
+    return await job_result(call, known.job, known.rounds, _outcome_result)
 
 
 def read_task(asked: Mapping[str, Any], settings: Settings) -> TaskRequest:
@@ -129,15 +117,10 @@ def asking(person: PendingQuestions) -> AskPerson:
     return ask
 
 
-async def _until_done(call: ToolCall, job: Job[Solution], task: Task) -> types.CallToolResult:
-    outcome = await answered_in_task(call, job, task)
-    return _answered(outcome)
-
-
-def _answered(outcome: Solution | Working) -> types.CallToolResult:
+def _outcome_result(outcome: Solution | Working) -> types.CallToolResult:
     if isinstance(outcome, Working):
         waiting = outcome.model_dump(mode="json")
-        return answer(waiting | {"events": uri_of(outcome.job_id)}, outcome_text(waiting))
+        return tool_result(waiting | {"events": uri_of(outcome.job_id)}, outcome_text(waiting))
     told = told_solution(outcome)
     return types.CallToolResult(
         content=[
@@ -151,4 +134,4 @@ def _answered(outcome: Solution | Working) -> types.CallToolResult:
 def _guided(plan: Solution) -> types.CallToolResult:
     """What the connected agent needs to do the task itself."""
     told = {"status": "no_model", "prompt": plan.prompt, "tools": list(plan.tools)}
-    return answer(told, guidance_text(told))
+    return tool_result(told, guidance_text(told))

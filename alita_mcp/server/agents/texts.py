@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from alita_mcp.server.agents.requests import uri_of
-from alita_mcp.server.answers.answers import as_json, printable
+from alita_mcp.server.results.building import as_json, printable
 from alita_mcp.texts import clipped
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.api.problems import Refusal
 from alita_mcp.server.api.values import NewFile
+from alita_mcp.server.results.building import printable
 
 MAX_NAME_BYTES = 200
 _UNUSABLE = re.compile(r'[\x00-\x1f/\\:*?"<>|]|^[. ]|[. ]$')
@@ -26,7 +26,7 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 async def staged(files: Sequence[NewFile]) -> Path | None:
-    """A new folder, readable by nobody else, that holds the files; None where there are none.
+    """A new folder, readable by no other user, that holds the files; None where there are none.
 
     Raises:
         Refusal: 422, a name is none, comes twice, or contents are missing or unreadable.

@@ -54,6 +54,9 @@ _EVENT: Part = {
 
 def description(*, needs_token: bool) -> bytes:
     """The document as JSON text."""
+    values: list[type[BaseModel]] = [TaskView, TaskList, TaskEvent, Problems]
+    pairs: list[tuple[type[BaseModel], Any]] = [(value, "serialization") for value in values]
+    _, schemas = models_json_schema([(NewTask, "validation"), *pairs], ref_template=_REF)
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -61,27 +64,14 @@ def description(*, needs_token: bool) -> bytes:
             "version": __version__,
             "description": "Tasks for the manager agent. No path of the server's disk is ever read for a caller.",
         },
-        "paths": {
-            "/api/tasks": {"get": _recent(), "post": _create()},
-            "/api/tasks/{id}": {"parameters": [_ID], "get": _show(), "delete": _stop()},
-            "/api/tasks/{id}/events": {"parameters": [_ID], "get": _events()},
-            "/api/openapi.json": {"get": _document()},
-        },
+        "paths": _paths(),
         "components": {
-            "schemas": _schemas(),
+            "schemas": schemas["$defs"],
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}] if needs_token else [],
     }
     return json.dumps(document, ensure_ascii=False, indent=1).encode()
-
-
-def _schemas() -> Part:
-    told: list[type[BaseModel]] = [TaskView, TaskList, TaskEvent, Problems]
-    pairs: list[tuple[type[BaseModel], Any]] = [(value, "serialization") for value in told]
-    _, schemas = models_json_schema([(NewTask, "validation"), *pairs], ref_template=_REF)
-    definitions: Part = schemas["$defs"]
-    return definitions
 
 
 def _operation(name: str, summary: str, responses: Part, *problems: int, **more: Any) -> Part:
@@ -105,9 +95,8 @@ def _parameter(name: str, place: str, kind: Any, what: str) -> Part:
 
 def _create() -> Part:
     links = {
-        "task": {"operationId": "getTask", "parameters": {"id": "$response.body#/id"}},
-        "events": {"operationId": "followTask", "parameters": {"id": "$response.body#/id"}},
-        "stop": {"operationId": "stopTask", "parameters": {"id": "$response.body#/id"}},
+        name: {"operationId": operation, "parameters": {"id": "$response.body#/id"}}
+        for name, operation in (("task", "getTask"), ("events", "followTask"), ("stop", "stopTask"))
     }
     begun = {**_response("It has begun.", TaskView), "links": links}
     ended = {**_response("It ended within `wait` seconds.", TaskView), "links": links}
@@ -119,38 +108,35 @@ def _create() -> Part:
     )  # fmt: skip
 
 
-def _recent() -> Part:
-    parameters = [_parameter("limit", "query", Limit, "How many; 20 unless told.")]
+def _paths() -> Part:
+    """The operations, by path and method."""
+    limit = _parameter("limit", "query", Limit, "How many; 20 unless told.")
     listed = {"200": _response("Newest first.", TaskList)}
-    return _operation("listTasks", "The latest tasks", listed, parameters=parameters)
-
-
-def _show() -> Part:
     shown = {"200": _response("Where it stands.", TaskView)}
-    return _operation("getTask", "One task, with its solution when it has ended", shown, 404)
-
-
-def _stop() -> Part:
     stopped = {"204": {"description": "It has ended; nothing of it runs."}}
-    return _operation("stopTask", "Stop a task", stopped, 404, 409)
-
-
-def _events() -> Part:
     stream = {
         "description": "Server-sent events: `id` is the event's number, `event` its kind, `data` a TaskEvent.",
         "content": {"text/event-stream": {"schema": _EVENT}},
     }
     ended = {"description": "The task has ended, and there are no events after that number."}
-    parameters = [
+    places = [
         _parameter("after", "query", EventNumber, "Only events with higher numbers."),
         _parameter("Last-Event-ID", "header", EventNumber, "The same; the higher of the two counts."),
     ]
-    return _operation(
-        "followTask", "The events of a task until it ends", {"200": stream, "204": ended}, 404,
-        parameters=parameters,
-    )  # fmt: skip
-
-
-def _document() -> Part:
-    shown = {"200": {"description": "This.", "content": {"application/json": {"schema": {"type": "object"}}}}}
-    return _operation("describe", "This document", shown)
+    this = {"description": "This.", "content": {"application/json": {"schema": {"type": "object"}}}}
+    recent = _operation("listTasks", "The latest tasks", listed, parameters=[limit])
+    show = _operation("getTask", "One task, with its solution when it has ended", shown, 404)
+    stop = _operation("stopTask", "Stop a task", stopped, 404, 409)
+    follow = _operation(
+        "followTask",
+        "The events of a task until it ends",
+        {"200": stream, "204": ended},
+        404,
+        parameters=places,
+    )
+    return {
+        "/api/tasks": {"get": recent, "post": _create()},
+        "/api/tasks/{id}": {"parameters": [_ID], "get": show, "delete": stop},
+        "/api/tasks/{id}/events": {"parameters": [_ID], "get": follow},
+        "/api/openapi.json": {"get": _operation("describe", "This document", {"200": this})},
+    }

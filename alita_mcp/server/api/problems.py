@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from alita_mcp.errors import AlitaError, SandboxBusy, ToolNotFound, ToolUnavailable, TooMany, UsageError
-from alita_mcp.server.answers.answers import printable
 from alita_mcp.server.api.values import Problem, Problems
+from alita_mcp.server.results.building import printable
+from alita_mcp.values import Value
 
 MAX_MESSAGE = 1_000
 RETRY_AFTER_S = "5"
@@ -34,12 +35,17 @@ class Refusal(Exception):
             message=printable(self.message, MAX_MESSAGE),
             hint=printable(self.hint, MAX_MESSAGE),
         )
-        return Response(
-            Problems(error=told).model_dump_json(),
-            self.status,
-            media_type="application/json",
-            headers={"cache-control": "no-store", **self.headers},
-        )
+        return json_response(Problems(error=told), self.status, self.headers)
+
+
+def json_response(value: Value, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as a response that no cache keeps."""
+    return Response(
+        value.model_dump_json(),
+        status,
+        media_type="application/json",
+        headers={"cache-control": "no-store", **(headers or {})},
+    )
 
 
 def refusal_of(failure: AlitaError) -> Refusal:

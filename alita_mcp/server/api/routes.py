@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Operation(NamedTuple):
     """Handler of one method of a path, and its description."""
 
-    answer: Callable[[Request], Awaitable[ASGIApp]]
+    handle: Callable[[Request], Awaitable[ASGIApp]]
     query: tuple[str, ...] = ()
     """Names of the parameters that its query may have."""
 
@@ -58,19 +58,19 @@ def api_routes(shared: SharedApp, *, needs_token: bool) -> list[Route]:
 
 
 class Endpoint:
-    """ASGI application that answers one path by method; whatever fails leaves as a problem without internals."""
+    """ASGI application that serves one path by method; whatever fails leaves as a problem without internals."""
 
     def __init__(self, operations: Mapping[str, Operation]) -> None:
         self._operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
-        response = await self._answered(Request(scope, receive))
+        response = await self._response(Request(scope, receive))
         await response(scope, receive, send)
 
-    async def _answered(self, request: Request) -> ASGIApp:
+    async def _response(self, request: Request) -> ASGIApp:
         try:
-            return await self._operation(request).answer(request)
+            return await self._operation(request).handle(request)
         except Refusal as refused:
             return refused.response()
         except AlitaError as failure:

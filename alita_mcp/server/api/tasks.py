@@ -16,12 +16,12 @@ from alita_mcp.agent.values import Solution, TaskEvent, TaskRequest
 from alita_mcp.errors import ToolNotFound, ToolUnavailable, TooMany, UsageError
 from alita_mcp.sandbox.network.host_patterns import read_pattern
 from alita_mcp.server.agents.requests import budget_within, checked_id
-from alita_mcp.server.answers.unreviewed import shown
 from alita_mcp.server.api.bodies import EventNumber, Limit, Wait, parameter, read_new_task
 from alita_mcp.server.api.events import MAX_STREAMS, EventStream
 from alita_mcp.server.api.files import removed, staged
-from alita_mcp.server.api.problems import Refusal
+from alita_mcp.server.api.problems import Refusal, json_response
 from alita_mcp.server.api.values import NewTask, TaskList, TaskRow, TaskView, links_of
+from alita_mcp.server.results.unreviewed import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from alita_mcp.server.opening import SharedApp
     from alita_mcp.settings import Settings
     from alita_mcp.synthesis.jobs.jobs import Job
-    from alita_mcp.values import Value
 
 LISTED = 20
 CLIENT = "REST"
@@ -59,7 +58,7 @@ class TaskEndpoints:
             await job.done.wait()
         status = HTTPStatus.ACCEPTED if waiting.cancelled_caught else HTTPStatus.OK
         view = await _view(app, job.id)
-        return _json(view, status, location=view.links.self)
+        return json_response(view, status, {"location": view.links.self})
 
     async def _begun(self, app: App, asked: NewTask) -> Job[Solution]:
         folder = await staged(asked.files)
@@ -89,12 +88,12 @@ class TaskEndpoints:
             )
             for row in rows
         )
-        return _json(TaskList(tasks=told))
+        return json_response(TaskList(tasks=told))
 
     async def show(self, request: Request) -> Response:
         """One task and where it stands."""
         run = checked_id(request.path_params["id"])
-        return _json(await _view(await self._shared.get(), run))
+        return json_response(await _view(await self._shared.get(), run))
 
     async def stop(self, request: Request) -> Response:
         """Stops a task; returns when nothing of it runs."""
@@ -195,13 +194,4 @@ async def _view(app: App, run: str) -> TaskView:
         last=last.text if last else "",
         links=links_of(run),
         solution=solution,
-    )
-
-
-def _json(value: Value, status: HTTPStatus = HTTPStatus.OK, **headers: str) -> Response:
-    return Response(
-        value.model_dump_json(),
-        status,
-        media_type="application/json",
-        headers={"cache-control": "no-store", **headers},
     )

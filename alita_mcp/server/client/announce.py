@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import anyio
 import mcp_types as types
 from anyio.abc import TaskGroup
 from mcp.server.connection import Connection
-from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -16,17 +16,19 @@ from mcp.server.subscriptions import (
     ResourceUpdated,
     ToolsListChanged,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from alita_mcp.server.client.client_identity import connection_of
-from alita_mcp.server.client.observed import Observations, Observed
+from alita_mcp.server.client.client_identity import client_of, connection_of, is_modern, key_of
+from alita_mcp.server.client.observed import Observed
 
 if TYPE_CHECKING:
     from alita_mcp.server.context import Context
 
 CATALOGUE_URI = "alita://tools"
 MAX_SUBSCRIPTIONS = 100
+MAX_OBSERVED = 1_000
+"""How many clients without a connection of their own are remembered."""
 _SUBSCRIBED = "alita/subscribed"
+_OBSERVED = "alita/observed"
 
 
 class Listening(ListenHandler):
@@ -58,7 +60,8 @@ class Announcer:
         self.listen = Listening(self)
         self.changes = 0
         """How many changes there were since the server began."""
-        self._observations = Observations()
+        self._known: OrderedDict[tuple[str, str], Observed] = OrderedDict()
+        """Clients of 2026-07-28."""
         self._waiting: dict[Connection, anyio.Event] = {}
         self._dirty: anyio.Event | None = None
 
@@ -68,8 +71,29 @@ class Announcer:
         return len(self._waiting)
 
     def observed(self, ctx: Context) -> Observed:
-        """Observations of the client of a request."""
-        return self._observations.of(ctx, self.changes)
+        """Observations of the client of a request: by connection, by process, and of others by what they say.
+
+        Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the authenticated subject
+        or the address, and the name and version that the client gives; clients alike in all of that are one.
+        """
+        if not is_modern(ctx):
+            return self._observed_at(connection_of(ctx))
+        peer = ctx.request.client if ctx.request is not None else None
+        key = (key_of(ctx) or (peer.host if peer else ""), client_of(ctx))
+        if key not in self._known:
+            if len(self._known) >= MAX_OBSERVED:  # the one that was longest silent and does not listen
+                silent = (other for other, known in self._known.items() if not known.can_hear)
+                del self._known[next(silent, next(iter(self._known)))]
+            self._known[key] = Observed(self.changes, is_one=ctx.request is None)
+        self._known.move_to_end(key)
+        return self._known[key]
+
+    def _observed_at(self, connection: Connection) -> Observed:
+        """The client of a connection that lasts."""
+        if _OBSERVED not in connection.state:
+            connection.state[_OBSERVED] = Observed(self.changes, is_one=True)
+        known: Observed = connection.state[_OBSERVED]
+        return known
 
     def library_changed(self) -> None:
         """Notes a change; the hints go out by themselves."""
@@ -87,7 +111,7 @@ class Announcer:
             change = self.changes
             for event in (ToolsListChanged(), ResourcesListChanged(), ResourceUpdated(uri=CATALOGUE_URI)):
                 await self.bus.publish(event)
-            for client in self._observations.listening():
+            for client in [known for known in self._known.values() if known.can_hear]:
                 client.tell(change, anyio.current_time())
 
     def follow(self, connection: Connection, tasks: TaskGroup) -> None:
@@ -100,7 +124,7 @@ class Announcer:
         tasks.start_soon(self._tell, connection, scope)
 
     async def _tell(self, connection: Connection, scope: anyio.CancelScope) -> None:
-        client = self._observations.at(connection, self.changes)
+        client = self._observed_at(connection)
         try:
             with scope, client.listening():
                 while True:
@@ -114,12 +138,6 @@ class Announcer:
                         await connection.send_resource_updated(CATALOGUE_URI)
         finally:
             del self._waiting[connection]
-
-    async def middleware(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Follows each legacy connection from its `initialized` on."""
-        if ctx.method == "notifications/initialized" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            self.follow(connection_of(ctx), ctx.lifespan_context.tasks)
-        return await call_next(ctx)
 
 
 async def subscribe(ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:

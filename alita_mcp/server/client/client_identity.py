@@ -1,4 +1,4 @@
-"""Identity of the client behind a request: what tells it from all others, and what it calls itself."""
+"""Identity of the client behind a request: its key, and the name and version that it gives itself."""
 
 from __future__ import annotations
 
@@ -23,11 +23,6 @@ _OF_THIS_PROCESS = "here"
 def connection_of(ctx: Context) -> Connection:
     """The connection that carries a request; the SDK has no public accessor yet (2.3)."""
     return ctx.session._connection  # noqa: SLF001
-
-
-def name_of_connection(ctx: Context) -> str:
-    """A name for a connection that lasts, which no other connection has or can guess."""
-    return str(connection_of(ctx).state.setdefault(_NAME, secrets.token_hex(16)))
 
 
 def name_of_client(ctx: Context) -> str:
@@ -58,13 +53,12 @@ def client_of(ctx: Context) -> str:
 def key_of(ctx: Context) -> str:
     """Key of a client: its connection; where requests stand alone its authenticated subject, or its stdio process.
 
-    Empty for all others: behind a proxy clients of one kind share both address and name.
+    A connection that lasts has a name that no other one has or can guess. Empty for all others: behind a proxy clients
+    of one kind share both address and name.
     """
     if not is_modern(ctx):
-        return name_of_connection(ctx)
-    if ctx.request is None:
-        return _OF_THIS_PROCESS
-    return subject_of(ctx)
+        return str(connection_of(ctx).state.setdefault(_NAME, secrets.token_hex(16)))
+    return _OF_THIS_PROCESS if ctx.request is None else subject_of(ctx)
 
 
 def subject_of(ctx: Context) -> str:

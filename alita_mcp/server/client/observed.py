@@ -1,4 +1,4 @@
-"""Observations of how each client keeps its list of tools, from its requests and our notifications.
+"""Observations of how a client keeps its list of tools, from its requests and our notifications.
 
 Order decides, never a name and never a clock: a list that a client asks for between a hint and the next answer follows
 the hint; one that it asks for between two calls without a hint is asked for by itself.
@@ -7,24 +7,11 @@ the hint; one that it asks for between two calls without a hint is asked for by 
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import anyio
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-from alita_mcp.server.client.client_identity import client_of, connection_of, key_of
-
-if TYPE_CHECKING:
-    from mcp.server.connection import Connection
-
-    from alita_mcp.server.context import Context
-
-MAX_OBSERVED = 1_000
-"""How many clients without a connection of their own are remembered."""
-_OBSERVED = "alita/observed"
 
 
 class Observed:
@@ -57,7 +44,7 @@ class Observed:
 
     @property
     def can_hear(self) -> bool:
-        """Whether there is a stream on which it is told of changes."""
+        """Whether there is a stream on which it hears of changes."""
         return self._streams > 0
 
     @property
@@ -70,7 +57,7 @@ class Observed:
         return name in (self._given or ())
 
     def is_told(self, change: int) -> bool:
-        """Whether it was told of a change."""
+        """Whether it was sent a change."""
         return self._told >= change
 
     def has_listed(self, change: int) -> bool:
@@ -78,7 +65,7 @@ class Observed:
         return self._has >= change
 
     async def until_told(self, change: int) -> None:
-        """Returns when it was told of a change."""
+        """Returns when it was sent a change."""
         while not self.is_told(change):
             await self._changed.wait()
 
@@ -89,7 +76,7 @@ class Observed:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """A stream is open on which it is told of changes."""
+        """A stream is open on which it hears of changes."""
         self._streams += 1
         try:
             yield
@@ -97,7 +84,7 @@ class Observed:
             self._streams -= 1
 
     def tell(self, change: int, at: float) -> None:
-        """It was told of all changes up to this one, at this time of the event loop."""
+        """Notes that it was sent all changes up to this one, at this time of the event loop."""
         if self.can_hear and change > self._told:
             self._told, self.told_at = change, at
             self._lists_of_this, self._answered_since_told = 0, False
@@ -105,9 +92,12 @@ class Observed:
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """A call of a tool is answered to it."""
+        """A call of a tool by it is under way."""
         if not self._calls and self._was_answered:
-            self._begin_turn()
+            if self._listed == "by itself":
+                self._turns += 1
+            elif self._listed is None:
+                self._turns = -1
         self._calls += 1
         try:
             yield
@@ -149,52 +139,6 @@ class Observed:
         elif self.follows is False:
             self.follows = None
 
-    def _begin_turn(self) -> None:
-        if self._listed == "by itself":
-            self._turns += 1
-        elif self._listed is None:
-            self._turns = -1
-
     def _tick(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-class Observations:
-    """Observations of all clients of one server: by connection, by process, and others by what they say.
-
-    Requests of 2026-07-28 over HTTP have a connection each. What ties them together is the authenticated subject or
-    the address, and the name and version that the client gives; clients alike in all of that are one `Observed`.
-    """
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], Observed] = OrderedDict()
-
-    def of(self, ctx: Context, now: int) -> Observed:
-        """The client of a request."""
-        if ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-            return self.at(connection_of(ctx), now)
-        peer = ctx.request.client if ctx.request is not None else None
-        key = (key_of(ctx) or (peer.host if peer else ""), client_of(ctx))
-        if key not in self._known:
-            if len(self._known) >= MAX_OBSERVED:
-                self._forget_one()
-            self._known[key] = Observed(now, is_one=ctx.request is None)
-        self._known.move_to_end(key)
-        return self._known[key]
-
-    def at(self, connection: Connection, now: int) -> Observed:
-        """The client of a connection that lasts."""
-        if _OBSERVED not in connection.state:
-            connection.state[_OBSERVED] = Observed(now, is_one=True)
-        known: Observed = connection.state[_OBSERVED]
-        return known
-
-    def listening(self) -> list[Observed]:
-        """Those of 2026-07-28 that can hear of changes now."""
-        return [known for known in self._known.values() if known.can_hear]
-
-    def _forget_one(self) -> None:
-        """The one that was longest silent and does not listen."""
-        silent = (key for key, known in self._known.items() if not known.can_hear)
-        del self._known[next(silent, next(iter(self._known)))]

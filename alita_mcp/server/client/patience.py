@@ -39,7 +39,7 @@ Clock = Callable[[], float]
 
 @dataclass(eq=False)
 class _OpenCall:
-    """A call of such a tool that has no answer yet."""
+    """A call of such a tool that has no result yet."""
 
     client: str
     channel: object
@@ -88,7 +88,7 @@ class Patience:
         call.job = job
 
     def within(self, ctx: Context, usual_s: float) -> float:
-        """Seconds from now within which a call is to be answered: sooner than its client was seen to give up."""
+        """Seconds from now within which a call is to have its result: sooner than its client was seen to give up."""
         call = self._open.get(ctx.session)
         seen = self._seen.get(_client(ctx))
         if call is None or seen is None:
@@ -126,7 +126,7 @@ class Patience:
                 call.cancelled.set()
 
     def _gave_up(self, client: str, after_s: float) -> None:
-        """Remembers the shortest wait; who gives up again did so at an answer that was too late still."""
+        """Remembers the shortest wait; a client that gives up again did so at a result that was still too late."""
         known = self._seen.pop(client, None)
         shorter = after_s if known is None else min(after_s, SHARE * known)
         self._seen[client] = max(SHORTEST_S, shorter)

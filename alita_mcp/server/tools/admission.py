@@ -34,24 +34,17 @@ _KEYWORDS = frozenset({"items", "uniqueItems"} | _NOTES | _OBJECTS | _COUNTS | _
 
 def admit(manifest: Manifest) -> tuple[str, ...]:
     """Why clients should not be shown this tool; empty when nothing speaks against it."""
-    problems = list(_name_problems(manifest.name))
-    problems += _description_problems(manifest)
+    problems = []
+    if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), manifest.name):
+        problems.append(f"the name {manifest.name[:60]!r} does not match {TOOL_NAME}")
+    if manifest.name in RESERVED_NAMES:
+        problems.append(f"{manifest.name!r} is one of the server's own tools")
+    if not manifest.description.strip():
+        problems.append("the description is empty")
+    problems += _text_problems("the description", manifest.description, manifest)
     for label, schema in (("input schema", manifest.input_schema), ("output schema", manifest.output_schema)):
         problems += _root_problems(schema, label, manifest)
     return tuple(problems) or tuple(_wire_problems(manifest))
-
-
-def _name_problems(name: str) -> Iterator[str]:
-    if not re.fullmatch(TOOL_NAME.removeprefix("^").removesuffix("$"), name):
-        yield f"the name {name[:60]!r} does not match {TOOL_NAME}"
-    if name in RESERVED_NAMES:
-        yield f"{name!r} is one of the server's own tools"
-
-
-def _description_problems(manifest: Manifest) -> Iterator[str]:
-    if not manifest.description.strip():
-        yield "the description is empty"
-    yield from _text_problems("the description", manifest.description, manifest)
 
 
 def _text_problems(where: str, text: str, manifest: Manifest) -> Iterator[str]:
@@ -172,9 +165,9 @@ def _wire_problems(manifest: Manifest) -> Iterator[str]:
         return
     if size > MAX_BYTES:
         yield f"the definition has {size:,} bytes, the limit is {MAX_BYTES:,}"
-    answer = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    listed = {"tools": [tool], "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     for era in ERAS:
         try:
-            methods.serialize_server_result("tools/list", era, answer)
+            methods.serialize_server_result("tools/list", era, listed)
         except ValidationError:
             yield f"clients of protocol {era} cannot read the definition"

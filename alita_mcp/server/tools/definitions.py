@@ -7,7 +7,8 @@ from typing import Any
 import mcp_types as types
 
 from alita_mcp.library.rows import Origin
-from alita_mcp.server.answers.unreviewed import plain_manifest
+from alita_mcp.server.results.unreviewed import plain_manifest
+from alita_mcp.server.sources import fixed_tool
 from alita_mcp.texts import clipped
 from alita_mcp.values import META_TOOLS, Manifest
 from alita_mcp.verification.wording.linter import MAX_DESCRIPTION
@@ -35,27 +36,8 @@ def _said(schema: dict[str, Any], description: str) -> dict[str, Any]:
     return {**schema, "description": description}
 
 
-def _meta_tool(
-    name: str,
-    description: str,
-    properties: dict[str, Any],
-    annotations: types.ToolAnnotations,
-    required: tuple[str, ...] = (),
-) -> types.Tool:
-    schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    if required:
-        schema["required"] = list(required)
-    return types.Tool(
-        name=name,
-        description=description,
-        input_schema=schema,
-        annotations=annotations,
-        _meta={"anthropic/alwaysLoad": True},
-    )
-
-
 META_DEFINITIONS: tuple[types.Tool, ...] = (
-    _meta_tool(
+    fixed_tool(
         "search_capabilities",
         "Find a tool by what it should do. Use it before making one.",
         {
@@ -64,9 +46,9 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "detail": {**_STRING, "enum": ["brief", "schema"], "default": "brief"},
         },
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
-        ("query",),
+        required=["query"],
     ),
-    _meta_tool(
+    fixed_tool(
         "synthesize_tool",
         "Make a tool: one typed Python function and tests, published only if it passes in a sandbox. "
         "Without code the server's model writes it, or you get a template.",
@@ -108,7 +90,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
         },
         types.ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=True),
     ),
-    _meta_tool(
+    fixed_tool(
         "run_tool",
         "Call any tool of the library by name, listed or not.",
         {
@@ -117,16 +99,16 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "version": _VERSION,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=True),
-        ("name",),
+        required=["name"],
     ),
-    _meta_tool(
+    fixed_tool(
         "inspect_tool",
         "Show what a tool takes, gives and was proved to do.",
         {"name": _STRING, "version": _VERSION, "source": _said(_BOOLEAN, "With code and tests")},
         types.ToolAnnotations(read_only_hint=True, open_world_hint=False),
-        ("name",),
+        required=["name"],
     ),
-    _meta_tool(
+    fixed_tool(
         "manage_tool",
         "Pin a tool to the list, roll it back, switch it on or off, delete or export it.",
         {
@@ -138,9 +120,9 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
             "version": _VERSION,
         },
         types.ToolAnnotations(destructive_hint=True, open_world_hint=False),
-        ("action", "name"),
+        required=["action", "name"],
     ),
-    _meta_tool(
+    fixed_tool(
         "run_code",
         "Run Python once in the sandbox. A tool fits: call that. Many calls, or results to compute over: code with "
         "from alita_tools import NAME (alita_tools.aio to await). What you would run again: make it a tool.",

@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 import mcp_types as types
 
 from alita_mcp.errors import AlitaError
-from alita_mcp.server.answers.results import run_and_deliver
-from alita_mcp.server.answers.unreviewed import unreviewed
+from alita_mcp.server.results.delivery import run_and_deliver
+from alita_mcp.server.results.unreviewed import unreviewed
 from alita_mcp.server.tools.definitions import definition_of
 
 if TYPE_CHECKING:
     from alita_mcp.app import App
-    from alita_mcp.library.rows import Origin
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.values import Manifest
-
-
-MAX_DEFINED = 1_000
-"""How many definitions are kept; a library that has more makes the others again."""
 
 
 class LibraryTools:
@@ -29,36 +24,28 @@ class LibraryTools:
 
     def __init__(self, app: Callable[[], App | None]) -> None:
         self._app = app
-        self._defined: dict[tuple[str, int, str, str, Origin | None], types.Tool] = {}
 
     def definitions(self) -> Sequence[types.Tool]:
         """The first-class tools, in the order that the App keeps stable."""
         app = self._app()
         if app is None:
             return ()
-        return tuple(self._definition(entry.manifest, app) for entry in app.listed())
+        return tuple(_definition(entry.manifest, app) for entry in app.listed())
 
     def find(self, name: str) -> types.Tool | None:
-        """Any tool of the library, so that a call of an unlisted or disabled one is answered in its own terms."""
+        """Any tool of the library, so that a call of an unlisted or disabled one is refused in its own terms."""
         app = self._app()
         if app is None:
             return None
         try:
-            return self._definition(app.library.entry(name).manifest, app)
+            return _definition(app.library.entry(name).manifest, app)
         except AlitaError:
             return None
 
-    async def call(self, call: ToolCall) -> ToolAnswer:
+    async def call(self, call: ToolCall) -> ToolResult:
         """Runs the current version."""
         return await run_and_deliver(call, call.name, call.arguments)
 
-    def _definition(self, manifest: Manifest, app: App) -> types.Tool:
-        """Made once for each version and what is proved of it: it is asked for at every call."""
-        origin = unreviewed(app, manifest.name, manifest.version)
-        key = (manifest.name, manifest.version, manifest.digest, manifest.trust, origin)
-        known = self._defined.get(key)
-        if known is None:
-            known = self._defined[key] = definition_of(manifest, origin)
-            if len(self._defined) > MAX_DEFINED:
-                del self._defined[next(iter(self._defined))]
-        return known
+
+def _definition(manifest: Manifest, app: App) -> types.Tool:
+    return definition_of(manifest, unreviewed(app, manifest.name, manifest.version))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +17,22 @@ from alita_mcp.library.search.ranking import band
 from alita_mcp.library.search.signature import signature_of
 from alita_mcp.progress import ReportStage
 from alita_mcp.server.agents.definitions import AGENT_TOOLS
-from alita_mcp.server.answers.answers import answer, printable
-from alita_mcp.server.answers.results import run_and_deliver
-from alita_mcp.server.answers.texts import card_text, managed_text, outcome_text, search_text
-from alita_mcp.server.answers.unreviewed import plain_card, shown, unreviewed
-from alita_mcp.server.answers.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
-from alita_mcp.server.client.client_identity import client_of, identity_of, name_of_client
+from alita_mcp.server.client.client_identity import name_of_client
 from alita_mcp.server.elicitation import questions_to_person
-from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
-from alita_mcp.server.tools.definitions import META_DEFINITIONS
-from alita_mcp.server.tools.run_code import answer_run
+from alita_mcp.server.results.building import printable, tool_result
+from alita_mcp.server.results.delivery import run_and_deliver
+from alita_mcp.server.results.texts import card_text, managed_text, outcome_text, search_text
+from alita_mcp.server.results.unreviewed import plain_card, shown, unreviewed
+from alita_mcp.server.results.visibility import call_and_visible, call_of, next_step, until_listed, with_ways
+from alita_mcp.server.rounds import asked_job_id, outcome_in_call, outcome_in_task, parked_job
+from alita_mcp.server.tools.run_code import handle_run_code
 from alita_mcp.synthesis.jobs.jobs import SynthesisJob
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
+from alita_mcp.values import META_TOOLS
 
 if TYPE_CHECKING:
-    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolResult
     from alita_mcp.server.sources import ToolCall
     from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.requests.outcomes import Outcome
@@ -49,33 +48,7 @@ _JSON_FIELDS = {
 """Fields that models like to send as JSON text."""
 _NAMING_COMMANDS = {"how", "kept", "why", "fix"}
 """Fields of outcomes that name commands for people."""
-_TOOLS = {tool.name: tool for tool in META_DEFINITIONS}
-
-
-class MetaTools:
-    """The source of the fixed tools."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, Callable[[ToolCall], Awaitable[ToolAnswer]]] = {
-            "search_capabilities": _search,
-            "synthesize_tool": _synthesize,
-            "run_tool": _run,
-            "inspect_tool": _inspect,
-            "manage_tool": _manage,
-            "run_code": answer_run,
-        }
-
-    def definitions(self) -> Sequence[types.Tool]:
-        """All six; the list depends on nothing."""
-        return META_DEFINITIONS
-
-    def find(self, name: str) -> types.Tool | None:
-        """One of the six."""
-        return _TOOLS.get(name)
-
-    async def call(self, call: ToolCall) -> ToolAnswer:
-        """Answers a call of one of them."""
-        return await self._answers[call.name](call)
+_FIXED_TOOLS = {*META_TOOLS, *AGENT_TOOLS}
 
 
 def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +59,7 @@ def repaired(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     Raises:
         InvalidArguments: the text is not JSON.
     """
-    if name not in _TOOLS and name not in AGENT_TOOLS:
+    if name not in _FIXED_TOOLS:
         return arguments
     meant = {field: value for field, value in arguments.items() if value is not None}
     for field in _JSON_FIELDS.get(name, ()):
@@ -116,34 +89,33 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
-async def _search(call: ToolCall) -> ToolAnswer:
+async def _search(call: ToolCall) -> ToolResult:
     query, limit = call.arguments["query"], call.arguments.get("limit", 5)
-    found = await call.app.search(query, limit, identity=identity_of(call.ctx))
-    client, results = call.announcer.observed(call.ctx), []
+    found = await call.app.search(query, limit, identity=call.identity)
+    results = []
     for hit in found.results:
-        entry = call.app.library.entry(hit.name)
-        told = shown(call.app, entry.manifest)
+        told = shown(call.app, hit.entry.manifest)
         row = {**hit.model_dump(mode="json"), "signature": signature_of(told), "summary": told.summary}
-        row |= call_of(entry, call.app, client)
+        row |= call_of(hit.entry, call.app, call.client)
         if call.arguments.get("detail") == "schema":
             row["input_schema"] = told.input_schema
         results.append(row)
     then = next_step(found.fit, results, [band(hit.score) == "match" for hit in found.results])
     structured = {"fit": found.fit, "total": found.total, "results": results, "next": then}
-    return answer(structured, search_text(structured))
+    return tool_result(structured, search_text(structured))
 
 
-async def _run(call: ToolCall) -> ToolAnswer:
+async def _run(call: ToolCall) -> ToolResult:
     name, version = call.arguments["name"], call.arguments.get("version")
     try:
         return await run_and_deliver(call, name, call.arguments.get("arguments", {}), version)
     except ToolNotFound as missing:
         if not missing.nearest:
             raise
-        raise with_ways(missing, call.app, call.announcer.observed(call.ctx)) from None
+        raise with_ways(missing, call.app, call.client) from None
 
 
-async def _inspect(call: ToolCall) -> ToolAnswer:
+async def _inspect(call: ToolCall) -> ToolResult:
     arguments = call.arguments
     card = await call.app.inspect(
         arguments["name"], arguments.get("version"), source=arguments.get("source", False)
@@ -151,68 +123,63 @@ async def _inspect(call: ToolCall) -> ToolAnswer:
     origin = unreviewed(call.app, arguments["name"], card["manifest"]["version"])
     if origin is not None:
         card = plain_card(card, origin)
-    return answer(card, card_text(card))
+    return tool_result(card, card_text(card))
 
 
-async def _manage(call: ToolCall) -> ToolAnswer:
+async def _manage(call: ToolCall) -> ToolResult:
     arguments = call.arguments
     done = await call.app.manage(
-        arguments["action"], arguments["name"], arguments.get("version"), identity=identity_of(call.ctx)
+        arguments["action"], arguments["name"], arguments.get("version"), identity=call.identity
     )
     if arguments["action"] in ("enable", "rollback"):
         await until_listed(done["tool"], call)
         done |= call_and_visible(done["tool"], call)
-    return answer(done, managed_text(done))
+    return tool_result(done, managed_text(done))
 
 
-async def _synthesize(call: ToolCall) -> ToolAnswer:
-    started, asked = anyio.current_time(), dict(call.arguments)
-    job_id = asked.pop("job_id", None)
-    if job_id is not None and asked:
-        raise InvalidArguments(
-            "job_id asks for the outcome of a job and goes alone.", hint="Leave out the other fields."
-        )
-    known = parked_job(call) or (Parked(call.app.jobs.find(job_id), 0) if job_id is not None else None)
+async def _synthesize(call: ToolCall) -> ToolResult:
+    started, asked = anyio.current_time(), call.arguments
+    known = parked_job(call, job_id=asked_job_id(call, "for the outcome of a job"))
     job: SynthesisJob
     if known is not None:
         job, rounds = known
     else:
         request = await off_loop(
-            partial(read_request, asked, name_of_client(call.ctx), client_of(call.ctx)),
+            partial(read_request, asked, name_of_client(call.ctx), call.identity.client),
             large=is_large(asked) or "code" in asked,
         )
         if isinstance(request, Rejected):
-            return await _outcome_answer(call, request)
+            return await _outcome_result(call, request)
         job, rounds = call.app.begin(request, questions_to_person(call)), 0
-    outcome = await answered_in_call(call, job, call.on_stage, rounds)
+    outcome = await outcome_in_call(call, job, rounds)
     asking = await _question_about(call, outcome)
     if asking is not None:
         job, spent_s = asking, anyio.current_time() - started
-        outcome = await answered_in_call(call, job, call.on_stage, rounds, spent_s)
+        outcome = await outcome_in_call(call, job, rounds, spent_s)
     if isinstance(outcome, types.InputRequiredResult):
         return outcome
     if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
         return call.tasks.start(lambda task: _until_done(call, job, task))
-    return await _outcome_answer(call, outcome)
+    return await _outcome_result(call, outcome)
 
 
 async def _until_done(call: ToolCall, job: SynthesisJob, task: Task) -> types.CallToolResult:
-    """The job's answer, however long it takes; cancelled, it cancels the job."""
-    outcome = await answered_in_task(call, job, task)
+    """The result of the job, however long it takes; cancelled, it cancels the job."""
+    outcome = await outcome_in_task(call, job, task)
     asking = await _question_about(call, outcome)
-    return await _outcome_answer(call, await answered_in_task(call, asking, task) if asking else outcome)
+    return await _outcome_result(call, await outcome_in_task(call, asking, task) if asking else outcome)
 
 
 async def _question_about(
     call: ToolCall, outcome: Outcome | types.InputRequiredResult
 ) -> SynthesisJob | None:
-    """The job that puts an approval to the person at this client; None where there is nothing or nobody to ask."""
+    """The job that puts an approval to the person at this client; None where there is nothing to ask or no person."""
     if not isinstance(outcome, NeedsApproval) or (person := questions_to_person(call)) is None:
         return None
-    return await call.app.approvals.begin(outcome, person, identity_of(call.ctx))
+    return await call.app.approvals.begin(outcome, person, call.identity)
 
 
-async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+async def _outcome_result(call: ToolCall, outcome: Outcome) -> types.CallToolResult:
     structured = outcome.model_dump(mode="json")
     for field in _NAMING_COMMANDS & structured.keys():
         structured[field] = spelled(structured[field], call.app.alita)
@@ -228,7 +195,7 @@ async def _outcome_answer(call: ToolCall, outcome: Outcome) -> types.CallToolRes
     if isinstance(outcome, Created | Exists):
         await until_listed(outcome.tool, call)
         structured |= call_and_visible(outcome.tool, call)
-    return answer(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))
+    return tool_result(structured, outcome_text(structured), is_error=isinstance(outcome, Rejected))
 
 
 def _without_blanks(rejected: dict[str, Any]) -> dict[str, Any]:
@@ -247,3 +214,14 @@ def progress_of(ctx: Context) -> ReportStage:
             await ctx.session.report_progress(next(stages), None, stage)
 
     return on_stage
+
+
+META_HANDLERS = {
+    "search_capabilities": _search,
+    "synthesize_tool": _synthesize,
+    "run_tool": _run,
+    "inspect_tool": _inspect,
+    "manage_tool": _manage,
+    "run_code": handle_run_code,
+}
+"""Fixed tool → the function that handles its calls."""

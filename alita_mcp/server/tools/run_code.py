@@ -13,13 +13,12 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.interpreter.code_run import CodeRequest
 from alita_mcp.library.command import spelled
 from alita_mcp.progress import ReportStage
-from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, answer, as_json, printable
-from alita_mcp.server.answers.run_files import links, told_files
-from alita_mcp.server.answers.texts import outcome_text
-from alita_mcp.server.answers.unreviewed import shown
-from alita_mcp.server.client.client_identity import identity_of
 from alita_mcp.server.elicitation import questions_to_person
-from alita_mcp.server.rounds import Parked, answered_in_call, answered_in_task, parked_job
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable, tool_result
+from alita_mcp.server.results.run_files import links, told_files
+from alita_mcp.server.results.texts import outcome_text
+from alita_mcp.server.results.unreviewed import shown
+from alita_mcp.server.rounds import asked_job_id, job_result, parked_job
 from alita_mcp.synthesis.requests.grants import grants_of, unfit_grants
 from alita_mcp.synthesis.requests.outcomes import Rejected, Working
 from alita_mcp.synthesis.requests.request import read_request
@@ -27,43 +26,28 @@ from alita_mcp.synthesis.requests.request import read_request
 if TYPE_CHECKING:
     from alita_mcp.app.runs.comparison import Compared
     from alita_mcp.app.runs.rights import CodeWaits
-    from alita_mcp.server.context import ToolAnswer
+    from alita_mcp.server.context import ToolResult
     from alita_mcp.server.sources import ToolCall
-    from alita_mcp.server.tasks import Task
     from alita_mcp.synthesis.jobs.jobs import Job
 
 MAX_OUTPUT_TEXT = 20_000
 """So many characters of what code printed stand in the text; the structured part has all that was kept."""
 
 
-async def answer_run(call: ToolCall) -> ToolAnswer:
-    """Runs the code of one call, or tells how a run that took longer ended."""
-    asked = dict(call.arguments)
-    job_id = asked.pop("job_id", None)
-    if job_id is not None and asked:
-        raise InvalidArguments(
-            "job_id asks how a run ended and goes alone.", hint="Leave out the other fields."
-        )
-    known = parked_job(call, "run_code")
-    if known is None and job_id is not None:
-        known = Parked(call.app.jobs.find(job_id, "run_code"), 0)
+async def handle_run_code(call: ToolCall) -> ToolResult:
+    """Runs the code of one call, or gives the outcome of a run that took longer."""
     job: Job[CodeRunResult | CodeWaits]
-    job, rounds = known or (_begun(call, asked), 0)
-    outcome = await answered_in_call(call, job, call.on_stage, rounds)
-    if isinstance(outcome, types.InputRequiredResult):
-        return outcome
-    if isinstance(outcome, Working) and call.tasks.supported(call.ctx):
-        return call.tasks.start(lambda task: _until_done(call, job, task))
-    return _answered(outcome, call)
+    job, rounds = parked_job(call, "run_code", asked_job_id(call, "how a run ended")) or (_begun(call), 0)
+    return await job_result(call, job, rounds, partial(_outcome_result, call))
 
 
-def _begun(call: ToolCall, asked: Mapping[str, Any]) -> Job[CodeRunResult | CodeWaits]:
+def _begun(call: ToolCall) -> Job[CodeRunResult | CodeWaits]:
     """The job that runs the code of a call."""
-    request, identity = _read(asked), identity_of(call.ctx)
+    request = _read(call.arguments)
     person = None if request.grants.is_pure else questions_to_person(call)
 
     async def work(enter: ReportStage) -> CodeRunResult | CodeWaits:
-        return await call.app.code.run(request, identity, enter, person, partial(shown, call.app))
+        return await call.app.code.run(request, call.identity, enter, person, partial(shown, call.app))
 
     return call.app.jobs.start_run(work, person)
 
@@ -88,23 +72,16 @@ def _read(asked: Mapping[str, Any]) -> CodeRequest:
     ).checked()
 
 
-async def _until_done(
-    call: ToolCall, job: Job[CodeRunResult | CodeWaits], task: Task
-) -> types.CallToolResult:
-    outcome = await answered_in_task(call, job, task)
-    return _answered(outcome, call)
-
-
-def _answered(outcome: CodeRunResult | CodeWaits | Working, call: ToolCall) -> types.CallToolResult:
+def _outcome_result(call: ToolCall, outcome: CodeRunResult | CodeWaits | Working) -> types.CallToolResult:
     if isinstance(outcome, CodeRunResult):
         return told_run(outcome)
     structured = outcome.model_dump(mode="json")
     if isinstance(outcome, Working):
-        return answer(structured, outcome_text(structured))
+        return tool_result(structured, outcome_text(structured))
     structured["how"] = spelled(structured["how"], call.app.alita)
     said = f" Asked: {outcome.asked}." if outcome.asked else ""
     text = f"Nothing ran: the code asks for {', '.join(outcome.grants)}.{said} {structured['how']}"
-    return answer(structured, text)
+    return tool_result(structured, text)
 
 
 def told_run(done: CodeRunResult) -> types.CallToolResult:
@@ -121,7 +98,7 @@ def told_run(done: CodeRunResult) -> types.CallToolResult:
 
 
 def structured_of(done: CodeRunResult) -> dict[str, Any]:
-    """The answer for programs; what does not apply is left out, but for the result of a run that ended well."""
+    """The structured result; what does not apply is left out, but for the result of a run that ended well."""
     run = done.run
     told: dict[str, Any] = {"status": "ok" if run.ok else "failed", "run": done.id}
     told |= {"cached": True} if done.cached else {}

@@ -43,7 +43,7 @@ def token_for(settings: Settings, host: str) -> str | None:
 
 
 class BearerAuthMiddleware:
-    """ASGI middleware: answers 401 unless the request carries the token; compares in constant time."""
+    """ASGI middleware: responds 401 unless the request carries the token; compares in constant time."""
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         """Asks for `token`; for none where it is None."""
@@ -82,5 +82,5 @@ def _refusal(path: str) -> Response:
 
 
 def _digest(secret: bytes) -> bytes:
-    """Equal lengths, so that the comparison tells nothing about the token's."""
+    """A digest of equal length, so that the comparison shows nothing of the token's length."""
     return hashlib.sha256(secret).digest()

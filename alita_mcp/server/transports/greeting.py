@@ -56,14 +56,14 @@ def greet(reads: int, writes: int) -> Greeting:
         return Greeting()
     read = os.read(reads, MAX_LINE)
     line, end, _ = read.partition(b"\n")
-    answer = _answer_to(line) if end else None
-    if answer is None:
+    response = _response_to(line) if end else None
+    if response is None:
         return Greeting(read)
     try:
-        os.write(writes, json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        os.write(writes, json.dumps(response, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
     except OSError:  # nobody reads any more: the server finds that out, too
         return Greeting(read)
-    return Greeting(read, answer["id"])
+    return Greeting(read, response["id"])
 
 
 def initialized(asked: str) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def discovered() -> dict[str, Any]:
     }
 
 
-def _answer_to(line: bytes) -> dict[str, Any] | None:
-    """The answer to a request that the SDK would surely take."""
+def _response_to(line: bytes) -> dict[str, Any] | None:
+    """The response to a request that the SDK would surely take."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):

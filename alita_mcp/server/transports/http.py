@@ -49,7 +49,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - recognised here, not bound to
 
 
 async def until_signal(url: str) -> int:
-    """Tells a person where the server listens and waits for a signal; returns the exit status."""
+    """Writes where the server listens and waits for a signal; returns the exit status."""
     sys.stderr.write(f"alita: serving MCP at {url}\n")
     sys.stderr.flush()
     return await ending_signal()
@@ -66,7 +66,7 @@ async def serve_http(  # noqa: PLR0913 - what a person may choose about one serv
     limits: ConnectionLimits | None = None,
     until: Callable[[str], Awaitable[int]] = until_signal,
 ) -> int:
-    """Serves for as long as `until` runs, which is told the URL; returns the exit status that it gives.
+    """Serves for as long as `until` runs, which is given the URL; returns the exit status that it gives.
 
     `allowed_hosts` are further names under which clients may reach the server, as a proxy in front of it has.
     Port 0 takes a free port. `pages` are further routes, behind the same checks of host, origin and token.

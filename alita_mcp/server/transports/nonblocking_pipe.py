@@ -25,7 +25,7 @@ class PipeReader:
 
     @staticmethod
     def can_read(descriptor: int) -> bool:
-        """Whether the event loop can tell when there is something to read."""
+        """Whether the event loop notices when there is something to read."""
         mode = os.fstat(descriptor).st_mode
         return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 

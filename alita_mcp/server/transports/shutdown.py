@@ -63,6 +63,6 @@ async def ending_signal() -> int:
 
 
 async def orphaned(parent: int, poll_s: float = 0.4) -> None:
-    """Waits until `parent` is no longer our parent: it died, even if somebody still holds our stdin open."""
+    """Waits until `parent` is no longer our parent: it died, even if another process still holds our stdin open."""
     while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of a parent's death
         await anyio.sleep(poll_s)

@@ -66,7 +66,7 @@ class _ToClient(anyio.AsyncFile[str]):
 
     async def write(self, text: str) -> int:
         """Writes and flushes in one go; returns the number of characters taken."""
-        if self._answered is not None and self._is_told(text):
+        if self._answered is not None and self._has_response(text):
             return len(text)
         try:
             if not self._pipe.write(text):
@@ -76,8 +76,8 @@ class _ToClient(anyio.AsyncFile[str]):
             return 0
         return len(text)
 
-    def _is_told(self, text: str) -> bool:
-        """Whether the client has this answer already, from the greeting."""
+    def _has_response(self, text: str) -> bool:
+        """Whether the client has this response already, from the greeting."""
         message = json.loads(text)
         if message.get("id") != self._answered or "method" in message:
             return False

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from alita_mcp.library.trust.evidence import evidence_rows
-from alita_mcp.server.answers.answers import MAX_TEXT, as_json, listed, printable
-from alita_mcp.server.answers.rejections import proposed_text, rejection_text
-from alita_mcp.server.answers.visibility import said_of
+from alita_mcp.server.results.building import MAX_TEXT, as_json, listed, printable
+from alita_mcp.server.results.rejections import proposed_text, rejection_text
+from alita_mcp.server.results.visibility import said_of
 from alita_mcp.synthesis.requests.template import laid_out
 from alita_mcp.texts import clipped
 from alita_mcp.values import VerificationReport
 from alita_mcp.verification.comparison.difference import difference
 
 MAX_PROPOSED = 1_000
-"""So many characters propose examples, on top of what else an answer says."""
-Answer = Mapping[str, Any]
+"""So many characters propose examples, on top of what else a result says."""
+Structured = Mapping[str, Any]
 ASSUMED = 160
-"""So many characters say in a text what was assumed; the structured answer holds all of it."""
+"""So many characters say in a text what was assumed; the structured result holds all of it."""
 LEAST = 200
 """So many characters say what waits for approval, however long the command is."""
 
 
-def search_text(found: Answer) -> str:
+def search_text(found: Structured) -> str:
     """One line a hit; the schemas too where they were asked for."""
     lines = [f"Fit: {found['fit']} ({found['total']} tools in the library). Next: {found['next']}."]
     for hit in found["results"]:
@@ -37,18 +37,16 @@ def search_text(found: Answer) -> str:
     return "\n".join(lines)
 
 
-def outcome_text(outcome: Answer) -> str:
+def outcome_text(outcome: Structured) -> str:
     """Text of a synthesis' outcome."""
-    if outcome["status"] == "needs_code":
-        return _template_text(outcome)
-    if outcome["status"] == "rejected":
-        return rejection_text(outcome)
-    if outcome["status"] == "needs_approval":
-        return _needs_approval(outcome)
-    return clipped(_OUTCOMES[outcome["status"]](outcome), MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
+    status = outcome["status"]
+    if status in _BOUNDED:
+        return _BOUNDED[status](outcome)
+    text = {"created": _created, "exists": _exists, "working": _working}[status](outcome)
+    return clipped(text, MAX_TEXT) + proposed_text(outcome, MAX_PROPOSED)
 
 
-def _created(outcome: Answer) -> str:
+def _created(outcome: Structured) -> str:
     if outcome.get("kept"):
         made = f"Kept {outcome['tool']} v{outcome['version']} ({outcome['trust']}, tests {outcome['tests']})"
         said = f"{made}, but {outcome['kept']}. {_broken(outcome)}{_assumed(outcome)}"
@@ -65,7 +63,7 @@ def _created(outcome: Answer) -> str:
     )
 
 
-def _questions(outcome: Answer, before: str) -> str:
+def _questions(outcome: Structured, before: str) -> str:
     """What blind tests ask of the caller's code, as far as there is room; the first in any case."""
     lines = [printable(line) for line in outcome.get("questions") or ()]
     if not lines:
@@ -80,7 +78,7 @@ def _questions(outcome: Answer, before: str) -> str:
     return f"Questions: {'; '.join(said)}{more}."
 
 
-def _broken(outcome: Answer) -> str:
+def _broken(outcome: Structured) -> str:
     """What an update gave up, the first case in full."""
     cases = outcome.get("breaks")
     if not cases:
@@ -92,7 +90,7 @@ def _broken(outcome: Answer) -> str:
     return f"No longer holds, as declared: {first}: {now}{more}. "
 
 
-def _assumed(outcome: Answer) -> str:
+def _assumed(outcome: Structured) -> str:
     """What the writer of a tool had to invent, as a sentence with a space behind it."""
     lines = outcome.get("assumed")
     if not lines:
@@ -100,18 +98,18 @@ def _assumed(outcome: Answer) -> str:
     return f"Assumed (say overrule to change one): {clipped('; '.join(lines), ASSUMED).rstrip('.')}. "
 
 
-def _told_apart(outcome: Answer) -> str:
+def _told_apart(outcome: Structured) -> str:
     """How it stands to a tool that sounds alike."""
     lines = outcome.get("differs")
     return f"Beside {', '.join(outcome['similar'][1:])}: {lines[0]}." if lines else ""
 
 
-def _to_verify(outcome: Answer) -> str:
+def _to_verify(outcome: Structured) -> str:
     line = outcome.get("to_raise_trust")
     return f"To have it verified: {line[0].lower()}{line[1:]}" if line else ""
 
 
-def _way(told: Answer) -> str:
+def _way(told: Structured) -> str:
     """How to call the tool and when the list shows it, as a sentence with a space behind it."""
     way = told.get("call")
     if way in ("direct", "run_tool"):
@@ -127,7 +125,7 @@ _VISIBLE = {
 }
 
 
-def _exists(outcome: Answer) -> str:
+def _exists(outcome: Structured) -> str:
     if outcome.get("trust_before"):
         now = f"{outcome['tool']} v{outcome['version']} is {outcome['trust']}, tests {outcome['tests']}"
         return f"{now}: {outcome['why']}. {_way(outcome)}{_to_verify(outcome)}".strip()
@@ -135,11 +133,11 @@ def _exists(outcome: Answer) -> str:
     return f"Nothing new was published: {said}".strip()
 
 
-def _working(outcome: Answer) -> str:
+def _working(outcome: Structured) -> str:
     return f"Still working ({outcome['stage']}, {outcome['elapsed_s']} s): {outcome['next']} {outcome['job_id']!r}."
 
 
-def _needs_approval(outcome: Answer) -> str:
+def _needs_approval(outcome: Structured) -> str:
     """What waits and for what; the command that a person types is never cut."""
     asked = clipped(", ".join(outcome["grants"]), 120)
     kept = f" {outcome['kept'].partition(':')[0]}." if outcome.get("kept") else ""
@@ -151,14 +149,7 @@ def _needs_approval(outcome: Answer) -> str:
     return clipped(before, max(LEAST, MAX_TEXT - len(how))) + how
 
 
-_OUTCOMES = {
-    "created": _created,
-    "exists": _exists,
-    "working": _working,
-}
-
-
-def _template_text(outcome: Answer) -> str:
+def _template_text(outcome: Structured) -> str:
     similar = f"\nSimilar tools: {', '.join(outcome['similar'])}" if outcome.get("similar") else ""
     why = f"The runs are no tool as they are: {printable(outcome['why'])}. " if outcome.get("why") else ""
     rules, sandbox = listed(outcome["rules"]), listed(outcome["sandbox"])
@@ -168,7 +159,11 @@ def _template_text(outcome: Answer) -> str:
     )
 
 
-def card_text(card: Answer) -> str:
+_BOUNDED = {"needs_code": _template_text, "rejected": rejection_text, "needs_approval": _needs_approval}
+"""Texts that bound themselves."""
+
+
+def card_text(card: Structured) -> str:
     """A version's evidence card in a few lines; with the code where it was asked for."""
     manifest, report = card["manifest"], card["report"]
     state = card["state"] if card["approved"] else f"{card['state']}, waits for a person's approval"
@@ -179,7 +174,9 @@ def card_text(card: Answer) -> str:
         f"Called {card['calls']} times, {card['failures']} failed. "
     )
     takes = f"Takes {as_json(manifest['input_schema'])}"
-    text = "\n".join([clipped(head + takes, MAX_TEXT), *_evidence_lines(card)])
+    rows = evidence_rows(VerificationReport.model_validate(report), card["sandboxes"])
+    evidence = [printable(f"- {label}: {said}", MAX_TEXT) for label, said in rows]
+    text = "\n".join([clipped(head + takes, MAX_TEXT), *evidence])
     if "unreviewed" in card:
         return f"{text}\n\n{card['unreviewed']}"
     if "source" not in card:
@@ -187,15 +184,7 @@ def card_text(card: Answer) -> str:
     return f"{text}\n\n{card['source']}\nTests:\n{json.dumps(card['tests'], ensure_ascii=False, indent=1)}"
 
 
-def _evidence_lines(card: Answer) -> list[str]:
-    """The evidence, a labelled line each; an author's words in it are shown as text and no more."""
-    report = VerificationReport.model_validate(card["report"])
-    return [
-        printable(f"- {label}: {said}", MAX_TEXT) for label, said in evidence_rows(report, card["sandboxes"])
-    ]
-
-
-def managed_text(done: Answer) -> str:
+def managed_text(done: Structured) -> str:
     """Text of what stands after an action of `manage_tool`."""
     if "folder" in done:
         return f"{done['tool']} was exported to {done['folder']}"

@@ -13,17 +13,17 @@ from pydantic import ValidationError
 
 from alita_mcp.errors import AlitaError
 from alita_mcp.exception_groups import innermost
-from alita_mcp.server.answers.answers import error, printable, refusal
+from alita_mcp.server.results.building import printable, refusal, tool_result
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult
 
-    from alita_mcp.server.context import Context, ToolAnswer
+    from alita_mcp.server.context import Context, ToolResult
 
 log = logging.getLogger(__name__)
 
 
-async def answered(work: Callable[[], Awaitable[ToolAnswer]]) -> ToolAnswer:
+async def result_or_error(work: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
     """The result of a tool's work, or its failure as a tool error that a model can act on.
 
     Only `MCPError` and cancellation come out as exceptions.
@@ -37,9 +37,10 @@ async def answered(work: Callable[[], Awaitable[ToolAnswer]]) -> ToolAnswer:
         if isinstance(failure, AlitaError):
             return refusal(failure)
         number = _logged(failure)
-        return error(
-            f"Internal error (id {number}). It is in the server's log; the call may be tried again.",
+        return tool_result(
             {"status": "failed", "reason": f"internal error {number}", "fix": "Try again."},
+            f"Internal error (id {number}). It is in the server's log; the call may be tried again.",
+            is_error=True,
         )
 
 

@@ -1,4 +1,4 @@
-"""Tool results in both forms that clients read: `structuredContent` for programs, short text for readers."""
+"""Builders of tool results in both forms: `structuredContent` for programs, short text for readers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from alita_mcp.errors import AlitaError, InvalidArguments, SandboxBusy, SandboxE
 from alita_mcp.texts import clipped
 
 MAX_TEXT = 400
-"""Longest text of an answer that does not carry an asked result."""
+"""Longest text of a result that does not carry an asked value, in characters."""
 MAX_ERROR_TEXT = 1_500
 """Longest text of an error, in characters; only a `fix` that is longer by itself is let through."""
 MAX_DEPTH = 100
@@ -24,19 +24,12 @@ _UNSHOWN = re.compile(
 )
 
 
-def answer(structured: Mapping[str, Any], text: str, *, is_error: bool = False) -> types.CallToolResult:
-    """One answer in both forms."""
+def tool_result(
+    structured: dict[str, Any] | None, text: str, *, is_error: bool = False
+) -> types.CallToolResult:
+    """A tool's result in both forms; of an error the text is what a model reads to do better."""
     return types.CallToolResult(
-        content=[types.TextContent(text=text)], structured_content=dict(structured), is_error=is_error
-    )
-
-
-def error(text: str, structured: Mapping[str, Any] | None = None) -> types.CallToolResult:
-    """A tool error: the model reads it and can do better."""
-    return types.CallToolResult(
-        content=[types.TextContent(text=text)],
-        structured_content=dict(structured) if structured is not None else None,
-        is_error=True,
+        content=[types.TextContent(text=text)], structured_content=structured, is_error=is_error
     )
 
 
@@ -54,11 +47,11 @@ def refusal(failure: AlitaError) -> types.CallToolResult:
     if isinstance(failure, InvalidArguments):
         structured |= {"status": "rejected", "stage": "schema"}
     said = clipped(reason, max(1, MAX_ERROR_TEXT - len(fix) - 1))
-    return error(f"{said} {fix}".strip(), structured)
+    return tool_result(structured, f"{said} {fix}".strip(), is_error=True)
 
 
 def _blamed(failure: AlitaError) -> str:
-    """What stands before the message, so that nobody takes a failing sandbox for a failing tool."""
+    """What stands before the message, so that a failing sandbox is not taken for a failing tool."""
     if isinstance(failure, SandboxBusy):
         return "busy: "
     return "The sandbox failed, not the tool: " if isinstance(failure, SandboxError) else ""
@@ -83,13 +76,8 @@ def is_deeper_than(value: Any, levels: int) -> bool:
     """Whether a JSON value nests lists and objects deeper than so many levels."""
     layer = [value]
     for _ in range(levels + 1):
-        layer = [child for node in layer for child in _children(node)]
+        nodes = [node for node in layer if isinstance(node, Mapping | list | tuple)]
+        layer = [child for node in nodes for child in (node.values() if isinstance(node, Mapping) else node)]
         if not layer:
             return False
     return True
-
-
-def _children(node: Any) -> Sequence[Any]:
-    if isinstance(node, Mapping):
-        return list(node.values())
-    return node if isinstance(node, list | tuple) else ()

@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from alita_mcp.library.runs.files import mime_of, text_of
-from alita_mcp.server.answers.ranges import asked_range, part_contents
-from alita_mcp.server.answers.results import KEPT
+from alita_mcp.server.results.delivery import KEPT
+from alita_mcp.server.results.ranges import asked_range, part_contents
 
 if TYPE_CHECKING:
     from alita_mcp.interpreter.code_run import WrittenFile

@@ -47,14 +47,16 @@ def part_of(document: bytes, room: int, offset: int = 0, length: int | None = No
     start = _boundary(document, offset)
     end = _boundary(document, min(total, offset + length, start + max(room, MOST_BYTES_OF_A_CHARACTER)))
     text = document[start:end].decode()
-    fitting = bisect_right(range(len(text) + 1), room, key=lambda count: json_bytes(text[:count]) - 2) - 1
+    fitting = (
+        bisect_right(range(len(text) + 1), room, key=lambda count: len(json_document(text[:count])) - 2) - 1
+    )
     text = text[: max(1, fitting)]
     return Part(text, start, start + len(text.encode()), total)
 
 
-def json_bytes(value: Any) -> int:
-    """Bytes of the JSON text of a value."""
-    return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+def json_document(value: Any) -> bytes:
+    """JSON text of a value in UTF-8; raises `ValueError` where it is no JSON."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
 
 
 def asked_range(asked: re.Match[str]) -> dict[str, int]:
@@ -66,7 +68,7 @@ def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) 
     """A kept text, whole where it may be sent so; else a part of it behind a note on where it stands."""
     uri = asked["uri"]
 
-    def answer(part: Part) -> types.ReadResourceResult:
+    def read(part: Part) -> types.ReadResourceResult:
         if part.is_whole:
             return contents(asked[0], mime, part.text)
         ends = f"it goes on at {uri}?offset={part.end}" if part.end < part.total else "it ends here"
@@ -75,9 +77,9 @@ def part_contents(asked: re.Match[str], document: bytes, mime: str, limit: int) 
         both = [contents(asked[0], "text/plain", note), contents(place, mime, part.text)]
         return types.ReadResourceResult(contents=[text for each in both for text in each.contents])
 
-    longest = answer(Part("", len(document), 2 * len(document), 3 * len(document)))
-    beside = json_bytes(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"])
-    return answer(part_of(document, limit - beside, **asked_range(asked)))
+    longest = read(Part("", len(document), 2 * len(document), 3 * len(document)))
+    beside = len(json_document(longest.model_dump(by_alias=True, mode="json", exclude_none=True)["contents"]))
+    return read(part_of(document, limit - beside, **asked_range(asked)))
 
 
 def contents(uri: str, mime: str, text: str) -> types.ReadResourceResult:

@@ -25,23 +25,16 @@ def page_of(
     Raises:
         MCPError: -32602, the cursor is not one of ours.
     """
-    start = 0 if cursor is None else _start_after(items, key, cursor)
+    start = 0
+    if cursor is not None:
+        last, place = _read(cursor)
+        after = (index + 1 for index, item in enumerate(items) if key(item) == last)
+        start = next(after, min(place, len(items)))
     page = list(items[start : start + size])
     if not page or start + size >= len(items):
         return page, None
-    return page, _written(key(page[-1]), start + len(page) - 1)
-
-
-def _start_after(items: Sequence[Item], key: Callable[[Item], str], cursor: str) -> int:
-    last, place = _read(cursor)
-    for index, item in enumerate(items):
-        if key(item) == last:
-            return index + 1
-    return min(place, len(items))
-
-
-def _written(last: str, place: int) -> str:
-    return base64.urlsafe_b64encode(json.dumps([last, place]).encode()).decode()
+    mark = json.dumps([key(page[-1]), start + len(page) - 1])
+    return page, base64.urlsafe_b64encode(mark.encode()).decode()
 
 
 def _read(cursor: str) -> tuple[str, int]:

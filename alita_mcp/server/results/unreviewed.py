@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from alita_mcp.library.rows import Origin
 from alita_mcp.library.trust.evidence import evidence_of
-from alita_mcp.server.answers.answers import as_json
+from alita_mcp.server.results.building import as_json
 from alita_mcp.texts import one_line
 from alita_mcp.unseen import HIDDEN
 from alita_mcp.values import Manifest, Schema, VerificationReport
@@ -125,7 +125,7 @@ def _without_texts(value: Any) -> Any:
 
 def plain_card(card: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
     """An evidence card with next to none of its author's words outside of one fence, which holds all of them."""
-    manifest = Manifest.model_validate({**card["manifest"], "digest": ""})  # which no answer tells
+    manifest = Manifest.model_validate({**card["manifest"], "digest": ""})  # which no result tells
     report = plain_report(VerificationReport.model_validate(card["report"]))
     told = {field: said for field, said in card["manifest"].items() if field in _TOLD}
     told |= {field: said for field, said in card.items() if field in ("report", "tests")}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from alita_mcp.server.answers.answers import MAX_ERROR_TEXT, as_json, printable
+from alita_mcp.server.results.building import MAX_ERROR_TEXT, as_json, printable
 from alita_mcp.verification.comparison.difference import difference
 
 MAX_TRACE = 10
@@ -25,10 +26,15 @@ def rejection_text(rejected: Mapping[str, Any]) -> str:
     proposals = proposed_text(rejected, left)
     room, left = room - len(proposals), left - len(proposals)
     lines: list[str] = []
-    for part in (_comparison, _case, _breaks):
-        said = part(rejected, left * 3 // 5 - 1)
-        lines += [said] if said else []
-        left -= len(said) + 1 if said else 0
+    parts = (
+        partial(_comparison, rejected),
+        partial(_labelled, "Case ", rejected.get("case")),
+        partial(_labelled, "breaks: ", rejected.get("breaks") or None),
+    )
+    for part in parts:
+        if said := part(left * 3 // 5 - 1):
+            lines.append(said)
+            left -= len(said) + 1
     lines += _last_lines(rejected.get("trace") or (), left)
     reason = printable(rejected["reason"], room - sum(len(line) + 1 for line in lines))
     return "\n".join([head + reason, *lines, fix]) + proposals
@@ -64,16 +70,8 @@ def _comparison(rejected: Mapping[str, Any], room: int) -> str:
     return f"At {found.where}: e{said}" if found.where else f"E{said}"
 
 
-def _case(rejected: Mapping[str, Any], room: int) -> str:
-    if rejected.get("case") is None or room < LEAST:
-        return ""
-    return "Case " + printable(as_json(rejected["case"]), room - len("Case "))
-
-
-def _breaks(rejected: Mapping[str, Any], room: int) -> str:
-    if not rejected.get("breaks") or room < LEAST:
-        return ""
-    return "breaks: " + printable(as_json(rejected["breaks"]), room - len("breaks: "))
+def _labelled(label: str, value: Any, room: int) -> str:
+    return "" if value is None or room < LEAST else label + printable(as_json(value), room - len(label))
 
 
 def _last_lines(trace: Sequence[str], room: int) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from alita_mcp.server.sources import ToolCall
 
 LISTS_WITHIN_S = 0.3
-"""How long after it was told of a change a client may take to ask for its list while an answer waits for that."""
+"""How long after it was told of a change a client may take to ask for its list while a result waits for that."""
 IN_HAND_S = 0.05
 """How long a client may take from its list to the tools of its next request."""
 CALLABLE = ("direct", "run_tool")
@@ -35,7 +35,7 @@ def call_of(entry: CatalogueEntry, app: App, client: Observed) -> dict[str, str]
 
 
 def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
-    """`call` of a tool that an answer is about, and `visible`: when the list of the client that asks shows it.
+    """`call` of a tool that a result is about, and `visible`: when the list of the client that asks shows it.
 
     Empty where the tool cannot be read any more.
     """
@@ -43,22 +43,22 @@ def call_and_visible(name: str, call: ToolCall) -> dict[str, str]:
         entry = call.app.library.entry(name)
     except AlitaError:
         return {}
-    client, announcer = call.announcer.observed(call.ctx), call.announcer
+    client = call.client
     way = call_of(entry, call.app, client)
     if way["call"] not in CALLABLE:
         return way
-    shows = client.has_listed(announcer.changes) or client.lists_each_turn or client.lists_after_hints
+    shows = client.has_listed(call.announcer.changes) or client.lists_each_turn or client.lists_after_hints
     soon = "now" if shows else "after reconnect"
     return way | {"visible": soon if _is_listed(name, call.app) else _UNLISTED}
 
 
 async def until_listed(name: str, call: ToolCall) -> None:
-    """Holds back the answer to a change until the list of the client that asked for it shows that change.
+    """Holds back the result of a change until the list of the client that asked for it shows that change.
 
     `LISTS_WITHIN_S` from its hint on at most, and not at all for a client that was seen not to follow hints, that
     asks for its list at each turn anyway, or that has no stream to hear them on. The hint goes out first.
     """
-    client, change = call.announcer.observed(call.ctx), call.announcer.changes
+    client, change = call.client, call.announcer.changes
     if client.has_listed(change):
         await _until_in_hand(client)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,10 @@ from alita_mcp.errors import InvalidArguments
 from alita_mcp.event_loop import is_large, off_loop
 from alita_mcp.library.runs.runs import MAX_BYTES, MAX_RUNS
 from alita_mcp.library.search.signature import ALL_CHOICES, parameters_of, signature_of
-from alita_mcp.server.answers.answers import MAX_DEPTH, as_json, error, is_deeper_than
-from alita_mcp.server.answers.ranges import Part, json_bytes, part_of
-from alita_mcp.server.answers.rejections import failure_text
-from alita_mcp.server.answers.unreviewed import brief, mark, plain_schema, shown, unreviewed
-from alita_mcp.server.client.client_identity import identity_of
+from alita_mcp.server.results.building import MAX_DEPTH, as_json, is_deeper_than, tool_result
+from alita_mcp.server.results.ranges import Part, json_document, part_of
+from alita_mcp.server.results.rejections import failure_text
+from alita_mcp.server.results.unreviewed import brief, mark, plain_schema, shown, unreviewed
 from alita_mcp.verification.json_schema import validate_arguments
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ async def run_and_deliver(
     """
     app = call.app
     try:
-        run = await app.run(name, arguments, version, identity=identity_of(call.ctx))
+        run = await app.run(name, arguments, version, identity=call.identity)
     except InvalidArguments as wrong:
         manifest = (await app.library.read(name, version)).manifest
         origin = unreviewed(app, name, manifest.version)
@@ -67,7 +65,7 @@ def with_signature(wrong: InvalidArguments, called: Manifest | types.Tool) -> In
 
 
 async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: Origin) -> InvalidArguments:
-    """What is wrong with arguments of a tool that nobody reviewed, in none of its author's words."""
+    """What is wrong with arguments of an unreviewed tool, in none of its author's words."""
     plainly = partial(validate_arguments, plain_schema(manifest.input_schema), arguments)
     try:
         await off_loop(plainly, large=is_large(arguments))
@@ -77,30 +75,23 @@ async def _plainly_wrong(manifest: Manifest, arguments: dict[str, Any], origin: 
 
 
 def _in_both_forms(run: ToolRunResult, origin: Origin | None) -> types.CallToolResult:
-    marks = _marks(run, origin)
-    if not run.result.ok:
-        failed = error(_failure_text(run.manifest.name, run.result, run.manifest.limits, origin))
-        return failed.model_copy(update={"meta": marks})
-    value = run.result.value
-    return types.CallToolResult(
-        content=[types.TextContent(text=value if isinstance(value, str) else as_json(value))],
-        structured_content=run.structured,
-        _meta=marks,
-    )
-
-
-def _marks(run: ToolRunResult, origin: Origin | None) -> dict[str, Any] | None:
-    """What a caller should know of a result besides the result, which stays as the tool gave it."""
+    """A run in both forms; its marks hold what a caller should know besides the value, which stays as it was given."""
     marks: dict[str, Any] = {"alita/cached": True} if run.cached else {}
     if run.manifest.trust != "verified":
         marks["alita/trust"] = run.manifest.trust
     if origin is not None:
         marks["alita/reviewed"] = False
-    return marks or None
+    if run.result.ok:
+        value = run.result.value
+        result = tool_result(run.structured, value if isinstance(value, str) else as_json(value))
+    else:
+        failed = _failure_text(run.manifest.name, run.result, run.manifest.limits, origin)
+        result = tool_result(None, failed, is_error=True)
+    return result.model_copy(update={"meta": marks or None})
 
 
 def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin | None) -> str:
-    """Why a call failed; of a tool that nobody reviewed without the lines of its code, and its words cut short."""
+    """Why a call failed; of an unreviewed tool without the lines of its code, and its words cut short."""
     what = f"{result.error_type or result.status}: {result.message}".removesuffix(": ")
     allowed = (
         f"Its limits: {limits.wall_seconds:g} s, {limits.memory_bytes >> 20} MB of memory, "
@@ -114,12 +105,12 @@ def _failure_text(name: str, result: RunResult, limits: Limits, origin: Origin |
 
 async def checked(result: types.CallToolResult, app: App, tool: types.Tool) -> types.CallToolResult:
     """A result of a tool that every client can take: not nested too deeply, valid UTF-8 and not too large."""
-    size = await off_loop(partial(_size, result), large=is_large(result.structured_content))
-    if isinstance(size, str):
-        return error(size)
+    written = await off_loop(partial(_written, result), large=is_large(result.structured_content))
+    if isinstance(written, str):
+        return tool_result(None, written, is_error=True)
+    document, size = written
     if size <= app.settings.max_result_bytes:
         return result
-    document = await anyio.to_thread.run_sync(_document, result)
     uri = f"alita://runs/{await app.library.keep_run(document)}"
     cut = partial(_cut, result, document, uri, app.settings.max_result_bytes)
     return (await anyio.to_thread.run_sync(cut)).model_copy(
@@ -127,16 +118,22 @@ async def checked(result: types.CallToolResult, app: App, tool: types.Tool) -> t
     )
 
 
-def _size(result: types.CallToolResult) -> int | str:
-    """Bytes of the larger of the two forms in which a result travels; or why it cannot."""
-    if is_deeper_than(result.structured_content, MAX_DEPTH):
+def _written(result: types.CallToolResult) -> tuple[bytes, int] | str:
+    """The whole of a result as JSON text, and the bytes of the larger of the two forms in which it travels.
+
+    Where it cannot travel, the reason.
+    """
+    structured = result.structured_content
+    if is_deeper_than(structured, MAX_DEPTH):
         return "The result is nested too deeply."
     try:
-        return max(json_bytes(result.structured_content), json_bytes(_dumped(_counted(result.content))))
+        whole = json_document(_dumped(result.content) if structured is None else structured)
+        content = json_document(_dumped(_counted(result.content)))
     except UnicodeEncodeError:
         return "The result holds half of a surrogate pair, which JSON text cannot carry."
     except ValueError:
         return "The result is not JSON: it holds a number that is not finite."
+    return whole, max(len(whole) if structured is not None else 0, len(content))
 
 
 def _counted(content: Sequence[types.ContentBlock]) -> Sequence[types.ContentBlock]:
@@ -151,13 +148,6 @@ def _dumped(content: Sequence[types.ContentBlock]) -> list[dict[str, Any]]:
     return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in content]
 
 
-def _document(result: types.CallToolResult) -> bytes:
-    """The whole of a result as JSON text."""
-    structured = result.structured_content
-    whole = _dumped(result.content) if structured is None else structured
-    return json.dumps(whole, ensure_ascii=False).encode()
-
-
 def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) -> types.CallToolResult:
     """The beginning of a large result behind what is left out, and a link to the whole; see decision 37.
 
@@ -167,20 +157,17 @@ def _cut(result: types.CallToolResult, document: bytes, uri: str, limit: int) ->
     counted = _counted(result.content)
     pictures = [block for block in result.content if block not in counted]
     links = [block for block in result.content if isinstance(block, types.ResourceLink)]
-    links = links if json_bytes(_dumped(links)) < limit // 2 else []
+    links = links if len(json_document(_dumped(links))) < limit // 2 else []
     link = types.ResourceLink(
         uri=uri, name=uri.rpartition("/")[2], mime_type="application/json", size=len(document)
     )
 
     def content(part: Part) -> list[types.ContentBlock]:
-        return [
-            types.TextContent(text=_note(part, uri, limit, failed=result.is_error) + part.text),
-            link,
-            *links,
-        ]
+        note = _note(part, uri, limit, failed=result.is_error)
+        return [types.TextContent(text=note + part.text), link, *links]
 
     longest = Part("", 0, len(document), 2 * len(document))
-    part = part_of(document, limit - json_bytes(_dumped(content(longest))))
+    part = part_of(document, limit - len(json_document(_dumped(content(longest)))))
     kept = [*content(part), *pictures]
     return types.CallToolResult(content=kept, _meta={**(result.meta or {}), "alita/cut": True})
 
