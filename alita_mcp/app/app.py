@@ -310,7 +310,7 @@ async def open_app(
         brokers = BrokerFactory(settings, library, model or _plain_model(roles), call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
+        noticing = Noticing(runs, settings.suggest_after)
         running = open_code_runner(settings, library, calls, brokers, noticing)
         code = await stack.enter_async_context(running)
         flows = Flows(library, calls, code, brokers, toolsmith, web)

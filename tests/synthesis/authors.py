@@ -106,8 +106,6 @@ def kind_of(request: Request) -> str:
     words = {
         "Specify a tool": "spec",
         "Test this tool": "tests",
-        "Turn this script": "script",
-        "Read these": "read",
         "Decide between outcomes": "judge",
     }
     return next((kind for word, kind in words.items() if word in text), "code")

@@ -46,7 +46,7 @@ def generalise(
     good = [run for run in runs if run.ok]
     raised = [run for run in runs if run.status == "error" and _names_a_fault(run.error_type)]
     if not good:
-        return NotGeneral(why="no run of it ended well", model_could=False)
+        return NotGeneral(why="no run of it ended well", writable=False)
     try:
         try:
             return _generalised([*good, *raised], name, description)
@@ -117,7 +117,7 @@ def _reads(runs: Sequence[RecordedRun]) -> Reads:
         return "result"
     if any(run.stdout for run in good):
         return "printed"
-    raise NoFunctionError("it gave no result and printed nothing", model_could=False)
+    raise NoFunctionError("it gave no result and printed nothing", writable=False)
 
 
 def _calls(runs: Sequence[RecordedRun], slots: Sequence[Slot], reads: Reads) -> tuple[Example, ...]:

@@ -140,7 +140,7 @@ def slots_of(
         slot.annotation = annotation_of(slot.values, Place(f"parameter {slot.name}", slot.name), records)
     if not slots:
         raise NoFunctionError(
-            "nothing in it varies: no arguments, no input() and no constants", model_could=False
+            "nothing in it varies: no arguments, no input() and no constants", writable=False
         )
     return sorted(slots, key=lambda slot: slot.optional), places
 

@@ -70,7 +70,7 @@ def read_script(run: RecordedRun) -> Script:
     try:
         tree = module_of(run.code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as broken:
-        raise NoFunctionError(f"the code does not parse: {broken}", model_could=False) from broken
+        raise NoFunctionError(f"the code does not parse: {broken}", writable=False) from broken
     tree.body = _plain_body(tree.body)
     _Plain().visit(tree)
     given = [name for name in run.arguments if name != "input"]

@@ -42,14 +42,6 @@ def told_by(own: Sequence[Example], example: Example) -> bool:
     )
 
 
-def also_recorded(recorded: Recorded | None, examples: Sequence[Example]) -> Recorded | None:
-    """The same with more examples that were only seen; None for a tool that is made of no run."""
-    if recorded is None:
-        return None
-    marks = (*recorded.examples, *map(mark_of, examples))
-    return recorded.model_copy(update={"examples": tuple(dict.fromkeys(marks))})
-
-
 def carried_marks(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
     """What is recorded of an update that keeps the replaced version's examples: no new version confirms them."""
     before = confirmed_by(own_examples(draft, draft.examples), replaced.report.recorded)
