@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.models.openai_server import Reply, Request
 
-WISH = "Adds up the digits of a whole number."
+REQUEST = "Adds up the digits of a whole number."
 SPEC: dict[str, Any] = {
     "name": "digit_sum",
     "description": "Adds up the decimal digits of a whole number.",

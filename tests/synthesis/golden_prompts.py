@@ -13,11 +13,11 @@ from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Grants
-from tests.synthesis.authors import PLAIN, SPEC, WISH, coded
+from tests.synthesis.authors import PLAIN, REQUEST, SPEC, coded
 
 GOLDEN = Path(__file__).parent / "golden"
 SPECIFIED = Specification.model_validate(SPEC)
-ASKED = Brief(request=WISH, sandbox=abilities().lacking())
+ASKED = Brief(request=REQUEST, sandbox=abilities().lacking())
 BRIEF = ASKED.model_copy(update={"specification": SPECIFIED})
 FULL = BRIEF.model_copy(
     update={
