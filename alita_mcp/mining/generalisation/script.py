@@ -217,3 +217,14 @@ def _is_pragma(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and (
         statement.module == "__future__" or statement.names[0].name == "*"
     )
+
+
+def own_names(script: Script) -> frozenset[str]:
+    """Every name that a program binds or reads anywhere."""
+    bound = {
+        name
+        for node in ast.walk(script.tree)
+        for name in (getattr(node, "name", None), getattr(node, "arg", None), getattr(node, "id", None))
+        if isinstance(name, str)
+    }
+    return frozenset(bound | script.scope.bound)

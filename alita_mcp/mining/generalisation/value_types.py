@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -113,8 +112,3 @@ def _object(values: list[dict[str, Any]], place: Place, records: Records) -> str
 
 def _is_field(key: str) -> bool:
     return key.isidentifier() and key.isascii() and not keyword.iskeyword(key) and not key.startswith("__")
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same to the last detail: 1, 1.0 and true are three."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
