@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 Entry = Mapping[str, Any]
 """A line of a session file as JSON; nothing in it can be relied upon."""
+RUNS_PYTHON = re.compile(r"(?i)python|jupyter|notebook|execute_?code|run_?code|execute_?cell")
+"""Names of tools that are handed Python."""
 
 
 @dataclass(frozen=True)
