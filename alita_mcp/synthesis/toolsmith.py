@@ -25,11 +25,7 @@ from alita_mcp.synthesis.publishing import Admit, Publisher
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.requests.grants import unfit_grants
 from alita_mcp.synthesis.requests.modes import PLANS
-from alita_mcp.synthesis.requests.outcomes import (
-    Exists,
-    Outcome,
-    Rejected,
-)
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool

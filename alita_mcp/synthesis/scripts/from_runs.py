@@ -20,14 +20,7 @@ from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
-from alita_mcp.synthesis.requests.outcomes import (
-    Created,
-    Exists,
-    NeedsApproval,
-    NeedsCode,
-    Outcome,
-    Rejected,
-)
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import SynthesisRequest, taken_from_code
 from alita_mcp.synthesis.review.proposals import proposed
 from alita_mcp.synthesis.scripts.run_scripts import as_tests, script_of

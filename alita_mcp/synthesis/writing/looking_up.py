@@ -96,10 +96,7 @@ class LookingUp:
         before, used = looked_up or LookedUp(), {fact.name for fact in facts}
         unfit = (fact for fact in before.packages if fact.name not in used and problem_of(fact) is not None)
         after = before.model_copy(
-            update={
-                "packages": (*facts, *unfit),
-                "notes": tuple(dict.fromkeys((*before.notes, *silent))),
-            }
+            update={"packages": (*facts, *unfit), "notes": tuple(dict.fromkeys((*before.notes, *silent)))}
         )
         return after if after != LookedUp() else None
 
@@ -141,9 +138,7 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
     found: dict[str, Source] = {}
     for passage in (passage for answered in answers for passage in answered.passages):
         source = Source(
-            url=seen(passage.url)[:500],
-            title=seen(passage.title)[:200],
-            retrieved_at=passage.retrieved_at,
+            url=seen(passage.url)[:500], title=seen(passage.title)[:200], retrieved_at=passage.retrieved_at
         )
         found.setdefault(passage.url, source)
     return tuple(found.values())[:MAX_SOURCES]

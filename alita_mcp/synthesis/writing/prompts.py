@@ -150,10 +150,7 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
 def write_code(brief: Brief, index: int) -> list[Message]:
     """Asks for one candidate; its writer never sees a test."""
     approach = _APPROACHES[index % len(_APPROACHES)]
-    return [
-        _CODER,
-        _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
-    ]
+    return [_CODER, _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}")]
 
 
 def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[Message]:
