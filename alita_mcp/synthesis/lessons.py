@@ -46,7 +46,7 @@ class LessonsFile:
         self._path = path
 
     async def learn(self, lesson: Lesson) -> None:
-        """Keeps a lesson, a known one once; the oldest make room. What cannot be kept is forgotten without a word."""
+        """Keeps a lesson, a known one once; the oldest make room. What cannot be kept is dropped."""
         await anyio.to_thread.run_sync(self._append, lesson)
 
     async def recall(self, description: str) -> tuple[Lesson, ...]:

@@ -185,7 +185,7 @@ class Publisher:
         return outcome
 
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
-        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        """Outcome for a published version: created, or waiting for a person who grants what it asks for."""
         name = manifest.name
         waits = await self.unless_granted(manifest, report)
         return waits or Created(
@@ -211,7 +211,7 @@ class Publisher:
         return f"v{current.version} stays current: a person decides; {how}"
 
     async def unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
-        """That a person or more evidence is needed; None when all that a version asks for is granted by now."""
+        """Outcome for a version that needs a person or more evidence; None when all that it asks for is granted."""
         verified = may_hold_grants(manifest)
         asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
         if self._settings.policy == "auto" and verified and asks:

@@ -146,5 +146,5 @@ class Toolsmith:
         return await self._publisher.unless_granted(raised.manifest, raised.report) or outcome
 
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
-        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        """Outcome for a published version: created, or waiting for a person who grants what it asks for."""
         return await self._publisher.outcome_of(manifest, report)

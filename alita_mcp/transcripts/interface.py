@@ -108,7 +108,7 @@ class TranscriptFormat(Protocol):
 
     @property
     def folder(self) -> str:
-        """Where the agent keeps its session files, below the person's home."""
+        """Folder of the agent's session files, below the person's home."""
 
     def recognises(self, entry: Entry) -> bool:
         """Whether a line is one of this format's kinds; the first line that a format knows decides for the file."""

@@ -49,7 +49,7 @@ class PythonRun:
 
 @dataclass
 class ShellReading:
-    """What a command line ran in Python."""
+    """Python programs that a command line ran."""
 
     runs: list[PythonRun] = field(default_factory=list)
     unseen: int = 0

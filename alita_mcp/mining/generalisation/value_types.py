@@ -34,7 +34,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Place:
-    """What is typed, for messages and names of records; nulls may stand inside results alone."""
+    """Place of a value that is typed, for messages and names of records; nulls may stand inside results alone."""
 
     what: str
     name: str

@@ -173,7 +173,7 @@ class Jobs:
 
     @asynccontextmanager
     async def without_turn(self, person: PendingQuestions) -> AsyncIterator[None]:
-        """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
+        """Frees the slot of a job while the block waits for its person; then the job waits for a slot again."""
         job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
         if job is not None:
             self._turns.release_on_behalf_of(job.id)

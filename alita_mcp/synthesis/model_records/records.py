@@ -96,15 +96,15 @@ class ModelRecords:
         self._journal = journal
 
     async def of(self, model: str) -> ModelRecord | None:
-        """What is known of a model; None where it was never calibrated and never practised."""
+        """Record of a model; None where it was never calibrated and never practised."""
         return await anyio.to_thread.run_sync(self._of, model)
 
     async def all(self) -> list[ModelRecord]:
-        """What is known of every model, by name."""
+        """Records of all models, by name."""
         return await anyio.to_thread.run_sync(self._all)
 
     async def record_for(self, models: Models) -> Record | None:
-        """What is known of the writers of one synthesis; None for models that are scripted or replayed.
+        """Record of the writers of one synthesis; None for models that are scripted or replayed.
 
         Such a model can call itself whatever it likes.
         """

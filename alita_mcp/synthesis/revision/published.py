@@ -40,7 +40,7 @@ class Predecessor:
 
     @property
     def wrong(self) -> tuple[Check, ...]:
-        """What it does otherwise than the request's own examples say."""
+        """Failed checks of the request's own examples."""
         return tuple(check for check in self.own if check is not None and not check.passed)
 
 

@@ -49,7 +49,7 @@ def is_script(request: SynthesisRequest) -> bool:
 
 
 async def output_of(code: str, sandbox: Sandbox) -> str | None:
-    """What a script prints without any input; None when it needs some, or fails, or there is no sandbox."""
+    """Output of a script that is given no input; None when it needs some, or fails, or there is no sandbox."""
     arguments = {"code": code}
     job = Job(code=_PROGRAM, function="run_script", arguments=arguments, limits=Limits(wall_seconds=WALL_S))
     try:
