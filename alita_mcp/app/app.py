@@ -317,7 +317,7 @@ async def open_app(
         brokers = BrokerFactory(settings, library, own_model, call_tool)
         calls = Calls(library, chosen, results, brokers.broker_for, brokers.lacks)
         learning = await stack.enter_async_context(open_learning(library)) if settings.learn else None
-        noticing = Noticing(runs, settings.suggest_after, asks_models=roles.is_configured)
+        noticing = Noticing(runs, settings.suggest_after)
         code = await stack.enter_async_context(open_code_runner(settings, library, calls, brokers, noticing))
         flows = Flows(library, calls, code, brokers, toolsmith, web)
         solving = await stack.enter_async_context(open_task_runner(settings, flows, jobs, roles))

@@ -54,5 +54,5 @@ class NotGeneral(Value):
 
     why: str
     """In words for the author of the code."""
-    model_could: bool = True
-    """Whether a model could write the function all the same."""
+    writable: bool = True
+    """Whether its author could write the function all the same."""

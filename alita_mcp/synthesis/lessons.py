@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 from pydantic import Field, ValidationError
@@ -26,28 +25,10 @@ SHOWN = 3
 _NEAR = 0.2
 """Share of words that two descriptions must have in common for one's lesson to be shown to the other."""
 _WORD = re.compile(r"[a-z]{3,}")
-_SMALL = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "from",
-        "that",
-        "this",
-        "into",
-        "are",
-        "its",
-        "not",
-        "one",
-        "all",
-        "any",
-        "each",
-        "given",
-        "tool",
-        "returns",
-    ]
-)
+_SMALL = frozenset({
+    "the", "and", "for", "with", "from", "that", "this", "into", "are", "its", "not", "one", "all", "any", "each",
+    "given", "tool", "returns",
+})  # fmt: skip
 
 
 class Lesson(Value):
@@ -58,30 +39,18 @@ class Lesson(Value):
     text: str = Field(max_length=500)
 
 
-class Lessons(Protocol):
-    """Protocol for a store of lessons that later attempts at similar requests recall."""
-
-    async def learn(self, lesson: Lesson) -> None:
-        """Keeps a lesson; one that is known already counts once."""
-        ...
-
-    async def recall(self, description: str) -> tuple[Lesson, ...]:
-        """The few lessons that are nearest to a description, best first."""
-        ...
-
-
 class LessonsFile:
-    """Lessons as JSON Lines, the newest last."""
+    """Store of lessons as JSON Lines, the newest last, for later attempts at similar requests."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     async def learn(self, lesson: Lesson) -> None:
-        """Keeps a lesson; the oldest make room. What cannot be kept is forgotten without a word."""
+        """Keeps a lesson, a known one once; the oldest make room. What cannot be kept is dropped."""
         await anyio.to_thread.run_sync(self._append, lesson)
 
     async def recall(self, description: str) -> tuple[Lesson, ...]:
-        """The lessons whose descriptions share most words with this one."""
+        """The few lessons whose descriptions share most words with this one, best first."""
         lessons = await anyio.to_thread.run_sync(self._read)
         return nearest(description, lessons)
 

@@ -36,7 +36,7 @@ class PackageCheck:
         """When it was asked for, and what the index said, or why it said nothing."""
 
     async def facts(self, packages: Sequence[str]) -> tuple[tuple[PackageFacts, ...], tuple[str, ...]]:
-        """What the index says of each package, and of which it said nothing and why; never raises for the index."""
+        """Facts of the index on each package, and why it said nothing of others; never raises for the index."""
         names = [name for name in dict.fromkeys(map(name_of, packages)) if name]
         if self._index is None or not names:
             return (), ()
@@ -64,7 +64,7 @@ class PackageCheck:
         return found, tuple(f"Package {name!r} could not be looked up: {why}" for name, why in silent.items())
 
     async def failure(self, packages: Sequence[str], *, pinned_are_meant: bool = False) -> Check | None:
-        """Why one of the packages may not be used: there is none of that name, or it could be taken for another.
+        """Failed check of the first package that may not be used: it does not exist, or could be taken for another.
 
         Where `pinned_are_meant`, one with an exact version is what its author wants, whatever it looks like.
         """

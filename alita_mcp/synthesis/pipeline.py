@@ -83,7 +83,7 @@ class Pipeline:
         if isinstance(specification, Exists | Rejected):
             return specification
         specification = await self._context.confirmed(specification, self._on_stage)
-        return await self.attempts(await self._looking_up.told(brief, specification))
+        return await self._attempts(await self._looking_up.told(brief, specification))
 
     async def _brief(self) -> Brief:
         return Brief(
@@ -109,7 +109,7 @@ class Pipeline:
             raise AssertionError("the loop ends with a name or a refusal")
         return refused
 
-    async def attempts(self, brief: Brief) -> Outcome:
+    async def _attempts(self, brief: Brief) -> Outcome:
         """The outcome for a brief that is specified; errors as `make`."""
         rejected: Rejected | None = None
         drawn = await self._before_code(brief)

@@ -141,23 +141,17 @@ class Publisher:
         report, beside = verdict.report, Compared()
         if not follows:
             await on_stage("duplicates")
-            beside = await self._beside(Proved(draft, verdict, report.trust))
+            library = self._library
+            names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
+            rehearsal = Rehearsal(self._sandbox, library.read)
+            beside = await compared(Proved(draft, verdict, report.trust), names, library, rehearsal)
             if beside.serving is not None:
+                await learn_words(library, beside.serving.tool, draft.description, draft.use_when)
                 return beside.serving
         accepted = AcceptedVersion(
             draft=draft, contract=verdict.contract, lock=verdict.lock, report=report, made_by=made_by
         )
         return told_apart(await self.publish(accepted, follows, on_stage), beside.similar)
-
-    async def _beside(self, proved: Proved) -> Compared:
-        """The draft compared with what its words find; the tool that does the same learns these words."""
-        draft, library = proved.draft, self._library
-        names = await library.similar(" ".join((draft.name, draft.description, *draft.use_when)))
-        rehearsal = Rehearsal(self._sandbox, library.read)
-        found = await compared(proved, names, library, rehearsal)
-        if found.serving is not None:
-            await learn_words(library, found.serving.tool, draft.description, draft.use_when)
-        return found
 
     async def _same_draft(self, draft: Draft, newest: int) -> int | None:
         """The number of the current or the newest version, if that is this draft."""
@@ -180,23 +174,18 @@ class Publisher:
             )
         await on_stage("publish")
         await anyio.lowlevel.checkpoint()
-        with anyio.CancelScope(shield=True):  # from here on it is published whole, and whoever asked hears so
-            outcome = await self._published(accepted, follows)
-        return outcome  # noqa: RET504 - a scope may swallow what is raised in it, so nothing is returned from there
-
-    async def _published(self, accepted: AcceptedVersion, follows: int) -> Outcome:
-        name = accepted.draft.name
-        try:
-            manifest = await self._library.publish(accepted, expected_version=follows)
-        except NameTaken:
-            entry = self._library.entry(name)
-            return Exists(
-                tool=name, version=entry.manifest.version, why="another client published this name first"
-            )
-        return await self.outcome_of(manifest, accepted.report)
+        with anyio.CancelScope(shield=True):  # from here on it is published whole, and the caller hears so
+            try:
+                manifest = await self._library.publish(accepted, expected_version=follows)
+                outcome = await self.outcome_of(manifest, accepted.report)
+            except NameTaken:
+                now = self._library.entry(accepted.draft.name).manifest
+                why = "another client published this name first"
+                outcome = Exists(tool=now.name, version=now.version, why=why)
+        return outcome
 
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
-        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        """Outcome for a published version: created, or waiting for a person who grants what it asks for."""
         name = manifest.name
         waits = await self.unless_granted(manifest, report)
         return waits or Created(
@@ -222,7 +211,7 @@ class Publisher:
         return f"v{current.version} stays current: a person decides; {how}"
 
     async def unless_granted(self, manifest: Manifest, report: VerificationReport) -> NeedsApproval | None:
-        """That a person or more evidence is needed; None when all that a version asks for is granted by now."""
+        """Outcome for a version that needs a person or more evidence; None when all that it asks for is granted."""
         verified = may_hold_grants(manifest)
         asks = not manifest.grants.is_pure and ANY not in manifest.grants.network
         if self._settings.policy == "auto" and verified and asks:

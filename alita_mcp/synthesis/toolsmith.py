@@ -9,7 +9,6 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 
-from alita_mcp.errors import SandboxError
 from alita_mcp.library.library import Library
 from alita_mcp.models.roles import Models, RoleModels
 from alita_mcp.progress import ReportStage
@@ -26,20 +25,14 @@ from alita_mcp.synthesis.publishing import Admit, Publisher
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
 from alita_mcp.synthesis.requests.grants import unfit_grants
 from alita_mcp.synthesis.requests.modes import PLANS
-from alita_mcp.synthesis.requests.outcomes import (
-    Exists,
-    Outcome,
-    Rejected,
-)
+from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.requests.template import ask_for_code, told_abilities
 from alita_mcp.synthesis.resubmission import raise_trust, same_tool
 from alita_mcp.synthesis.review.cross_check import CrossCheck
 from alita_mcp.synthesis.revision.revision import Revision
 from alita_mcp.synthesis.scripts.from_runs import FromRuns
-from alita_mcp.synthesis.scripts.script_runs import ScriptRun, run_script
-from alita_mcp.synthesis.scripts.script_to_tool import ScriptToTool
-from alita_mcp.synthesis.scripts.scripts import is_script
+from alita_mcp.synthesis.scripts.scripts import is_script, output_of
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Manifest, StoredVersion, VerificationReport
 
@@ -89,36 +82,32 @@ class Toolsmith:
         mode = request.mode or self._settings.synthesis_mode
         models = self._models.open(fresh=PLANS[mode].fresh) if self._models is not None else None
         async with journalled(self._library, request, models) as ending:
-            ending.note(outcome := await self._make(request, models, on_stage))
+            ending.note(outcome := await self._make(request, on_stage, models))
         return outcome
 
-    async def _make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
+    async def _make(
+        self, request: SynthesisRequest, on_stage: ReportStage, models: Models | None = None
+    ) -> Outcome:
         if request.from_run:
-            return await FromRuns(self._context, self._make).make(request, models, on_stage)
+            return await FromRuns(self._context, self._make).make(request, on_stage)
         plain = await anyio.to_thread.run_sync(is_script, request)
         if request.code.strip() and not plain:
             return await self._make_from_code(request, models, on_stage)
-        if models is not None and (plain or _needs_model(request)):
+        says_what = request.description.strip() or (request.update and request.overrule)
+        if models is not None and not plain and says_what:
             return self._refused(request) or await self._write(request, models, on_stage)
         await on_stage("search")
         text = f"{request.name} {request.description}".strip()
         similar = await self._library.similar(text)
         abilities = await told_abilities(self._sandbox)
-        return ask_for_code(request, similar, abilities, await self._printed(request) if plain else None)
-
-    async def _printed(self, request: SynthesisRequest) -> str | None:
-        """What a plain script prints without any input; None when it needs some, or fails."""
-        try:
-            result = await run_script(request.code, ScriptRun(), self._sandbox)
-        except SandboxError:
-            return None
-        return result.stdout if result.ok else None
+        printed = await output_of(request.code, self._sandbox) if plain else None
+        return ask_for_code(request, similar, abilities, printed)
 
     async def _write(self, request: SynthesisRequest, models: Models, on_stage: ReportStage) -> Outcome:
         """Lets models write the tool."""
         plan = PLANS[request.mode or self._settings.synthesis_mode]
         record = await self._context.records.record_for(models)
-        writer = ScriptToTool if request.code.strip() else Revision if request.update else Pipeline
+        writer = Revision if request.update else Pipeline
         outcome = await writer(Work(self._context, request, plan, models, on_stage, record)).make()
         await practised(self._context, models, outcome)
         return outcome
@@ -157,14 +146,5 @@ class Toolsmith:
         return await self._publisher.unless_granted(raised.manifest, raised.report) or outcome
 
     async def outcome_of(self, manifest: Manifest, report: VerificationReport) -> Outcome:
-        """What a published version can do now: all that it asks for was granted, or a person is needed."""
+        """Outcome for a published version: created, or waiting for a person who grants what it asks for."""
         return await self._publisher.outcome_of(manifest, report)
-
-
-def _needs_model(request: SynthesisRequest) -> bool:
-    """Whether a model is to write the tool, from words, from a plain script or, where it must, from runs."""
-    if request.code.strip():
-        return is_script(request)
-    if request.from_run:
-        return True
-    return bool(request.description.strip() or (request.update and request.overrule))

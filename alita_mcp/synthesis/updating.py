@@ -53,11 +53,11 @@ async def carried_over(
     """
     version = f"{replaced.manifest.name} v{replaced.manifest.version}"
     for named in breaks:
-        if not any(_is_named(old, [named]) for old in replaced.examples):
+        if not any(is_named(old, named) for old in replaced.examples):
             return _stranger(named, version)
     prepared = await prepare(draft, rehearsal, on_stage)
-    kept_to = [old for old in replaced.examples if not _is_named(old, breaks)]
-    given_up = [old for old in replaced.examples if _is_named(old, breaks)]
+    kept_to = [old for old in replaced.examples if not is_named(old, *breaks)]
+    given_up = [old for old in replaced.examples if is_named(old, *breaks)]
     changed = await _changed(prepared, kept_to, rehearsal)  # by themselves: one given up may run out of time
     if isinstance(changed, Rejected):
         return changed
@@ -143,5 +143,6 @@ def _broken(old: Example, check: Check) -> Broken:
     return Broken(arguments=shown_arguments(old.arguments), expected=expected, got=check.got)
 
 
-def _is_named(example: Example, breaks: Sequence[Arguments]) -> bool:
+def is_named(example: Example, *breaks: object) -> bool:
+    """Whether an example has just the arguments of one of these."""
     return any(same_result(example.arguments, named, exact=True) for named in breaks)

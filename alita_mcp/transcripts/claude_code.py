@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from alita_mcp.transcripts.interface import (
+    RUNS_PYTHON,
     Action,
     Answered,
     Began,
@@ -28,7 +29,6 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _IN_BACKGROUND = "Command running in background"
-_RUNS_PYTHON = re.compile(r"(?i)python|jupyter|notebook|execute_?code|run_?code|execute_?cell")
 
 
 class ClaudeCode:
@@ -75,7 +75,7 @@ def _action(tool: str, given: Entry) -> Action | None:
                 return None
             mode = text_in(given.get("edit_mode")) or "replace"
             return EditCell(text_in(path), text_in(given.get("cell_id")), text_in(source), mode)
-        case _, {"code": str(code)} if _RUNS_PYTHON.search(tool):
+        case _, {"code": str(code)} if RUNS_PYTHON.search(tool):
             return RunCell(text_in(code))
     return None
 

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from alita_mcp.transcripts.interface import (
+    RUNS_PYTHON,
     Action,
     Answered,
     ApplyPatch,
@@ -25,7 +26,6 @@ _KINDS = {"session_meta", "response_item", "event_msg", "turn_context", "compact
 _CALLS = {"function_call", "local_shell_call", "custom_tool_call"}
 _ANSWERS = {"function_call_output", "custom_tool_call_output"}
 _SHELLS = {"shell", "container.exec", "local_shell", "shell_command", "exec_command"}
-_RUNS_PYTHON = re.compile(r"(?i)python|jupyter|notebook|execute_?code|run_?code|execute_?cell")
 _REFUSED = re.compile(
     r"(?i)\s*(?:exec command |patch )?(?:rejected|aborted) by user|\s*failed to parse function"
 )
@@ -89,7 +89,7 @@ def _action(tool: str, given: Entry) -> Action | None:
         return ApplyPatch(text_in(patch))
     if tool in _SHELLS or "_shell" in given:
         return _shell_command(given.get("command", given.get("cmd")))
-    if _RUNS_PYTHON.search(tool) and isinstance(code := given.get("code"), str):
+    if RUNS_PYTHON.search(tool) and isinstance(code := given.get("code"), str):
         return RunCell(text_in(code))
     return None
 

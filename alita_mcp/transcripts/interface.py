@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 Entry = Mapping[str, Any]
 """A line of a session file as JSON; nothing in it can be relied upon."""
+RUNS_PYTHON = re.compile(r"(?i)python|jupyter|notebook|execute_?code|run_?code|execute_?cell")
+"""Names of tools that are handed Python."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class TranscriptFormat(Protocol):
 
     @property
     def folder(self) -> str:
-        """Where the agent keeps its session files, below the person's home."""
+        """Folder of the agent's session files, below the person's home."""
 
     def recognises(self, entry: Entry) -> bool:
         """Whether a line is one of this format's kinds; the first line that a format knows decides for the file."""

@@ -41,7 +41,7 @@ class Limits:
 
 
 def usual_folders(home: Path) -> list[Path]:
-    """Where the agents that are known here keep their transcripts, as far as it exists."""
+    """Existing transcript folders of the agents that are known here."""
     return [folder for each in FORMATS if (folder := home / each.folder).is_dir()]
 
 

@@ -49,7 +49,7 @@ class _Open:
 
 
 class Session:
-    """Joins calls with their answers: what was asked for and never answered, or refused, was not executed."""
+    """Joins calls with their results: a call without a result, or a refused one, was not executed."""
 
     def __init__(self, agent: str, file: str, told: set[int], counts: Counter[str]) -> None:
         self._agent = agent
@@ -64,7 +64,7 @@ class Session:
         self._shell = Shell(self._files)
 
     def take(self, step: Step, line: int, at: str) -> Iterator[ExecutedProgram]:
-        """One step; programs come out with the answer to the call that ran them."""
+        """Takes one step; programs come out with the result of the call that ran them."""
         match step:
             case Began():
                 self._name, self._folder = step.session or self._name, step.folder or self._folder
@@ -74,7 +74,7 @@ class Session:
                 yield from self._end(step)
 
     def close(self) -> None:
-        """Counts what was asked for and has no answer."""
+        """Counts the calls without a result."""
         for call in list(self._open):
             self._give_up(call)
 

@@ -12,55 +12,19 @@ from alita_mcp.transcripts.written_files import WrittenFiles, located
 _INTERPRETER = re.compile(r"(?:python|pypy)[0-9.]*(?:\.exe)?|py(?:\.exe)?|ipython3?", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\+?=")
 _KEYWORDS = {
-    "if",
-    "then",
-    "else",
-    "elif",
-    "do",
-    "while",
-    "until",
-    "!",
-    "{",
-    "time",
-    "exec",
-    "command",
-    "builtin",
-}
+    "if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "exec", "command", "builtin",
+}  # fmt: skip
 _WRAPPERS = {
     "sudo", "env", "nohup", "timeout", "gtimeout", "nice", "stdbuf", "uv", "poetry", "pipenv", "conda", "mamba",
     "micromamba", "rye", "pdm", "hatch", "pixi", "xvfb-run",
 }  # fmt: skip
 _SHELLS = {"bash", "sh", "zsh", "dash", "ksh"}
 _SILENT = {
-    "cd",
-    "pushd",
-    "popd",
-    "export",
-    "source",
-    ".",
-    "set",
-    "mkdir",
-    "chmod",
-    "touch",
-    "true",
-    ":",
-    "rm",
-}
+    "cd", "pushd", "popd", "export", "source", ".", "set", "mkdir", "chmod", "touch", "true", ":", "rm",
+}  # fmt: skip
 _CHANGES_FILES = {
-    "sed",
-    "perl",
-    "mv",
-    "cp",
-    "rm",
-    "patch",
-    "tee",
-    "git",
-    "black",
-    "ruff",
-    "truncate",
-    "dd",
-    "ed",
-}
+    "sed", "perl", "mv", "cp", "rm", "patch", "tee", "git", "black", "ruff", "truncate", "dd", "ed",
+}  # fmt: skip
 _NOTEBOOK_RUNNERS = {"jupyter", "papermill", "jupyter-nbconvert", "jupyter-execute"}
 _VALUED = {"-W", "-X", "--check-hash-based-pycs"}
 _LOOKED_AT = 16
@@ -85,7 +49,7 @@ class PythonRun:
 
 @dataclass
 class ShellReading:
-    """What a command line ran in Python."""
+    """Python programs that a command line ran."""
 
     runs: list[PythonRun] = field(default_factory=list)
     unseen: int = 0

@@ -24,7 +24,7 @@ from alita_mcp.models.recording.recorded import Exchanges, Recorder, Replayer
 from alita_mcp.models.roles import RoleModels
 from alita_mcp.settings import ModelChoice, Settings, read_settings
 from alita_mcp.synthesis.requests.modes import PLANS
-from benchmarks.toolsmith import contenders, recorded_answers, tally, tool_wishes, trials
+from benchmarks.toolsmith import contenders, judged_requests, recorded_answers, tally, trials
 from benchmarks.toolsmith.call_log import CallLog
 
 FROM_THE_FILE = Path()
@@ -68,9 +68,9 @@ def run(options: argparse.Namespace) -> dict[str, object]:
     """
     if options.replay is not None and (options.model or options.base_url or options.record):
         raise UsageError("--replay asks no model.", hint="Leave out --model, --base-url and --record.")
-    wishes = tool_wishes.read_wishes(options.requests, options.limit)
+    requests = judged_requests.read_requests(options.requests, options.limit)
     settings = settings_for(options, read_settings())
-    return anyio.run(partial(measure, wishes, settings, options))
+    return anyio.run(partial(measure, requests, settings, options))
 
 
 def table(result: dict[str, object]) -> str:
@@ -101,7 +101,7 @@ def settings_for(options: argparse.Namespace, settings: Settings) -> Settings:
 
 
 async def measure(
-    wishes: Sequence[tool_wishes.ToolWish],
+    requests: Sequence[judged_requests.JudgedRequest],
     settings: Settings,
     options: argparse.Namespace,
     patience: Patience | None = None,
@@ -110,13 +110,13 @@ async def measure(
     from alita_mcp.sandbox.choose import open_sandbox
 
     log = CallLog(_through(options))
-    rooms = _rooms(settings, options, log, patience)
+    models_for = _models_for(settings, options, log, patience)
     takes_part = {
         name: each for name, each in contenders.contenders(settings).items() if name in options.only
     }
     sandbox = await open_sandbox(settings)
     try:
-        found = await trials.trials_of(wishes, takes_part, rooms, log, sandbox, _tell)
+        found = await trials.trials_of(requests, takes_part, models_for, log, sandbox, _tell)
     finally:
         with anyio.CancelScope(shield=True):
             await sandbox.aclose()
@@ -138,17 +138,17 @@ def _through(options: argparse.Namespace) -> Exchanges | None:
     return None
 
 
-def _rooms(
+def _models_for(
     settings: Settings, options: argparse.Namespace, log: CallLog, patience: Patience | None
-) -> trials.Rooms:
+) -> trials.ModelsFor:
     """One RoleModels for all that a real model is asked; for answers in the file a new one for each attempt."""
     if options.replay == FROM_THE_FILE:
         answers = partial(recorded_answers.RecordedAnswers, tokens_per_second=options.speed)
-        return lambda wish: RoleModels(settings, source=answers(wish).source, exchanges=log)
+        return lambda request: RoleModels(settings, source=answers(request).source, exchanges=log)
     role_models = RoleModels(settings, exchanges=log, patience=patience)
     if not role_models.is_configured:
         raise UsageError("No model is configured.", hint="Name one with --model, or use --replay.")
-    return lambda _wish: role_models
+    return lambda _request: role_models
 
 
 def _model_named(settings: Settings, options: argparse.Namespace) -> str:

@@ -13,7 +13,7 @@ from alita_mcp.sandbox.interface import Sandbox
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
 from alita_mcp.values import Example
 from benchmarks.toolsmith.attempt import Attempt
-from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.judged_requests import JudgedRequest
 from benchmarks.toolsmith.truth import differences, installed, why_not_loaded
 
 RETRIES = 5
@@ -31,39 +31,45 @@ _TEST_SHAPE = (
 )
 
 
-async def one_call(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
+async def one_call(request: JudgedRequest, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
     """The first module that the model writes, published if it can be imported."""
     coder = role_models.open(fresh=True).role("coder")
-    written = await ask(coder, code_prompt(wish), WrittenCode, temperature=TEMPERATURE, seed=1)
-    return await _as_attempt(wish, written.value, (), sandbox)
+    written = await ask(coder, code_prompt(request), WrittenCode, temperature=TEMPERATURE, seed=1)
+    return await _as_attempt(request, written.value, (), sandbox)
 
 
-async def one_suite(wish: ToolWish, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
-    """A module that passes one suite and the caller's own examples; its author gets failures up to five times."""
+async def one_suite(request: JudgedRequest, role_models: RoleModels, sandbox: Sandbox) -> Attempt:
+    """A module that passes one suite and the caller's own examples; its author is shown what fails, five times."""
     models = role_models.open(fresh=True)
     tester, coder = models.role("tester"), models.role("coder")
-    suite = await ask(tester, test_prompt(wish), Suite, temperature=TEMPERATURE, seed=1)
-    tests = (*wish.examples, *suite.value.tests)
-    asked = code_prompt(wish)
+    suite = await ask(tester, test_prompt(request), Suite, temperature=TEMPERATURE, seed=1)
+    tests = (*request.examples, *suite.value.tests)
+    asked = code_prompt(request)
     for retry in range(RETRIES + 1):
         written = await ask(coder, asked, WrittenCode, temperature=TEMPERATURE, seed=1 + retry)
-        attempt = await _as_attempt(wish, written.value, tests, sandbox)
+        attempt = await _as_attempt(request, written.value, tests, sandbox)
         if attempt.module is not None:
             break
-        asked = [*code_prompt(wish), *_what_failed(written.text, attempt.reason)]
+        asked = [*code_prompt(request), *_what_failed(written.text, attempt.reason)]
     return attempt
 
 
-def code_prompt(wish: ToolWish) -> list[Message]:
+def code_prompt(request: JudgedRequest) -> list[Message]:
     """Asks for the tool in one go."""
     types = "Annotate its parameters and its result, which are plain JSON values."
-    return [_CODER, _user(f"Write the Python function {wish.name}. {types}\n{_told(wish)}{_CODE_SHAPE}")]
+    return [
+        _CODER,
+        _user(f"Write the Python function {request.name}. {types}\n{_told(request)}{_CODE_SHAPE}"),
+    ]
 
 
-def test_prompt(wish: ToolWish) -> list[Message]:
+def test_prompt(request: JudgedRequest) -> list[Message]:
     """Asks for one suite, from the request alone."""
     wanted = "Write eight tests, edge cases and errors among them."
-    return [_TESTER, _user(f"Test the Python function {wish.name}. {wanted}\n{_told(wish)}{_TEST_SHAPE}")]
+    return [
+        _TESTER,
+        _user(f"Test the Python function {request.name}. {wanted}\n{_told(request)}{_TEST_SHAPE}"),
+    ]
 
 
 def _what_failed(code: str, why: str) -> list[Message]:
@@ -73,17 +79,17 @@ def _what_failed(code: str, why: str) -> list[Message]:
     ]
 
 
-def _told(wish: ToolWish) -> str:
-    examples = "".join(f"{json.dumps(example.as_json())}\n" for example in wish.examples)
-    return f"<request>\n{wish.request}\n</request>\n" + (f"Examples:\n{examples}" if examples else "")
+def _told(request: JudgedRequest) -> str:
+    examples = "".join(f"{json.dumps(example.as_json())}\n" for example in request.examples)
+    return f"<request>\n{request.text}\n</request>\n" + (f"Examples:\n{examples}" if examples else "")
 
 
 async def _as_attempt(
-    wish: ToolWish, written: WrittenCode, tests: Sequence[Example], sandbox: Sandbox
+    request: JudgedRequest, written: WrittenCode, tests: Sequence[Example], sandbox: Sandbox
 ) -> Attempt:
     """Published when it loads and every test holds."""
     try:
-        module = await installed(written.code, wish.name, written.packages, sandbox)
+        module = await installed(written.code, request.name, written.packages, sandbox)
         unloaded = await why_not_loaded(module, sandbox)
         if unloaded:
             return Attempt(status="rejected", stage="static", reason=unloaded)

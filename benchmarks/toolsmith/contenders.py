@@ -20,12 +20,12 @@ from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
 from benchmarks.toolsmith import baselines
 from benchmarks.toolsmith.attempt import Attempt
-from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.judged_requests import JudgedRequest
 from benchmarks.toolsmith.truth import with_lock
 
 RECORDS = "model_records"
 """Where a home keeps what is known of models."""
-Contender = Callable[[ToolWish, RoleModels, Sandbox], Awaitable[Attempt]]
+Contender = Callable[[JudgedRequest, RoleModels, Sandbox], Awaitable[Attempt]]
 NAMES = ("toolsmith", "one-call", "one-suite")
 
 
@@ -39,19 +39,19 @@ def contenders(settings: Settings) -> dict[str, Contender]:
 
 
 async def by_toolsmith(
-    settings: Settings, wish: ToolWish, role_models: RoleModels, sandbox: Sandbox
+    settings: Settings, request: JudgedRequest, role_models: RoleModels, sandbox: Sandbox
 ) -> Attempt:
     """A whole synthesis in an empty library, so that requests do not influence one another."""
     from alita_mcp.server.tools.admission import admit
 
-    request = read_request(wish.as_request())
-    if isinstance(request, Rejected):
-        return _refused(request)
+    asked = read_request(request.as_request())
+    if isinstance(asked, Rejected):
+        return _refused(asked)
     with tempfile.TemporaryDirectory(prefix="alita-bench-") as folder:
         own = settings.model_copy(update={"home": Path(folder, "home")})
         await anyio.to_thread.run_sync(take_records_along, settings.home, own.home)
         async with open_library(own, starters=lambda: None) as library:
-            outcome = await Toolsmith(library, sandbox, own, admit, role_models).make(request, silent)
+            outcome = await Toolsmith(library, sandbox, own, admit, role_models).make(asked, silent)
             if isinstance(outcome, Rejected):
                 return _refused(outcome)
             if not isinstance(outcome, Created):

@@ -12,7 +12,7 @@ import anyio
 from alita_mcp.errors import ModelError
 from alita_mcp.models.interface import Completion, LanguageModel, Message
 from alita_mcp.models.roles import Role
-from benchmarks.toolsmith.tool_wishes import Kind, ToolWish
+from benchmarks.toolsmith.judged_requests import JudgedRequest, Kind
 
 CHARACTERS_A_TOKEN = 4
 """The usual estimate for English and code; the recorded answers came without counts."""
@@ -22,22 +22,22 @@ MODEL = "recorded"
 class RecordedAnswers:
     """Remaining answers of a request, shared by all roles."""
 
-    def __init__(self, wish: ToolWish, tokens_per_second: float | None = None) -> None:
+    def __init__(self, request: JudgedRequest, tokens_per_second: float | None = None) -> None:
         """Nothing is used yet.
 
         Args:
-            wish: The request with its answers.
+            request: The request with its answers.
             tokens_per_second: How fast a model would have written them, for answers whose latency is not said;
                 None: they come at once.
         """
         self._tokens_per_second = tokens_per_second
-        self._latency_s = wish.latency_s
+        self._latency_s = request.latency_s
         self._left: dict[Kind, deque[str]] = {
-            "specification": deque(json.dumps(each) for each in wish.specifications),
-            "correction": deque(json.dumps(each) for each in wish.corrections),
-            "suite": deque(json.dumps({"tests": each}) for each in wish.suites),
-            "candidate": deque(each.model_dump_json() for each in wish.candidates),
-            "repair": deque(each.model_dump_json() for each in wish.repairs),
+            "specification": deque(json.dumps(each) for each in request.specifications),
+            "correction": deque(json.dumps(each) for each in request.corrections),
+            "suite": deque(json.dumps({"tests": each}) for each in request.suites),
+            "candidate": deque(each.model_dump_json() for each in request.candidates),
+            "repair": deque(each.model_dump_json() for each in request.repairs),
         }
 
     def source(self, role: Role | None) -> LanguageModel:

@@ -12,11 +12,11 @@ from alita_mcp.values import Value
 from benchmarks.toolsmith.attempt import Attempt
 from benchmarks.toolsmith.call_log import CallLog, busy_seconds
 from benchmarks.toolsmith.contenders import Contender
-from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.judged_requests import JudgedRequest
 from benchmarks.toolsmith.truth import differences
 
 SHOWN_CHARACTERS = 400
-Rooms = Callable[[ToolWish], RoleModels]
+ModelsFor = Callable[[JudgedRequest], RoleModels]
 """The models for one contender's attempt at one request, whose calls the log sees."""
 
 
@@ -54,30 +54,30 @@ class Trial(Value):
 
 
 async def trials_of(
-    wishes: Sequence[ToolWish],
+    requests: Sequence[JudgedRequest],
     contenders: Mapping[str, Contender],
-    rooms: Rooms,
+    models_for: ModelsFor,
     log: CallLog,
     sandbox: Sandbox,
     tell: Callable[[str], None],
 ) -> dict[str, list[Trial]]:
     """The trials of each contender, one after another so that none waits for the others' work."""
     found: dict[str, list[Trial]] = {name: [] for name in contenders}
-    for number, wish in enumerate(wishes, start=1):
+    for number, request in enumerate(requests, start=1):
         for name, contender in contenders.items():
-            trial = await _trial(wish, contender, rooms(wish), log, sandbox)
+            trial = await _trial(request, contender, models_for(request), log, sandbox)
             found[name].append(trial)
-            tell(f"{number}/{len(wishes)} {wish.name}, {name}: {_line(trial)}")
+            tell(f"{number}/{len(requests)} {request.name}, {name}: {_line(trial)}")
     return found
 
 
 async def _trial(
-    wish: ToolWish, contender: Contender, role_models: RoleModels, log: CallLog, sandbox: Sandbox
+    request: JudgedRequest, contender: Contender, role_models: RoleModels, log: CallLog, sandbox: Sandbox
 ) -> Trial:
     log.take()
     started = time.monotonic()
     try:
-        attempt = await contender(wish, role_models, sandbox)
+        attempt = await contender(request, role_models, sandbox)
     except UsageError:
         raise
     except AlitaError as failure:
@@ -87,13 +87,13 @@ async def _trial(
     costs = [answer.cost_usd for answer in answers]
     known = [cost for cost in costs if cost is not None]
     trial = Trial(
-        name=wish.name,
+        name=request.name,
         status=attempt.status,
         trust=attempt.trust,
         stage=attempt.stage,
         reason=_in_one_line(attempt.reason),
         published=attempt.module is not None,
-        hidden=len(wish.hidden),
+        hidden=len(request.hidden),
         calls=len(calls),
         prompt_tokens=sum(answer.prompt_tokens for answer in answers),
         completion_tokens=sum(answer.completion_tokens for answer in answers),
@@ -101,14 +101,14 @@ async def _trial(
         seconds=round(seconds, 3),
         model_seconds=round(busy_seconds(calls), 3),
     )
-    return await _judged(trial, attempt, wish, sandbox)
+    return await _judged(trial, attempt, request, sandbox)
 
 
-async def _judged(trial: Trial, attempt: Attempt, wish: ToolWish, sandbox: Sandbox) -> Trial:
+async def _judged(trial: Trial, attempt: Attempt, request: JudgedRequest, sandbox: Sandbox) -> Trial:
     if attempt.module is None:
         return trial
     try:
-        found = await differences(attempt.module, wish.hidden, sandbox)
+        found = await differences(attempt.module, request.hidden, sandbox)
     except AlitaError as failure:
         return trial.model_copy(update={"judged": False, "reason": _in_one_line(failure.message)})
     wrong = tuple(_in_one_line(each) for each in found if each)

@@ -18,7 +18,7 @@ from alita_mcp.settings import Settings
 from alita_mcp.synthesis.requests.outcomes import Created, Exists, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH, WRONG, Script, suite_of
+from tests.synthesis.authors import COUNT, EDGES, GOOD, LOOPED, PLAIN, REQUEST, SPEC, WRONG, Script, suite_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
@@ -51,8 +51,8 @@ def opened(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pyte
     return opening
 
 
-async def ask(app: App, **wish: object) -> Outcome:
-    request = read_request(wish)
+async def ask(app: App, **raw: object) -> Outcome:
+    request = read_request(raw)
     assert not isinstance(request, Rejected), request
     with anyio.fail_after(WAIT_S):
         return await app.synthesize(request, silent)
@@ -71,19 +71,19 @@ async def publish_twin(app: App) -> None:
     await publish(app, LOOPED, "cross_total", says, (123, 6), (0, 0), (-45, 9))
 
 
-async def test_a_wish_without_examples_is_answered_with_the_tool_that_is_there_before_any_code_is_written(
+async def test_a_request_without_examples_is_answered_with_the_tool_that_is_there_before_any_code_is_written(
     opened: Make,
 ) -> None:
     script = Script()
     async with opened(script) as app:
         await publish_twin(app)
-        outcome = await ask(app, description=WISH)
+        outcome = await ask(app, description=REQUEST)
         assert isinstance(outcome, Exists), outcome
         assert outcome.tool == "cross_total"
         assert outcome.why == "it passes 12 of 12 tests that were written for this request"
         assert script.count("code") == 0, "no candidate is drawn for what exists"
         assert (script.count("spec"), script.count("tests")) == (1, 2)
-        assert app.library.entry("cross_total").wordings == (WISH,)
+        assert app.library.entry("cross_total").wordings == (REQUEST,)
 
 
 async def test_a_duplicate_that_the_tests_do_not_show_is_recognised_before_it_is_published(
@@ -92,13 +92,13 @@ async def test_a_duplicate_that_the_tests_do_not_show_is_recognised_before_it_is
     script = Script(suites=[GOOD, WRONG, EDGES])
     async with opened(script) as app:
         await publish_twin(app)
-        outcome = await ask(app, description=WISH)
+        outcome = await ask(app, description=REQUEST)
         assert isinstance(outcome, Exists), outcome
         assert (outcome.tool, outcome.why[:15]) == ("cross_total", "same results on")
         assert script.count("code") == 3
         assert script.count("tests") == 3, "the suites that were drawn to find out are used"
         assert (
-            WISH in app.library.entry("cross_total").wordings
+            REQUEST in app.library.entry("cross_total").wordings
             or SPEC["description"] in app.library.entry("cross_total").wordings
         )
 
@@ -108,7 +108,7 @@ async def test_a_tool_that_sounds_alike_and_does_something_else_is_published_bes
     async with opened(script) as app:
         says = "Counts the decimal digits of a whole number."
         await publish(app, COUNT, "digit_count", says, (123, 3), (0, 1), (-45, 2))
-        outcome = await ask(app, description=WISH)
+        outcome = await ask(app, description=REQUEST)
         assert isinstance(outcome, Created), outcome
         assert outcome.similar == ("digit_sum", "digit_count")
         assert "digit_count gives" in outcome.differs[0]

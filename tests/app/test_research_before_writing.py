@@ -13,7 +13,7 @@ from alita_mcp.synthesis.requests.outcomes import Created, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from tests.models.openai_server import openai_server
 from tests.research.whole_web import PAGES, QUESTION, world
-from tests.synthesis.authors import PLAIN, SPEC, WISH, Script
+from tests.synthesis.authors import PLAIN, REQUEST, SPEC, Script
 
 pytestmark = pytest.mark.slow
 WAIT_S = 300
@@ -39,13 +39,13 @@ async def test_a_tool_is_written_from_what_was_read_and_its_card_names_the_sourc
         )
         sandbox = WasmSandbox(served)
         async with open_app(served, admit=lambda _manifest: (), sandbox=sandbox) as app:
-            request = read_request({"description": WISH, "mode": "quick"})
+            request = read_request({"description": REQUEST, "mode": "quick"})
             assert not isinstance(request, Rejected)
             outcome = await app.synthesize(request, hear)
             assert isinstance(outcome, Created), outcome
             stored = await app.library.read("digit_sum")
             card = await app.inspect("digit_sum")
-            wanted = read_request({"description": WISH, "packages": ["numpi"]})
+            wanted = read_request({"description": REQUEST, "packages": ["numpi"]})
             assert not isinstance(wanted, Rejected)
             refused = await app.synthesize(wanted, hear)
     assert {"research", "search"} <= set(stages)

@@ -11,7 +11,7 @@ import pytest
 from alita_mcp.errors import SandboxUnavailable, UsageError
 from alita_mcp.settings import ModelChoice, Settings
 from benchmarks import toolsmith
-from benchmarks.toolsmith.tool_wishes import read_wishes
+from benchmarks.toolsmith.judged_requests import read_requests
 from tests.benchmarks.toolsmith_runs import HIDDEN, RECORDED, ROW, measured, options, written
 from tests.models.openai_server import openai_server
 from tests.synthesis.authors import GOOD, PLAIN, ROOT, Script, coded
@@ -218,7 +218,7 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, text:
     path = tmp_path / "requests"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=said) as refused:
-        read_wishes(path)
+        read_requests(path)
     assert str(path) in refused.value.message
 
 
@@ -226,14 +226,14 @@ def test_a_file_that_is_no_text_or_not_there_is_an_error(tmp_path: Path) -> None
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     for name in ("bytes", "absent"):
         with pytest.raises(UsageError, match="cannot be read"):
-            read_wishes(tmp_path / name)
+            read_requests(tmp_path / name)
 
 
 def test_a_line_ends_where_json_lines_do_and_other_fields_do_not_matter(tmp_path: Path) -> None:
     row = {"name": "digit_sum", "description": "one\u2028two", "hidden": HIDDEN, "right": True}
     path = tmp_path / "requests"
     path.write_text(json.dumps(row, ensure_ascii=False) + "\r\n\n", encoding="utf-8")
-    (wish,) = read_wishes(path)
-    assert wish.request == "one\u2028two"
-    assert wish.as_request() == {"name": "digit_sum", "description": "one\u2028two"}
-    assert "hidden" not in wish.as_request()
+    (request,) = read_requests(path)
+    assert request.text == "one\u2028two"
+    assert request.as_request() == {"name": "digit_sum", "description": "one\u2028two"}
+    assert "hidden" not in request.as_request()

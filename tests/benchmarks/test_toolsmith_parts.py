@@ -22,15 +22,15 @@ from alita_mcp.values import Example
 from benchmarks.toolsmith.attempt import Attempt
 from benchmarks.toolsmith.call_log import Call, CallLog, busy_seconds
 from benchmarks.toolsmith.contenders import RECORDS, contenders, take_records_along
+from benchmarks.toolsmith.judged_requests import JudgedRequest
 from benchmarks.toolsmith.recorded_answers import RecordedAnswers, asked_kind
 from benchmarks.toolsmith.tally import as_table, figures
-from benchmarks.toolsmith.tool_wishes import ToolWish
 from benchmarks.toolsmith.trials import Trial, trials_of
 from benchmarks.toolsmith.truth import Module, differences, why_not_loaded
 from tests.benchmarks.toolsmith_runs import RECORDED, ROW
 
 MENDED = {"corrections": [{"name": "corrected"}], "repairs": [{"code": "x = 1"}]}
-WISH = ToolWish.model_validate(RECORDED | MENDED)
+REQUEST = JudgedRequest.model_validate(RECORDED | MENDED)
 ASKED = Message(role="user", content="Write it, please.")
 ANSWERED = Message(role="assistant", content="{}")
 SHAPES: dict[Role, type[Specification | Suite | WrittenCode]] = {
@@ -46,12 +46,12 @@ async def ask(answers: RecordedAnswers, role: Role, *turns: Message) -> Completi
 
 
 async def test_each_role_has_its_recorded_answers_in_order_and_each_once() -> None:
-    answers = RecordedAnswers(WISH)
+    answers = RecordedAnswers(REQUEST)
     assert json.loads((await ask(answers, "planner")).text)["name"] == "digit_sum"
     assert [json.loads((await ask(answers, "coder")).text)["code"] for _ in range(3)] == [
-        each.code for each in WISH.candidates
+        each.code for each in REQUEST.candidates
     ]
-    for suite in WISH.suites:
+    for suite in REQUEST.suites:
         assert json.loads((await ask(answers, "tester")).text)["tests"] == list(suite)
     assert json.loads((await ask(answers, "coder", ANSWERED, ASKED)).text)["code"] == "x = 1"
     assert json.loads((await ask(answers, "planner", ANSWERED, ASKED)).text)["name"] == "corrected"
@@ -61,7 +61,7 @@ async def test_each_role_has_its_recorded_answers_in_order_and_each_once() -> No
 
 
 async def test_tokens_are_estimated_from_what_was_really_sent_and_answered() -> None:
-    said = await ask(RecordedAnswers(WISH), "coder")
+    said = await ask(RecordedAnswers(REQUEST), "coder")
     assert said.prompt_tokens == 5  # 17 characters
     assert said.completion_tokens == -(-len(said.text) // 4)
     assert (said.cost_usd, said.cached, said.truncated) == (None, False, False)
@@ -193,12 +193,12 @@ async def test_what_the_sandbox_could_not_judge_is_neither_right_nor_wrong(
             raise error
         return RunResult(status="ok", value=0)
 
-    async def publishes(_wish: ToolWish, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
+    async def publishes(_request: JudgedRequest, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
         return Attempt(status="created", trust="verified", module=Module("code", "digit_sum"))
 
     said: list[str] = []
     found = await trials_of(
-        [WISH], {"one-call": publishes}, models_of, CallLog(), ScriptedSandbox(run), said.append
+        [REQUEST], {"one-call": publishes}, models_of, CallLog(), ScriptedSandbox(run), said.append
     )
     counted = figures(found["one-call"])
     assert (counted["published"], counted["verified"], counted["right"]) == (1, 1, 0)
@@ -210,11 +210,11 @@ async def test_what_the_sandbox_could_not_judge_is_neither_right_nor_wrong(
 async def test_what_a_tool_says_moves_no_cursor_and_adds_no_line() -> None:
     ill = RunResult(status="error", error_type="E", message="\x1b[2J\n| published | 99 |\u202e\x07")
 
-    async def publishes(_wish: ToolWish, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
+    async def publishes(_request: JudgedRequest, _models: RoleModels, _sandbox: Sandbox) -> Attempt:
         return Attempt(status="created", reason=ill.message, module=Module("code", "digit_sum"))
 
     said: list[str] = []
-    words = ([WISH], {"one-call": publishes}, models_of, CallLog())
+    words = ([REQUEST], {"one-call": publishes}, models_of, CallLog())
     found = await trials_of(*words, running(ill), said.append)
     told = as_table({"one-call": figures(found["one-call"])})
     assert "raised E: [2J | published | 99 |" in told
@@ -222,9 +222,9 @@ async def test_what_a_tool_says_moves_no_cursor_and_adds_no_line() -> None:
     assert all(letter.isprintable() for letter in "".join(told.split("\n")) + "".join(said))
 
 
-def models_of(wish: ToolWish) -> RoleModels:
+def models_of(request: JudgedRequest) -> RoleModels:
     settings = Settings(response_cache_mb=0)
-    return RoleModels(settings, source=RecordedAnswers(wish).source)
+    return RoleModels(settings, source=RecordedAnswers(request).source)
 
 
 @pytest.mark.parametrize(
@@ -241,20 +241,20 @@ async def test_a_baseline_is_not_published_where_its_code_cannot_run(
     def refuse(_job: Job) -> RunResult:
         raise error
 
-    attempt = await contenders(Settings())["one-call"](WISH, models_of(WISH), ScriptedSandbox(refuse))
+    attempt = await contenders(Settings())["one-call"](REQUEST, models_of(REQUEST), ScriptedSandbox(refuse))
     assert (attempt.status, attempt.stage, attempt.module) == ("rejected", stage, None)
     assert attempt.reason == error.message
 
 
 async def test_a_usage_error_ends_the_run_and_a_failing_sandbox_one_trial() -> None:
-    async def raises(_wish: ToolWish, _models: RoleModels, sandbox: Sandbox) -> Attempt:
+    async def raises(_request: JudgedRequest, _models: RoleModels, sandbox: Sandbox) -> Attempt:
         await sandbox.run(Job(code="", function="f", arguments={}))
         raise UsageError("the home cannot be used")
 
     def fail(_job: Job) -> RunResult:
         raise SandboxError("it fell over")
 
-    words = ([WISH, WISH], {"toolsmith": raises}, models_of, CallLog())
+    words = ([REQUEST, REQUEST], {"toolsmith": raises}, models_of, CallLog())
     found = await trials_of(*words, ScriptedSandbox(fail), lambda _line: None)
     assert [trial.reason for trial in found["toolsmith"]] == ["SandboxError: it fell over"] * 2
     with pytest.raises(UsageError, match="home"):
@@ -262,7 +262,7 @@ async def test_a_usage_error_ends_the_run_and_a_failing_sandbox_one_trial() -> N
 
 
 async def test_a_request_that_cannot_be_read_as_one_is_rejected() -> None:
-    long = ToolWish.model_validate(ROW | {"request": "x" * 9_000})
+    long = JudgedRequest.model_validate(ROW | {"request": "x" * 9_000})
     attempt = await contenders(Settings())["toolsmith"](
         long, models_of(long), running(RunResult(status="ok"))
     )

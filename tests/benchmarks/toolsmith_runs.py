@@ -11,15 +11,15 @@ from typing import Any
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.settings import Settings
 from benchmarks import toolsmith
-from benchmarks.toolsmith.tool_wishes import read_wishes
-from tests.synthesis.authors import EDGES, GOOD, LOOPED, PLAIN, SPEC, WISH
+from benchmarks.toolsmith.judged_requests import read_requests
+from tests.synthesis.authors import EDGES, GOOD, LOOPED, PLAIN, REQUEST, SPEC
 
 HIDDEN = [
     {"arguments": {"number": 98765}, "expected": 35},
     {"arguments": {"number": -90909}, "expected": 27},
     {"arguments": {"number": 70_070}, "expected": 14},
 ]
-ROW: dict[str, Any] = {"name": "digit_sum", "request": WISH, "hidden": HIDDEN}
+ROW: dict[str, Any] = {"name": "digit_sum", "request": REQUEST, "hidden": HIDDEN}
 RECORDED: dict[str, Any] = {
     **ROW,
     "specifications": [SPEC],
@@ -44,7 +44,7 @@ async def measured(settings: Settings, path: Path, words: Sequence[str] = ()) ->
     """As `run`, in the loop of the test."""
     given = options(path, *words)
     chosen = toolsmith.settings_for(given, settings)
-    result = await toolsmith.measure(read_wishes(path, given.limit), chosen, given, IMPATIENT)
+    result = await toolsmith.measure(read_requests(path, given.limit), chosen, given, IMPATIENT)
     assert json.loads(json.dumps(result)) == result
     assert toolsmith.table(result).startswith("| |")
     return result

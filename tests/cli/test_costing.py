@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.conftest import Alita
 from tests.models.openai_server import openai_server
-from tests.synthesis.authors import PLAIN, ROOT, WISH, Script
+from tests.synthesis.authors import PLAIN, REQUEST, ROOT, Script
 
 pytestmark = pytest.mark.slow
 
@@ -20,13 +20,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tool_made_by_a_model_and_what_it_cost(alita: Alita, monkeypatch: pytest.MonkeyPatch) -> None:
     with openai_server(Script(candidates=[PLAIN])) as (url, _asked):
         monkeypatch.setenv("ALITA_MODEL_BASE_URL", url)
-        made = alita("synthesize", "--description", WISH, "--mode", "quick", "--json")
+        made = alita("synthesize", "--description", REQUEST, "--mode", "quick", "--json")
     assert made.status == 0, made.err
     assert (made.json["status"], made.json["trust"]) == ("created", "provisional")
     with openai_server(Script(candidates=[ROOT])) as (url, _asked):
         monkeypatch.setenv("ALITA_MODEL_BASE_URL", url)
         wrong = alita(
-            "synthesize", "--description", WISH, "--name", "digit_root", "--mode", "quick", "--json"
+            "synthesize", "--description", REQUEST, "--name", "digit_root", "--mode", "quick", "--json"
         )
     assert wrong.status != 0
     told = alita("list", "--usage", "--json").json
@@ -54,4 +54,4 @@ def test_a_library_without_models_costs_nothing(alita: Alita) -> None:
 
 
 def test_a_mode_that_does_not_exist_is_refused(alita: Alita) -> None:
-    assert alita("synthesize", "--description", WISH, "--mode", "lavish").status == 2
+    assert alita("synthesize", "--description", REQUEST, "--mode", "lavish").status == 2

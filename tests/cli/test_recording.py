@@ -13,7 +13,7 @@ from tests.cli.conftest import PATIENCE_S
 from tests.models.openai_server import Reply, Request, openai_server
 from tests.synthesis.authors import kind_of
 
-WISH = ["synthesize", "--description", "Double a whole number.", "--json"]
+REQUEST = ["synthesize", "--description", "Double a whole number.", "--json"]
 SPEC = {
     "name": "double_it",
     "description": "Doubles a whole number.",
@@ -48,10 +48,10 @@ def test_a_recorded_synthesis_is_replayed_without_a_model_and_what_was_not_asked
     folder = str(tmp_path / "exchanges")
     with openai_server(answer) as (url, asked):
         live = {**environment, "ALITA_MODEL": "openai/x", "ALITA_MODEL_BASE_URL": url}
-        made = alita(live, *WISH, "--record", folder, home=tmp_path / "first")
+        made = alita(live, *REQUEST, "--record", folder, home=tmp_path / "first")
     assert made.returncode == 0, made.stderr
     assert len(list(Path(folder).iterdir())) == len(asked.requests)
-    again = alita(environment, *WISH, "--replay", folder, home=tmp_path / "second")
+    again = alita(environment, *REQUEST, "--replay", folder, home=tmp_path / "second")
     assert again.returncode == 0, again.stderr
     first, second = json.loads(made.stdout), json.loads(again.stdout)
     assert (first["status"], second["status"]) == ("created", "created")
@@ -64,10 +64,10 @@ def test_a_recorded_synthesis_is_replayed_without_a_model_and_what_was_not_asked
 
 
 def test_only_one_of_the_two_can_be_had(environment: dict[str, str], tmp_path: Path) -> None:
-    both = alita(environment, *WISH, "--record", "a", "--replay", "b", home=tmp_path / "home")
+    both = alita(environment, *REQUEST, "--record", "a", "--replay", "b", home=tmp_path / "home")
     assert both.returncode == 2
-    missing = alita(environment, *WISH, "--replay", str(tmp_path / "none"), home=tmp_path / "home")
+    missing = alita(environment, *REQUEST, "--replay", str(tmp_path / "none"), home=tmp_path / "home")
     assert missing.returncode == 2
     assert "no recorded exchanges" in missing.stderr
-    without = alita(environment, *WISH, "--record", str(tmp_path / "new"), home=tmp_path / "home")
+    without = alita(environment, *REQUEST, "--record", str(tmp_path / "new"), home=tmp_path / "home")
     assert json.loads(without.stdout)["status"] == "needs_code"

@@ -175,7 +175,7 @@ async def test_the_model_writes_a_tool_for_a_client(tmp_path: Path) -> None:
         with anyio.fail_after(WAIT_S):
             server = ours.server_with(settings, ours.OllamaModel(http, "qwen3"))
             async with Client(server) as client:
-                made = await client.call_tool("synthesize_tool", {"description": authors.WISH})
+                made = await client.call_tool("synthesize_tool", {"description": authors.REQUEST})
                 assert made.structured_content is not None
                 assert made.structured_content["status"] == "created", made
                 summed = await client.call_tool(

@@ -14,7 +14,7 @@ from alita_mcp.library.grants.grants_file import read_grants_file
 from alita_mcp.server.api.values import NewTask
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.values import Grants
-from benchmarks.toolsmith.tool_wishes import ToolWish
+from benchmarks.toolsmith.judged_requests import JudgedRequest
 from tests.docs.documents import DOCUMENTS, README, fences
 
 LAUNCH = Launch("alita-mcp-server", (), {})
@@ -40,7 +40,7 @@ def test_json_is_what_its_reader_takes(text: str, tmp_path: Path) -> None:
     elif {"code", "from_run"} & value.keys():
         read_request(value)
     elif "hidden" in value:
-        ToolWish.model_validate_json(text)
+        JudgedRequest.model_validate_json(text)
     elif "task" in value:
         NewTask.model_validate_json(text)
     elif "error" in value:

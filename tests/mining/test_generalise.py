@@ -91,7 +91,7 @@ class TestOneRun:
     def test_nothing_that_varies_is_no_function(self) -> None:
         verdict = generalise([recorded("1 + 1")])
         assert isinstance(verdict, NotGeneral)
-        assert not verdict.model_could
+        assert not verdict.writable
         assert "nothing in it varies" in verdict.why
 
 

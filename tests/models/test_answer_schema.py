@@ -13,7 +13,6 @@ from alita_mcp.models.interface import Message
 from alita_mcp.models.litellm.backoff import Patience
 from alita_mcp.models.litellm.provider import LitellmModel
 from alita_mcp.models.structured.answer_schema import is_closed, plain_schema
-from alita_mcp.synthesis.scripts.script_runs import Results, ScriptSpecification
 from alita_mcp.synthesis.specification.values import Specification, Suite, WrittenCode
 from tests.models.openai_server import openai_server
 
@@ -96,7 +95,7 @@ async def test_a_free_object_stays_free_elsewhere(name: str, monkeypatch: pytest
     assert found(body, "counts") == [{"type": "object", "additionalProperties": {"type": "integer"}}]
 
 
-@pytest.mark.parametrize("shape", [Specification, WrittenCode, ScriptSpecification, Results, Suite])
+@pytest.mark.parametrize("shape", [Specification, WrittenCode, Suite])
 def test_a_sent_schema_has_few_keywords_and_no_references(shape: Any) -> None:
     schema = plain_schema(shape.model_json_schema())
     text = json.dumps(schema)

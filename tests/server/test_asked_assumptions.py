@@ -22,12 +22,12 @@ from tests.models.openai_server import openai_server
 from tests.server.connections import client_of, stdio_server
 from tests.server.in_memory import Build, called, connected, finished, names_of, raw, succeeded, text_of
 from tests.server.test_elicitation import Person, Round, says
-from tests.synthesis.authors import SPEC, WISH, Script
+from tests.synthesis.authors import REQUEST, SPEC, Script
 from tests.synthesis.test_assumptions import ASSUMING, LINES
 
 pytestmark = pytest.mark.slow
 
-ASKED: dict[str, Any] = {"description": WISH, "mode": "thorough"}
+ASKED: dict[str, Any] = {"description": REQUEST, "mode": "thorough"}
 LEFT_EMPTY = says()
 INSTEAD = says(rule_1="raise ValueError")
 NEW_RULE = "negative: raise ValueError (and not: the absolute value)"

@@ -149,8 +149,8 @@ AGAIN = conversion(
 )  # fmt: skip
 
 
-async def made(client: Client, wish: dict[str, Any]) -> dict[str, Any]:
-    result = await called(client, "synthesize_tool", **wish)
+async def made(client: Client, request: dict[str, Any]) -> dict[str, Any]:
+    result = await called(client, "synthesize_tool", **request)
     assert not result.is_error, text_of(result)
     return {**dict(result.structured_content), "text": text_of(result)}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.models.openai_server import Reply, Request
 
-WISH = "Adds up the digits of a whole number."
+REQUEST = "Adds up the digits of a whole number."
 SPEC: dict[str, Any] = {
     "name": "digit_sum",
     "description": "Adds up the decimal digits of a whole number.",
@@ -106,8 +106,6 @@ def kind_of(request: Request) -> str:
     words = {
         "Specify a tool": "spec",
         "Test this tool": "tests",
-        "Turn this script": "script",
-        "Read these": "read",
         "Decide between outcomes": "judge",
     }
     return next((kind for word, kind in words.items() if word in text), "code")

@@ -13,7 +13,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.synthesis.requests.outcomes import Outcome, Rejected
 from alita_mcp.synthesis.requests.request import read_request
 from alita_mcp.synthesis.toolsmith import Toolsmith
-from tests.synthesis.authors import WISH, Script
+from tests.synthesis.authors import REQUEST, Script
 from tests.synthesis.kept_runs import KeptRuns
 
 WAIT_S = 300
@@ -33,7 +33,7 @@ class Bench:
         async def hear(stage: str) -> None:
             self.stages.append(stage)
 
-        request = read_request({"description": WISH, **changes})
+        request = read_request({"description": REQUEST, **changes})
         assert not isinstance(request, Rejected), request
         with anyio.fail_after(WAIT_S):
             return await self.smith.make(request, hear)

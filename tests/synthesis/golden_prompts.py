@@ -13,11 +13,11 @@ from alita_mcp.synthesis.specification.values import Specification
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Grants
-from tests.synthesis.authors import PLAIN, SPEC, WISH, coded
+from tests.synthesis.authors import PLAIN, REQUEST, SPEC, coded
 
 GOLDEN = Path(__file__).parent / "golden"
 SPECIFIED = Specification.model_validate(SPEC)
-ASKED = Brief(request=WISH, sandbox=abilities().lacking())
+ASKED = Brief(request=REQUEST, sandbox=abilities().lacking())
 BRIEF = ASKED.model_copy(update={"specification": SPECIFIED})
 FULL = BRIEF.model_copy(
     update={
@@ -35,7 +35,6 @@ FULL = BRIEF.model_copy(
 YES_OR_NO = BRIEF.model_copy(
     update={"specification": SPECIFIED.model_copy(update={"signature": "def digit_sum(number: int) -> bool"})}
 )
-SCRIPT = ASKED.model_copy(update={"script": "print(sum(map(int, input())))\n"})
 FAILED = Rejected(
     stage="examples",
     reason="2 of 6 tests pass; example 3: it raised TypeError: 'int' object is not iterable",
@@ -55,7 +54,6 @@ PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
     "write_code": lambda: prompts.write_code(BRIEF, 0),
     "write_code_with_grants": lambda: prompts.write_code(FULL, 1),
     "repair": lambda: prompts.repair(prompts.write_code(BRIEF, 0), coded(PLAIN), FAILED),
-    "specify_script": lambda: prompts.specify_script(SCRIPT, "digit_sum"),
     "adjudicate": lambda: prompts.adjudicate(
         BRIEF, [{"case": 1, "arguments": {"number": -45}, "A": "9", "B": "raises ValueError"}]
     ),
@@ -68,7 +66,6 @@ PROMPTS: Mapping[str, Callable[[], Sequence[Message]]] = {
     "contradicted": lambda: prompts.contradicted(
         "negative: ValueError", [{"arguments": {"number": -45}, "expected": 9}]
     ),
-    "read_output": lambda: prompts.read_output(SCRIPT, SPECIFIED, [({"number": 12}, "3\n")]),
 }
 """By name of the golden file."""
 

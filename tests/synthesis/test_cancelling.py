@@ -27,7 +27,7 @@ from alita_mcp.synthesis.requests.outcomes import Created, Working
 from alita_mcp.synthesis.requests.request import SynthesisRequest, read_request
 from tests.living import alive
 from tests.models.openai_server import Reply, Request, openai_server
-from tests.synthesis.authors import PLAIN, SLOW, WISH, Script, kind_of
+from tests.synthesis.authors import PLAIN, REQUEST, SLOW, Script, kind_of
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ STAGES = (
 
 
 def request(**changes: Any) -> SynthesisRequest:
-    request = read_request({"description": WISH, **changes})
+    request = read_request({"description": REQUEST, **changes})
     assert isinstance(request, SynthesisRequest)
     return request
 
@@ -145,7 +145,7 @@ def test_killed_in_the_middle_it_leaves_a_whole_library_and_no_process(
             "ALITA_MODEL_BASE_URL": url,
         }  # fmt: skip
         process = subprocess.Popen(
-            [sys.executable, "-m", "alita_mcp.cli.main", "synthesize", "--description", WISH],
+            [sys.executable, "-m", "alita_mcp.cli.main", "synthesize", "--description", REQUEST],
             env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         wait_until(lambda: len(asked.requests) >= 4 and len(descendants(process.pid)) > 0)

@@ -21,9 +21,9 @@ from tests.synthesis.authors import (
     GOOD,
     LOOPED,
     PLAIN,
+    REQUEST,
     ROOT,
     SIGNED,
-    WISH,
     WRONG,
     Script,
     module,
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 THIN = suite_of((123, 6), (40, 4))["tests"]
 STRONG = suite_of((123, 6), (0, 0), (-45, 9), (99, 18), (1000, 1))["tests"]
-GIVEN: dict[str, Any] = {"name": "digit_sum", "description": WISH, "code": PLAIN}
+GIVEN: dict[str, Any] = {"name": "digit_sum", "description": REQUEST, "code": PLAIN}
 WISE = module(
     "# known only to who reads the body",
     "if number in (123, 40):",
@@ -87,7 +87,7 @@ async def test_writers_see_what_is_promised_and_neither_the_code_nor_the_tests(b
         await made.make(**{**GIVEN, "code": secret}, tests=tests)
     assert len(script.texts("tests")) == 2
     for text in script.texts("tests"):
-        assert WISH in text
+        assert REQUEST in text
         assert "def digit_sum(number: int) -> int" in text
         assert "number: Any whole number." in text
         for hidden in ("str(abs", "hidden comment", "987654"):

@@ -8,7 +8,7 @@ import pytest
 
 from alita_mcp.synthesis.requests.outcomes import Created
 from alita_mcp.synthesis.specification.values import MAX_REQUESTS, Specification
-from alita_mcp.synthesis.writing.prompts import Brief, specify, specify_script
+from alita_mcp.synthesis.writing.prompts import Brief, specify
 from tests.models.openai_server import Request
 from tests.synthesis.authors import SPEC, Script
 from tests.synthesis.bench import OpenBench
@@ -45,10 +45,9 @@ def test_there_are_not_too_many_of_them_and_other_languages_count() -> None:
 
 
 def test_the_prompts_ask_for_five_in_other_words_one_short_and_one_with_values() -> None:
-    for asked in (specify(Brief(request="x"), ""), specify_script(Brief(request="x"), "")):
-        text = str(asked[-1].content)
-        for words in ("at least five", "other words", "at most four words", "concrete values"):
-            assert words in text
+    text = str(specify(Brief(request="x"), "")[-1].content)
+    for words in ("at least five", "other words", "at most four words", "concrete values"):
+        assert words in text
 
 
 class Asked(Script):

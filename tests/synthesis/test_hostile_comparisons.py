@@ -64,7 +64,7 @@ SUITE = [Example(arguments={"value": float(n)}, expected=n * 1.8 + 32) for n in 
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_tool_serves_no_wish_either(
+async def test_a_hostile_tool_serves_no_request_either(
     body: str, library: Library, sandbox: WasmSandbox
 ) -> None:
     await library.publish(hostile(body), expected_version=0)

@@ -21,7 +21,7 @@ from alita_mcp.synthesis.writing.prompts import MAX_NOTES, Brief
 from alita_mcp.values import LookedUp, PackageFacts
 from tests.models.openai_server import ORDERS
 from tests.research.pretended import NOW, ScriptedWebAgent, TableIndex
-from tests.synthesis.authors import SPEC, WISH
+from tests.synthesis.authors import REQUEST, SPEC
 
 WAIT_S = 60
 GOOD = PackageFacts(
@@ -44,7 +44,7 @@ def passage(text: str, url: str = "https://docs.example/api") -> Passage:
 
 
 async def looked_up(
-    web: ScriptedWebAgent | None, wanted: Specification, request: str = WISH
+    web: ScriptedWebAgent | None, wanted: Specification, request: str = REQUEST
 ) -> tuple[Brief, list[str]]:
     stages: list[str] = []
 
@@ -166,7 +166,7 @@ async def test_the_report_keeps_packages_of_the_version_and_those_that_were_advi
         return
 
     look = LookingUp(web, check, nobody)
-    brief = await look.told(Brief(request=WISH), specification(libraries=["numpy", "reqeusts"]))
+    brief = await look.told(Brief(request=REQUEST), specification(libraries=["numpy", "reqeusts"]))
     kept = await look.with_packages(brief.looked_up, ["pandas"])
     assert kept is not None
     assert [facts.name for facts in kept.packages] == ["pandas", "reqeusts"]

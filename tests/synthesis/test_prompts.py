@@ -20,7 +20,6 @@ from alita_mcp.synthesis.writing.prompts import Brief
 from alita_mcp.values import Grants
 from tests.synthesis.authors import SPEC
 from tests.synthesis.golden_prompts import (
-    ASKED,
     BRIEF,
     FAILED,
     FULL,
@@ -51,7 +50,6 @@ def asked_of_all(brief: Brief) -> dict[str, str]:
         "specify": prompts.specify(brief, ""),
         "write_tests": prompts.write_tests(brief, 0),
         "write_code": prompts.write_code(brief, 0),
-        "specify_script": prompts.specify_script(brief, ""),
     }
     return {name: str(messages[-1].content) for name, messages in made.items()}
 
@@ -127,7 +125,7 @@ def test_no_prompt_asks_for_thinking_aloud_and_for_nothing_but_json() -> None:
 
 
 def test_a_literal_of_strings_only_is_said_to_planner_and_coder() -> None:
-    for text in (asked_of_all(BRIEF)[name] for name in ("specify", "write_code", "specify_script")):
+    for text in (asked_of_all(BRIEF)[name] for name in ("specify", "write_code")):
         assert "Literal of strings" in text
 
 
@@ -136,7 +134,7 @@ def outside(text: str) -> str:
     return re.sub(rf"<({'|'.join(TAGS)})>\n.*?\n</\1>\n", "", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("field", ["request", "notes", "script", "lessons", "rules", "description", "grants"])
+@pytest.mark.parametrize("field", ["request", "notes", "lessons", "rules", "description", "grants"])
 def test_closing_tags_in_any_field_open_nothing(field: str) -> None:
     changes: dict[str, Any] = {field: BREAKOUT}
     if field == "lessons":
@@ -148,21 +146,16 @@ def test_closing_tags_in_any_field_open_nothing(field: str) -> None:
         changes = {"grants": Grants(network=(BREAKOUT,), tools=(BREAKOUT,), secrets=(BREAKOUT,))}
     brief = FULL.model_copy(update=changes)
     for name, text in asked_of_all(brief).items():
-        if field == "script" and name == "write_tests":
-            assert "do as I say" not in text
-            continue
         assert "do as I say" in text, name
         assert "do as I say" not in outside(text), name
         assert not re.search(rf"</?\s*({'|'.join(TAGS)})\b", outside(text), re.IGNORECASE), name
 
 
-def test_a_finding_and_what_a_script_printed_open_nothing_either() -> None:
+def test_a_finding_opens_nothing_either() -> None:
     hostile = FAILED.model_copy(update={"reason": BREAKOUT, "got": BREAKOUT, "trace": (BREAKOUT,)})
-    mending = str(prompts.repair(PROMPTS["write_code"](), BREAKOUT, hostile)[-1].content)
-    reading = str(prompts.read_output(ASKED, SPECIFIED, [({"number": 1}, BREAKOUT)])[-1].content)
-    for text in (mending, reading):
-        assert "do as I say" in text
-        assert "do as I say" not in outside(text)
+    text = str(prompts.repair(PROMPTS["write_code"](), BREAKOUT, hostile)[-1].content)
+    assert "do as I say" in text
+    assert "do as I say" not in outside(text)
 
 
 def test_a_repair_shows_the_error_whole() -> None:

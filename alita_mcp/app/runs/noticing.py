@@ -39,11 +39,9 @@ THREADS = 2
 class Noticing:
     """Remembers runs, and hints once a program and session what could become a tool."""
 
-    def __init__(self, runs: CodeRuns, suggest_after: int, *, asks_models: bool) -> None:
-        """`asks_models`: whether a model of ours can write the function where syntax alone does not give one."""
+    def __init__(self, runs: CodeRuns, suggest_after: int) -> None:
         self._runs = runs
         self._suggest_after = suggest_after
-        self._asks_models = asks_models
         self._threads = anyio.CapacityLimiter(THREADS)
         self._lock = threading.Lock()
         self._told: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
@@ -97,11 +95,11 @@ class Noticing:
         if not whole:
             return ""
         shown, found = proposal(whole, {kept.id: kept.digest for kept in different})
-        if isinstance(found, NotGeneral) and not (self._asks_models and found.model_could):
+        if isinstance(found, NotGeneral):
             return ""
-        signed = "" if isinstance(found, NotGeneral) else f", as `{found.signature}`"
         ids = json.dumps([run.id for run in shown])
-        return f"ran {len(different)} times with other values: `synthesize_tool` with from_run {ids}{signed}"
+        times = f"ran {len(different)} times with other values"
+        return f"{times}: `synthesize_tool` with from_run {ids}, as `{found.signature}`"
 
 
 @lru_cache(MAX_READ)

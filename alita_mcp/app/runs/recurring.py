@@ -89,8 +89,7 @@ def proposal(
         if isinstance(found, GeneralFunction) and found.parameters:
             return shown, found
     why = found.why if isinstance(found, NotGeneral) else "nothing differs between the runs"
-    model_could = isinstance(found, NotGeneral) and found.model_could
-    return [*reversed(runs)], NotGeneral(why=why, model_could=model_could)
+    return [*reversed(runs)], NotGeneral(why=why)
 
 
 def like_groups(runs: Sequence[KeptRun], shapes: Mapping[str, Shape]) -> list[list[KeptRun]]:

@@ -70,7 +70,7 @@ class _Index:
             self._holders[feature].append(at)
 
     def near(self, at: int) -> list[int]:
-        """Those whose common part may suffice, judged by the rarer features."""
+        """Programs whose common part may suffice, judged by the rarer features."""
         features, total = self._features[at], self._totals[at]
         left, common = total, Counter[int]()
         for feature in sorted(features, key=self._frequency.__getitem__):

@@ -43,7 +43,7 @@ class TreeReader:
         self.sources: dict[Variable, list[Node]] = defaultdict(list)
         """Where the values of variables come from."""
         self._special: dict[type[ast.AST], Callable[[Any], Node | None]] = {
-            **dict.fromkeys((ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal), _nothing),
+            **dict.fromkeys((ast.Pass, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal), lambda _: None),
             **dict.fromkeys((ast.UnaryOp, ast.BinOp), self._folded),
             **dict.fromkeys((ast.List, ast.Tuple, ast.Set), self._container), ast.Dict: self._dict,
             **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr), self._assign),
@@ -51,7 +51,7 @@ class TreeReader:
             **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), self._comprehension),
             **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef), self._function), ast.Lambda: self._lambda,
             ast.Constant: _constant, ast.JoinedStr: self._formatted, ast.FormattedValue: self._field,
-            ast.Name: self._name, ast.Attribute: self._attribute, ast.Call: self._call,
+            ast.Name: lambda node: self._named(node.id), ast.Attribute: self._attribute, ast.Call: self._call,
             ast.keyword: self._keyword, ast.Expr: self._statement, ast.withitem: self._with_item,
             ast.ClassDef: self._class, ast.Return: self._return,
         }  # fmt: skip
@@ -135,9 +135,6 @@ class TreeReader:
         layout = self.all_of([node.format_spec] if node.format_spec else [])
         computed = [each for each in layout if not each.is_hole]
         return Node(f"FormattedValue {max(node.conversion, 0)}", [self._node(node.value), *computed])
-
-    def _name(self, node: ast.Name) -> Node:
-        return self._named(node.id)
 
     def _attribute(self, node: ast.Attribute) -> Node:
         owner = self._node(node.value)
@@ -229,10 +226,6 @@ class TreeReader:
     def _defined(self, label: str, name: str, parts: list[Node]) -> Node:
         named = self._named(name)
         return Node(label, parts if named.variable else [named, *parts], named.variable)
-
-
-def _nothing(_: ast.AST) -> None:
-    """For what says nothing about what a program does."""
 
 
 def _constant(node: ast.Constant) -> Node:

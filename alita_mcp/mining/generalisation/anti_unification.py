@@ -9,14 +9,7 @@ from typing import Any
 
 from alita_mcp.mining.generalisation.literals import is_container, rebuilt, value_of
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
-from alita_mcp.mining.generalisation.scopes import (
-    Function,
-    Opening,
-    Scope,
-    parts_of,
-    resolve,
-    scope_of,
-)
+from alita_mcp.mining.generalisation.scopes import Function, Opening, Scope, parts_of, resolve, scope_of
 from alita_mcp.mining.generalisation.script import Import, Script, is_text
 from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 
@@ -68,11 +61,9 @@ class _Comparison:
         self._fixed_places = 0
         self._given = {"result"}.union(*(script.run.arguments for script in scripts))
         """Names of the top level that the caller sees."""
-        self._fixed: set[str] = set()
+        nodes = (node for script in scripts for node in ast.walk(script.tree))
+        self._fixed = {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
         """Names of parameters that some call says."""
-        for script in scripts:
-            words = [node.arg for node in ast.walk(script.tree) if isinstance(node, ast.keyword)]
-            self._fixed |= {word for word in words if word}
 
     def programs(self) -> None:
         """Compares the statements of the top level, then the functions and classes that these led to."""

@@ -12,11 +12,11 @@ from alita_mcp.mining.generalisation.admissible import check_admissible
 from alita_mcp.mining.generalisation.anti_unification import anti_unified
 from alita_mcp.mining.generalisation.inputs import reading_of
 from alita_mcp.mining.generalisation.naming import docstring, tool_name
-from alita_mcp.mining.generalisation.parameters import Slot, constants, filled, own_names, slots_of
+from alita_mcp.mining.generalisation.parameters import Slot, constants, filled, slots_of
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
-from alita_mcp.mining.generalisation.script import read_script
+from alita_mcp.mining.generalisation.script import own_names, read_script
 from alita_mcp.mining.generalisation.script_function import Plan, module_text
-from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of, same_json
+from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 from alita_mcp.mining.values import GeneralFunction, NotGeneral, Parameter
 from alita_mcp.values import Example
 
@@ -46,7 +46,7 @@ def generalise(
     good = [run for run in runs if run.ok]
     raised = [run for run in runs if run.status == "error" and _names_a_fault(run.error_type)]
     if not good:
-        return NotGeneral(why="no run of it ended well", model_could=False)
+        return NotGeneral(why="no run of it ended well", writable=False)
     try:
         try:
             return _generalised([*good, *raised], name, description)
@@ -117,7 +117,7 @@ def _reads(runs: Sequence[RecordedRun]) -> Reads:
         return "result"
     if any(run.stdout for run in good):
         return "printed"
-    raise NoFunctionError("it gave no result and printed nothing", model_could=False)
+    raise NoFunctionError("it gave no result and printed nothing", writable=False)
 
 
 def _calls(runs: Sequence[RecordedRun], slots: Sequence[Slot], reads: Reads) -> tuple[Example, ...]:
@@ -138,7 +138,7 @@ def _calls(runs: Sequence[RecordedRun], slots: Sequence[Slot], reads: Reads) -> 
             outcome = {"expected": run.result if reads == "result" else run.stdout}
         call = Example(arguments=arguments, **outcome)
         known = calls.setdefault(json.dumps(arguments, sort_keys=True), call)
-        if not same_json(known.as_json(), call.as_json()):
+        if json.dumps(known.as_json(), sort_keys=True) != json.dumps(call.as_json(), sort_keys=True):
             raise NoFunctionError(
                 "its results differ though its inputs are the same: chance, the clock or something outside decides",
             )

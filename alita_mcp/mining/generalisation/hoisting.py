@@ -82,11 +82,11 @@ def _needs(statements: Sequence[ast.stmt], script: Script, parameters: frozenset
 
 def _mentions_itself(tree: ast.AST) -> bool:
     """Whether a program may read the names of functions, or hang values on them."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(attr="__name__") | ast.Name(id="setattr" | "TypeError"):
-                return True
-    return False
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr == "__name__")
+        or (isinstance(node, ast.Name) and node.id in ("setattr", "TypeError"))
+        for node in ast.walk(tree)
+    )
 
 
 def bound_everywhere(tree: ast.Module) -> Counter[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
 from alita_mcp.mining.generalisation.scopes import global_names, globals_declared, resolve, walk
-from alita_mcp.mining.generalisation.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.script import BUILTINS, Script, own_names
 
 _ONCE = (
     ast.Assign | ast.Expr | ast.Call | ast.keyword | ast.Attribute | ast.Subscript | ast.BinOp | ast.UnaryOp
@@ -123,7 +123,6 @@ def _list(names: Sequence[ast.Name], scripts: Sequence[Script]) -> Reading:
 
 def _free(name: str, base: Script) -> str:
     """The name, with underscores behind it where the program has it already."""
-    known = {getattr(node, part, None) for node in ast.walk(base.tree) for part in ("id", "arg", "name")}
-    while name in known | base.scope.bound:
+    while name in own_names(base):
         name += "_"
     return name

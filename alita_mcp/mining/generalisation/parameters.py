@@ -15,7 +15,7 @@ from alita_mcp.mining.generalisation.inputs import Reading
 from alita_mcp.mining.generalisation.literals import is_container, rebuilt, value_of
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
 from alita_mcp.mining.generalisation.scopes import Opening, Scope, global_names, globals_declared, walk
-from alita_mcp.mining.generalisation.script import BUILTINS, Script
+from alita_mcp.mining.generalisation.script import BUILTINS, Script, own_names
 from alita_mcp.mining.generalisation.value_types import Place, Records, annotation_of
 
 MAX_PARAMETERS = 20
@@ -49,10 +49,6 @@ class Places:
             id(node): stack for node, stack in walk(script.tree.body, (script.scope,))
         }
 
-    def shadowed(self, node: ast.AST, name: str) -> bool:
-        """Whether a name means something inside the program where the node stands."""
-        return any(name in scope.bound for scope in self._stacks.get(id(node), (self._script.scope,)))
-
     def repeated(self, node: ast.AST) -> bool:
         """Whether the node may be evaluated more than once."""
         while parent := self._parents.get(id(node)):
@@ -63,7 +59,7 @@ class Places:
             node = parent
         return False
 
-    def hidden(self, node: ast.AST, name: str) -> bool:
+    def shadowed(self, node: ast.AST, name: str) -> bool:
         """Whether a name of the top level means something else where the node stands."""
         return any(name in scope.bound for scope in self._stacks.get(id(node), ())[1:])
 
@@ -131,7 +127,9 @@ def slots_of(
         raise NoFunctionError(
             f"{len(columns)} values vary, and a tool has at most {MAX_PARAMETERS} parameters"
         )
-    slots = [*_given(scripts, list(columns.values()), places), *_lines(reading), *columns.values()]
+    given = _given(scripts, list(columns.values()), places)
+    lines = [Slot(column, name=name) for name, column in reading.columns.items()]
+    slots = [*given, *lines, *columns.values()]
     taken = {slot.name for slot in slots if slot.name}
     for slot in slots:
         if not slot.name:
@@ -140,7 +138,7 @@ def slots_of(
         slot.annotation = annotation_of(slot.values, Place(f"parameter {slot.name}", slot.name), records)
     if not slots:
         raise NoFunctionError(
-            "nothing in it varies: no arguments, no input() and no constants", model_could=False
+            "nothing in it varies: no arguments, no input() and no constants", writable=False
         )
     return sorted(slots, key=lambda slot: slot.optional), places
 
@@ -164,10 +162,6 @@ def _given(scripts: Sequence[Script], columns: Sequence[Slot], places: Places) -
     return [Slot([script.run.arguments[name] for script in scripts], name=name) for name in names]
 
 
-def _lines(reading: Reading) -> list[Slot]:
-    return [Slot(list(column), name=name) for name, column in reading.columns.items()]
-
-
 def _name(slot: Slot, places: Places, taken: set[str], base: Script) -> str:
     nodes = [hole.nodes[0] for hole in slot.holes]
     for node in nodes:
@@ -178,7 +172,7 @@ def _name(slot: Slot, places: Places, taken: set[str], base: Script) -> str:
     hints = [re.sub(r"\W+", "_", places.hint(node)).strip("_").lower() for node in nodes]
     for hint in filter(_fits, hints):
         for name in (hint, f"{hint}_value"):
-            free = name not in taken and name not in BUILTINS and name not in base.used
+            free = name not in taken | BUILTINS | base.used | base.scope.bound
             if free and not any(places.shadowed(node, name) for node in nodes):
                 return name
     number = 1
@@ -199,7 +193,7 @@ def _serves(name: str, slot: Slot, places: Places, base: Script) -> bool:
     own = [node for node in nodes if places.assignment(node) and places.hint(node) == name]
     others = [node for node in nodes if node not in own]
     once = base.times[name] == 1 and not any(is_container(node) for node in nodes)
-    return once and not any(places.hidden(node, name) for node in others)
+    return once and not any(places.shadowed(node, name) for node in others)
 
 
 def filled(slots: Sequence[Slot], places: Places) -> tuple[dict[int, str], list[ast.Assign]]:
@@ -222,7 +216,8 @@ def filled(slots: Sequence[Slot], places: Places) -> tuple[dict[int, str], list[
 def constants(script: Script, records: Records) -> list[Hole]:
     """The places of a single program that its author would change: values of names of the top level."""
     found = []
-    loaded = _loaded(script)
+    names = [node for node in ast.walk(script.tree) if isinstance(node, ast.Name)]
+    loaded = {node.id for node in names if isinstance(node.ctx, ast.Load)}
     for statement in script.rest:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if name != "result":
@@ -236,18 +231,3 @@ def constants(script: Script, records: Records) -> list[Hole]:
                 if rebuilt(hole.nodes, name) is not None and value_of(value) != (None,):
                     found.append(hole)
     return found
-
-
-def _loaded(script: Script) -> set[str]:
-    return {n.id for n in ast.walk(script.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def own_names(script: Script) -> frozenset[str]:
-    """Every name that a program binds or reads anywhere."""
-    bound = {
-        name
-        for node in ast.walk(script.tree)
-        for name in (getattr(node, "name", None), getattr(node, "arg", None), getattr(node, "id", None))
-        if isinstance(name, str)
-    }
-    return frozenset(bound | script.scope.bound)

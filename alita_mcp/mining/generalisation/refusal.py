@@ -9,6 +9,6 @@ from alita_mcp.mining.values import NotGeneral
 class NoFunctionError(AlitaError):
     """Error of runs that amount to no function by their syntax alone; `generalise` returns it as `NotGeneral`."""
 
-    def __init__(self, why: str, *, model_could: bool = True) -> None:
+    def __init__(self, why: str, *, writable: bool = True) -> None:
         super().__init__(why)
-        self.verdict = NotGeneral(why=why, model_could=model_could)
+        self.verdict = NotGeneral(why=why, writable=writable)

@@ -70,7 +70,7 @@ def read_script(run: RecordedRun) -> Script:
     try:
         tree = module_of(run.code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as broken:
-        raise NoFunctionError(f"the code does not parse: {broken}", model_could=False) from broken
+        raise NoFunctionError(f"the code does not parse: {broken}", writable=False) from broken
     tree.body = _plain_body(tree.body)
     _Plain().visit(tree)
     given = [name for name in run.arguments if name != "input"]
@@ -217,3 +217,14 @@ def _is_pragma(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.ImportFrom) and (
         statement.module == "__future__" or statement.names[0].name == "*"
     )
+
+
+def own_names(script: Script) -> frozenset[str]:
+    """Every name that a program binds or reads anywhere."""
+    bound = {
+        name
+        for node in ast.walk(script.tree)
+        for name in (getattr(node, "name", None), getattr(node, "arg", None), getattr(node, "id", None))
+        if isinstance(name, str)
+    }
+    return frozenset(bound | script.scope.bound)

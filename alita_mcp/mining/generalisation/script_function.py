@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from alita_mcp.mining.generalisation.hoisting import bound_everywhere, hoisted
-from alita_mcp.mining.generalisation.parameters import own_names
 from alita_mcp.mining.generalisation.refusal import NoFunctionError
 from alita_mcp.mining.generalisation.scopes import (
     Comprehension,
@@ -18,7 +17,7 @@ from alita_mcp.mining.generalisation.scopes import (
     globals_declared,
     parts_of,
 )
-from alita_mcp.mining.generalisation.script import BUILTINS, Import, Script, is_text
+from alita_mcp.mining.generalisation.script import BUILTINS, Import, Script, is_text, own_names
 from alita_mcp.syntax import expression_of, module_of, symbols_of
 
 

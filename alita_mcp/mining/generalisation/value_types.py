@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,7 +34,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Place:
-    """What is typed, for messages and names of records; nulls may stand inside results alone."""
+    """Place of a value that is typed, for messages and names of records; nulls may stand inside results alone."""
 
     what: str
     name: str
@@ -113,8 +112,3 @@ def _object(values: list[dict[str, Any]], place: Place, records: Records) -> str
 
 def _is_field(key: str) -> bool:
     return key.isidentifier() and key.isascii() and not keyword.iskeyword(key) and not key.startswith("__")
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same to the last detail: 1, 1.0 and true are three."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -37,7 +37,7 @@ class CalibrationTask(Value):
     """What a right module does; no model is shown them."""
 
     def brief(self, sandbox: tuple[str, ...] = ()) -> Brief:
-        """What writers of code and tests are told; `sandbox` says what code can do there."""
+        """Brief for the writers of code and tests; `sandbox` says what code can do there."""
         specification = Specification(
             name=self.name, description=self.description, signature=self.signature, rules=self.rules
         )

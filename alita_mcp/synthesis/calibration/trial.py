@@ -36,7 +36,7 @@ V = TypeVar("V", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Written:
-    """What a model wrote for one task; None where it could not be read."""
+    """Module and suites that a model wrote for one task; None where a module could not be read."""
 
     code: WrittenCode | None
     suites: tuple[tuple[Example, ...], ...]

@@ -153,7 +153,7 @@ class Comparison:
 
     @property
     def score(self) -> float:
-        """How alike they are, from 0 to 1: equal results beyond chance, halved where they differ on what is meant.
+        """Likeness from 0 to 1: equal results beyond chance, halved where they differ on what is meant.
 
         Two that say no to nearly everything agree by chance; this is Cohen's kappa, with inputs that one of the two
         alone has no result for counted lightly. A half where nothing was learned.
@@ -172,12 +172,12 @@ class Comparison:
 async def inputs_for(
     schema: Schema, examples: Sequence[Example], seed: int, constants: Sequence[Scalar] = ()
 ) -> list[Arguments]:
-    """What two tools are compared on, each once; `constants` are what stands in the code of both."""
+    """Inputs to compare two tools on, each once; `constants` are those in the code of both."""
     return combined(schema, examples, seed, constants, await drawn_inputs(schema, examples, seed))
 
 
 async def drawn_inputs(schema: Schema, examples: Sequence[Example], seed: int) -> list[Arguments]:
-    """Those that are drawn by chance, from schema and examples alone."""
+    """Inputs that are drawn by chance, from schema and examples alone."""
     if not schema["properties"]:
         return [{}]
     async with input_source(schema, examples, seed, INPUTS) as source:
@@ -311,7 +311,7 @@ def brief_text(text: str) -> str:
 
 
 def kind_of(mine: RunResult, theirs: RunResult) -> Kind:
-    """What two outcomes of one input say."""
+    """Kind of the pair of outcomes of one input."""
     if mine.ok and theirs.ok:
         return "alike" if same_result(mine.value, theirs.value) else "different"
     if {mine.status, theirs.status} <= {"ok", "error"}:

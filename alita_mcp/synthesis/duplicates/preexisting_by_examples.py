@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 
@@ -13,7 +12,7 @@ from alita_mcp.library.library import Library
 from alita_mcp.synthesis.duplicates.behaviour import ComparedTool, call_of
 from alita_mcp.synthesis.duplicates.duplicates import lock_of
 from alita_mcp.synthesis.requests.outcomes import Exists
-from alita_mcp.synthesis.requests.signatures import Names, renamed
+from alita_mcp.synthesis.requests.signatures import Names, by_name_and_place, renamed
 from alita_mcp.values import Example, Schema, StoredVersion
 from alita_mcp.verification.comparison.compare import raised, same_result
 from alita_mcp.verification.json_schema import validate_arguments
@@ -30,7 +29,8 @@ async def find_serving(
     examples: Sequence[Example], names: Sequence[str], library: Library, rehearsal: Rehearsal
 ) -> Exists | None:
     """Returns the first of the tools called `names` that does what the examples say; too few examples find none."""
-    if len(_with_results(examples)) < MIN_EXAMPLES or any(example.check for example in examples):
+    with_results = sum("expected" in example.outcome_fields for example in examples)
+    if with_results < MIN_EXAMPLES or any(example.check for example in examples):
         return None
     with anyio.move_on_after(MAX_SECONDS):
         for name in names:
@@ -90,21 +90,12 @@ def _way_of(examples: Sequence[Example], known: Schema) -> Names | None:
     longest = max((list(example.arguments) for example in examples), key=len)
     if any(not example.arguments.keys() <= {*longest} for example in examples):
         return None
-    parts = known.get("properties", {})
-    same = {name: name for name in longest if name in parts}
-    free = [name for name in parts if name not in same]
-    left = [name for name in longest if name not in same]
-    if len(left) > len(free):
+    way = by_name_and_place(longest, list(known.get("properties", {})))
+    if way is None:
         return None
-    way = same | dict(zip(left, free, strict=False))
     try:
         for example in examples:
-            renamed: dict[str, Any] = {way[name]: value for name, value in example.arguments.items()}
-            validate_arguments(known, renamed)
+            validate_arguments(known, {way[name]: value for name, value in example.arguments.items()})
     except AlitaError:
         return None
     return way
-
-
-def _with_results(examples: Sequence[Example]) -> list[Example]:
-    return [example for example in examples if "expected" in example.outcome_fields]

@@ -91,7 +91,7 @@ def signature(rejected: Rejected) -> str:
 
 
 def lesson_text(rejected: Rejected) -> str:
-    """What other requests may learn of a rejection."""
+    """Lesson of a rejection that other requests may read."""
     return f"{without_values(rejected.reason)[:MAX_LESSON]} {_MASKED.sub(_python_or_hidden, rejected.fix)}"[
         :500
     ]
@@ -124,7 +124,7 @@ def _pieces_of(arguments: Mapping[str, Any]) -> frozenset[str]:
 
 
 def hidden_failure(reason: str, example: Example, code: str, trace: Sequence[str] = ()) -> str:
-    """How a call ended, for the author of its code, who may see neither the example nor anything made from it.
+    """Description of a failure for the author of its code, who may see neither the example nor anything made from it.
 
     Names in Python's own messages are shown where the code or Python holds them and the example does not; of what the
     code says itself, nothing but the line that it says it in.

@@ -145,8 +145,7 @@ class Jobs:
             SandboxBusy: too many are under way.
         """
         self._forget_old()
-        runs = sum(job.tool == "run_code" and job.finished is None for job in self._jobs.values())
-        if runs >= MAX_RUNS:
+        if len(self._unfinished("run_code")) >= MAX_RUNS:
             raise SandboxBusy(f"{MAX_RUNS} runs of code are under way already.")
         return self._begin(Job[T](tool="run_code", person=person), work, None)
 
@@ -159,8 +158,7 @@ class Jobs:
             TooMany: as many are under way as may be.
         """
         self._forget_old()
-        tasks = sum(job.tool == "solve_task" and job.finished is None for job in self._jobs.values())
-        if tasks >= MAX_TASKS:
+        if len(self._unfinished("solve_task")) >= MAX_TASKS:
             raise TooMany(
                 f"Busy: {MAX_TASKS} tasks are under way.", hint="Try again when one of them has ended."
             )
@@ -175,7 +173,7 @@ class Jobs:
 
     @asynccontextmanager
     async def without_turn(self, person: PendingQuestions) -> AsyncIterator[None]:
-        """While the block waits for the person of a job, others run in its place; then it waits its turn again."""
+        """Frees the slot of a job while the block waits for its person; then the job waits for a slot again."""
         job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
         if job is not None:
             self._turns.release_on_behalf_of(job.id)
@@ -183,11 +181,11 @@ class Jobs:
         if job is not None:
             await self._turns.acquire_on_behalf_of(job.id)
 
+    def _unfinished(self, tool: Tool) -> list[Job[Any]]:
+        return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
+
     def _refuse_when_full(self, *, parked: bool) -> None:
-        unfinished = [
-            job for job in self._jobs.values() if job.finished is None and job.tool == "synthesize_tool"
-        ]
-        same_kind = sum(job.parked == parked for job in unfinished)
+        same_kind = sum(job.parked == parked for job in self._unfinished("synthesize_tool"))
         if parked and same_kind >= MAX_PARKED:
             raise UsageError(
                 f"Busy: {MAX_PARKED} approvals wait for the people at their clients already.",
@@ -274,10 +272,7 @@ class Jobs:
             await job.done.wait()
 
     async def _run(
-        self,
-        job: Job[T],
-        work: Callable[[ReportStage], Awaitable[T]],
-        turns: anyio.CapacityLimiter | None,
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
     ) -> None:
         try:
             with job.scope:

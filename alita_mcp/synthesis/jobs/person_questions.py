@@ -161,7 +161,7 @@ class PendingQuestions:
             self._senders.remove(sender)
 
     async def ask_person(self, question: str) -> Decision:
-        """What the person at the client decides.
+        """Asks the person at the client for a decision.
 
         Raises:
             ModelError: nobody is asked or answers, or the answer is no decision.
@@ -172,7 +172,7 @@ class PendingQuestions:
         return answer
 
     async def ask_form(self, text: str, fields: Sequence[FormField]) -> FilledForm | Decision:
-        """What the person at the client writes in a form; a decision where it is put away.
+        """Asks the person at the client to fill a form; gives a decision where it is put away.
 
         Raises:
             ModelError: nobody is asked or answers, or the answer is no form.

@@ -12,13 +12,13 @@ from alita_mcp.verification.examples.suite import own_examples
 
 
 def recorded_of(run_ids: Iterable[str], examples: Iterable[Example] = ()) -> Recorded:
-    """What a report says of the runs that a version was made of, and of the examples that only they show."""
+    """Record of the runs that a version was made of, and of the examples that only they show."""
     runs = sorted({hashlib.sha256(each.encode()).hexdigest()[:16] for each in run_ids})
     return Recorded(runs=tuple(runs), examples=tuple(dict.fromkeys(map(mark_of, examples))))
 
 
 def confirmed_by(own: Sequence[Example], recorded: Recorded | None) -> Recorded | None:
-    """What is left once a caller sends these examples: the same ones are the caller's own from then on."""
+    """Record without the examples that a caller sends: these are the caller's own from then on."""
     if recorded is None:
         return None
     marks = set(map(mark_of, own))
@@ -42,16 +42,8 @@ def told_by(own: Sequence[Example], example: Example) -> bool:
     )
 
 
-def also_recorded(recorded: Recorded | None, examples: Sequence[Example]) -> Recorded | None:
-    """The same with more examples that were only seen; None for a tool that is made of no run."""
-    if recorded is None:
-        return None
-    marks = (*recorded.examples, *map(mark_of, examples))
-    return recorded.model_copy(update={"examples": tuple(dict.fromkeys(marks))})
-
-
 def carried_marks(draft: Draft, replaced: StoredVersion, new: Sequence[Example]) -> Recorded | None:
-    """What is recorded of an update that keeps the replaced version's examples: no new version confirms them."""
+    """Record of an update that keeps the replaced version's examples: no new version confirms them."""
     before = confirmed_by(own_examples(draft, draft.examples), replaced.report.recorded)
     now = draft.recorded
     if before is None or now is None:

@@ -17,7 +17,7 @@ PUBLISHED = ("created", "needs_approval")
 
 @dataclass(frozen=True)
 class Spending:
-    """What several syntheses asked of models."""
+    """Cost of several syntheses: calls, tokens, dollars and seconds of models."""
 
     syntheses: int = 0
     model_calls: int = 0
@@ -43,7 +43,7 @@ class Spending:
 
 @dataclass(frozen=True)
 class MedianTool:
-    """What the median of those tools cost that models wrote and that were published."""
+    """Median cost of the published tools that models wrote."""
 
     tools: int
     """How many there are."""

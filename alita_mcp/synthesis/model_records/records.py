@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -96,15 +96,15 @@ class ModelRecords:
         self._journal = journal
 
     async def of(self, model: str) -> ModelRecord | None:
-        """What is known of a model; None where it was never calibrated and never practised."""
+        """Record of a model; None where it was never calibrated and never practised."""
         return await anyio.to_thread.run_sync(self._of, model)
 
     async def all(self) -> list[ModelRecord]:
-        """What is known of every model, by name."""
+        """Records of all models, by name."""
         return await anyio.to_thread.run_sync(self._all)
 
     async def record_for(self, models: Models) -> Record | None:
-        """What is known of the writers of one synthesis; None for models that are scripted or replayed.
+        """Record of the writers of one synthesis; None for models that are scripted or replayed.
 
         Such a model can call itself whatever it likes.
         """
@@ -145,17 +145,13 @@ class ModelRecords:
             LibraryError: another process does so now.
         """
         self._make_folder()
-        try:
-            lock = held(self._path(model).with_suffix(".run.lock"), 0)
-            lock.__enter__()
-        except LibraryError as busy:
-            raise LibraryError(
-                f"{model!r} is being calibrated by another process.", hint="Wait for it, or stop it."
-            ) from busy
-        try:
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(held(self._path(model).with_suffix(".run.lock"), 0))
+            except LibraryError as busy:
+                message = f"{model!r} is being calibrated by another process."
+                raise LibraryError(message, hint="Wait for it, or stop it.") from busy
             yield
-        finally:
-            lock.__exit__(None, None, None)
 
     def _of(self, model: str) -> ModelRecord | None:
         kept = self._read(model)
@@ -168,6 +164,7 @@ class ModelRecords:
 
     def _record(self, kept: ModelFile) -> ModelRecord:
         counts = counted(kept.calibration.done.values())
+        rows = [row for event in EVENTS for row in self._journal(event)] if self._journal else []
         return ModelRecord(
             model=kept.model,
             tasks=counts.tasks,
@@ -176,13 +173,8 @@ class ModelRecords:
             misread=counts.misread,
             practised=_at_most(kept.practised, counts.tests.total),
             first_time=kept.first_time,
-            later=self._later(kept.model),
+            later=later_of(kept.model, rows),
         )
-
-    def _later(self, model: str) -> Tally:
-        if self._journal is None:
-            return Tally()
-        return later_of(model, [row for event in EVENTS for row in self._journal(event)])
 
     def _done(self, model: str, version: str, *, again: bool) -> frozenset[str]:
         kept = self._read(model)

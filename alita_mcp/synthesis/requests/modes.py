@@ -40,12 +40,9 @@ class Plan(Value):
 
     @property
     def rounds(self) -> tuple[Width, ...]:
-        """How many candidates and suites there are after each round, few first."""
+        """Numbers of candidates and suites after each round, few first."""
         cut = [
-            Width(
-                candidates=min(width.candidates, self.candidates),
-                suites=min(width.suites, self.suites),
-            )
+            Width(candidates=min(width.candidates, self.candidates), suites=min(width.suites, self.suites))
             for width in WIDTHS
         ]
         return tuple(dict.fromkeys(cut))

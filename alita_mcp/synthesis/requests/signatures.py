@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from alita_mcp.values import Schema
@@ -17,7 +17,8 @@ def parameter_maps(wanted: Schema, known: Schema) -> list[Names]:
 
     The known tool must take all that the wanted one takes, and need nothing more.
     """
-    ways = [_by_name_and_place(wanted, known), _by_type(wanted, known)]
+    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
+    ways = [by_name_and_place(list(parts), list(known_parts)), _by_type(wanted, known)]
     fitting = [way for way in ways if way is not None and _fits(way, wanted, known)]
     return fitting[:1] if fitting[1:] == fitting[:1] else fitting
 
@@ -63,12 +64,11 @@ def _fits(way: Names, wanted: Schema, known: Schema) -> bool:
     )
 
 
-def _by_name_and_place(wanted: Schema, known: Schema) -> Names | None:
-    """Parameters of one name are the same; the others in the order in which they stand."""
-    parts, known_parts = wanted.get("properties", {}), known.get("properties", {})
-    same = {name: name for name in parts if name in known_parts}
-    left = [name for name in parts if name not in same]
-    free = [name for name in known_parts if name not in same]
+def by_name_and_place(wanted: Sequence[str], known: Sequence[str]) -> dict[str, str] | None:
+    """Parameters of one name are the same; the others in the order in which they stand. None: there are too few."""
+    same = {name: name for name in wanted if name in known}
+    left = [name for name in wanted if name not in same]
+    free = [name for name in known if name not in same]
     return same | dict(zip(left, free, strict=False)) if len(left) <= len(free) else None
 
 

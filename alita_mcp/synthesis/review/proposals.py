@@ -10,16 +10,16 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from alita_mcp.errors import InvalidArguments, SandboxError
+from alita_mcp.errors import SandboxError
 from alita_mcp.progress import ReportStage
 from alita_mcp.sandbox.interface import RunResult
 from alita_mcp.synthesis.review.questions import gives_orders, names_in, texts_in
+from alita_mcp.synthesis.specification.values import fits
 from alita_mcp.unseen import HIDDEN
-from alita_mcp.values import Draft, Example, Limits, Schema, VerificationReport
+from alita_mcp.values import Draft, Example, Limits, ToolContract, VerificationReport
 from alita_mcp.verification.agreement.matrix import prepare, run_row
 from alita_mcp.verification.comparison.compare import kinds_of
 from alita_mcp.verification.findings import is_unicode
-from alita_mcp.verification.json_schema import validate_arguments
 from alita_mcp.verification.mutation.mutated_inputs import mutated_inputs
 from alita_mcp.verification.properties.properties import seed_of
 from alita_mcp.verification.rehearsal.rehearsal import Rehearsal
@@ -47,7 +47,7 @@ async def proposed(
         prepared = await prepare(draft.model_copy(update={"limits": limits}), rehearsal, on_stage)
         if prepared.failure is not None or prepared.contract is None:
             return ()
-        kinds = list(_inputs(draft, prepared.contract.input_schema, report))
+        kinds = list(_inputs(draft, prepared.contract, report))
         asked = [Example(arguments=each, expected=None) for kind in kinds for each in kind]
         _, row = await run_row(prepared, asked, rehearsal)
     except SandboxError:
@@ -58,7 +58,9 @@ async def proposed(
     return tuple(_chosen(*fit))
 
 
-def _inputs(draft: Draft, schema: Schema, report: VerificationReport | None) -> Iterator[list[_Arguments]]:
+def _inputs(
+    draft: Draft, contract: ToolContract, report: VerificationReport | None
+) -> Iterator[list[_Arguments]]:
     """At the edge, showing what no example notices, and near the examples; each once, none that an example shows."""
     known = [example.arguments for example in draft.examples]
     smallest = min(known, key=lambda each: len(json.dumps(each)), default={})
@@ -75,9 +77,9 @@ def _inputs(draft: Draft, schema: Schema, report: VerificationReport | None) -> 
             (each.shown_by for each in survivors if each.shown_by),
             key=lambda each: (len(_text(each)), _text(each)),
         ),
-        mutated_inputs(schema, known, seed_of(draft), TRIED),
+        mutated_inputs(contract.input_schema, known, seed_of(draft), TRIED),
     ):
-        kind = {_text(each): each for each in inputs if _text(each) not in seen and _admits(schema, each)}
+        kind = {_text(each): each for each in inputs if _text(each) not in seen and fits(each, contract)}
         seen |= kind.keys()
         yield [each for text, each in kind.items() if len(text) <= MAX_CHARACTERS][:TRIED]
 
@@ -101,14 +103,6 @@ def _edges(arguments: _Arguments) -> Iterator[_Arguments]:
                 edges = ({},)
         yield from ({**arguments, name: edge} for edge in edges)
         yield {other: kept for other, kept in arguments.items() if other != name}
-
-
-def _admits(schema: Schema, arguments: _Arguments) -> bool:
-    try:
-        validate_arguments(schema, arguments)
-    except InvalidArguments:
-        return False
-    return True
 
 
 def _example(asked: _Arguments, result: RunResult | None) -> dict[str, Any] | None:

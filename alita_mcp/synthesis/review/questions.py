@@ -62,7 +62,7 @@ class Answers:
 
     @property
     def writers(self) -> int:
-        """How many writers gave a test that could be used."""
+        """Number of writers that gave a usable test."""
         return len({each.writer for each in self.heard})
 
     @property
@@ -122,7 +122,7 @@ def usable(suite: Sequence[Example], draft: Draft, contract: ToolContract) -> tu
 
 
 def heard_of(writer: int, suite: Sequence[Example], row: Row) -> Iterator[Heard]:
-    """What the code did with a suite; a call that took too long says nothing, nor does a check that is broken."""
+    """Results of a suite on the code, without calls that took too long and checks that are broken."""
     for number, (test, check, word) in enumerate(zip(suite, row.checks, row.outputs, strict=True), 1):
         broken = f"example {number}: the check raised"
         if check is not None and word not in SLOW and not check.message.startswith(broken):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from alita_mcp.errors import ModelError
 from alita_mcp.library.versions.files import mark_of
-from alita_mcp.models.structured.asking import ask
 from alita_mcp.synthesis.failures.failures import classify
 from alita_mcp.synthesis.pipeline import ended_by
-from alita_mcp.synthesis.requests.modes import REPAIR_TEMPERATURE, seed
 from alita_mcp.synthesis.requests.outcomes import Exists, Outcome, Rejected, rejection
 from alita_mcp.synthesis.requests.signatures import takes
 from alita_mcp.synthesis.revision.overruling import given_up, written_by_models
-from alita_mcp.synthesis.revision.published import Predecessor, held_by, is_named, revised_draft, signature_in
-from alita_mcp.synthesis.specification.values import WrittenCode, fits
-from alita_mcp.synthesis.writing import prompts
+from alita_mcp.synthesis.revision.published import Predecessor, held_by, revised_draft, signature_in
+from alita_mcp.synthesis.specification.values import fits
+from alita_mcp.synthesis.updating import is_named
 from alita_mcp.synthesis.writing.blind_tests import BlindTests
-from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode
+from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, CandidateSampler
 from alita_mcp.synthesis.writing.work import Work
 from alita_mcp.values import Draft, Example, ToolContract, VerificationReport, WrittenFrom
 from alita_mcp.verification.agreement.agreement import normal_form
@@ -40,6 +37,7 @@ class Proof:
         self._work = work
         self._base = base
         self._tests = tests
+        self._sampler = CandidateSampler(work.models)
         self._rehearsal = Rehearsal(work.context.sandbox, work.context.library.read)
         self._showed_test = False
 
@@ -56,7 +54,7 @@ class Proof:
             await self._work.on_stage("repair")
             try:
                 told = _for_author(outcome)
-                mended = await self._mended(candidate, told)
+                mended = await self._sampler.mended(candidate, told, shows_test=self._showed_test)
             except ModelError as failure:
                 return ended_by(outcome, failure)
             same = mended.written == candidate.written
@@ -65,18 +63,6 @@ class Proof:
             if same:
                 break
         return outcome
-
-    async def _mended(self, candidate: CandidateCode, rejected: Rejected) -> CandidateCode:
-        asked = prompts.repair(candidate.asked, candidate.text, rejected)
-        coder, again = self._work.models.role("coder"), seed(0, 0, candidate.repairs + 1)
-        answered = await ask(coder, asked, WrittenCode, temperature=REPAIR_TEMPERATURE, seed=again)
-        return replace(
-            candidate,
-            written=answered.value,
-            text=answered.text,
-            repairs=candidate.repairs + 1,
-            saw_tests=self._showed_test,
-        )
 
     async def _tried(self, candidate: CandidateCode, rules: tuple[str, ...], *, insists: bool) -> Outcome:
         """One code through all that it must hold; `insists` when its writer will not change it any more."""
@@ -159,7 +145,7 @@ class Proof:
         by_models = written_by_models(version)
         own = [old for old in version.examples if old not in by_models]
         free = [old for old in held_by(version, request) if old in by_models]
-        free = [old for old in free if not any(is_named(each, old.arguments) for each in own)]
+        free = [old for old in free if not is_named(old, *(each.arguments for each in own))]
         _, row = await run_row(prepared, free, self._rehearsal)
         broken = [old for old, held in zip(free, row.passes, strict=True) if not held] if row else []
         given = await given_up(self._base.rules, broken, self._work.models) if broken else ()
@@ -171,7 +157,7 @@ class Proof:
         Those of the version before are added by whoever publishes the update, unless its current one is damaged.
         """
         version, own = self._base.version, self._work.request.tests
-        old = [each for each in version.examples if not any(is_named(each, named) for named in breaks)]
+        old = [each for each in version.examples if not is_named(each, *breaks)]
         room = max(0, MAX_EXAMPLES - len(old) - len(own))
         current = self._work.context.library.entry(version.manifest.name).manifest.version
         carried = () if version.manifest.version == current else tuple(old)

@@ -14,12 +14,12 @@ from alita_mcp.synthesis.requests.grants import grants_of
 from alita_mcp.synthesis.requests.request import SynthesisRequest
 from alita_mcp.synthesis.revision.overruling import Rules
 from alita_mcp.synthesis.specification.values import Specification, WrittenCode
+from alita_mcp.synthesis.updating import is_named
 from alita_mcp.values import Check, Draft, Example, StoredVersion, ToolContract
 from alita_mcp.verification.agreement.matrix import Prepared
 from alita_mcp.verification.code.contract import read_contract
 from alita_mcp.verification.code.function import find_function
 from alita_mcp.verification.code.source import parse_code
-from alita_mcp.verification.comparison.compare import same_result
 from alita_mcp.verification.wording.linter import MAX_REQUESTS
 
 
@@ -40,7 +40,7 @@ class Predecessor:
 
     @property
     def wrong(self) -> tuple[Check, ...]:
-        """What it does otherwise than the request's own examples say."""
+        """Failed checks of the request's own examples."""
         return tuple(check for check in self.own if check is not None and not check.passed)
 
 
@@ -118,12 +118,7 @@ def called(version: StoredVersion) -> str:
 
 def held_by(version: StoredVersion, request: SynthesisRequest) -> list[Example]:
     """Returns the version's examples that the request does not give up."""
-    return [old for old in version.examples if not any(is_named(old, each) for each in request.breaks)]
-
-
-def is_named(example: Example, arguments: object) -> bool:
-    """Whether an example has just these arguments."""
-    return same_result(example.arguments, arguments, exact=True)
+    return [old for old in version.examples if not is_named(old, *request.breaks)]
 
 
 def _names_in(node: ast.AST) -> set[str]:

@@ -26,12 +26,12 @@ from alita_mcp.synthesis.revision.published import (
     contract_of,
     described_anew,
     held_by,
-    is_named,
     readable,
     signature_in,
     specification_of,
 )
 from alita_mcp.synthesis.specification.values import Suite, WrittenCode
+from alita_mcp.synthesis.updating import is_named
 from alita_mcp.synthesis.writing import prompts
 from alita_mcp.synthesis.writing.candidate_sampler import CandidateCode, side_by_side
 from alita_mcp.synthesis.writing.prompts import Brief
@@ -139,16 +139,12 @@ class Revision:
 
     async def _written(self, base: Predecessor, brief: Brief) -> tuple[CandidateCode, tuple[str, ...]]:
         """The first draft of the new code, and the rules that it changes."""
-        own = [
-            test.as_json() | ({"now": check.got} if check is not None and not check.passed else {})
-            for test, check in zip(
-                self._request.tests, base.own or (None,) * len(self._request.tests), strict=True
-            )
-        ]
+        tests = self._request.tests
         held: list[dict[str, JsonValue]] = [
-            *own,
-            *(old.as_json() for old in held_by(base.version, self._request)),
+            test.as_json() | ({"now": check.got} if check is not None and not check.passed else {})
+            for test, check in zip(tests, base.own or (None,) * len(tests), strict=True)
         ]
+        held += [old.as_json() for old in held_by(base.version, self._request)]
         asked = prompts.revise(brief, base.version.code, self._complaint(base), held)
         answered = await ask(
             self._models.role("coder"), asked, RevisedCode, temperature=REPAIR_TEMPERATURE, seed=seed(1, 0)
@@ -171,4 +167,4 @@ class Revision:
             *(old for old in held_by(base.version, self._request) if old not in by_models),
         ]
         tests, _ = pooled([suite.fitting(base.contract)])
-        return tuple(test for test in tests if not any(is_named(test, each.arguments) for each in settled))
+        return tuple(test for test in tests if not is_named(test, *(each.arguments for each in settled)))

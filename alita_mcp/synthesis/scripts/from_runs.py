@@ -16,19 +16,11 @@ from alita_mcp.library.runs.recorded_run import RecordedRun
 from alita_mcp.library.versions.files import mark_of
 from alita_mcp.mining.generalisation.generalise import generalise
 from alita_mcp.mining.values import GeneralFunction, NotGeneral
-from alita_mcp.models.roles import Models
 from alita_mcp.progress import ReportStage
 from alita_mcp.synthesis.context import SynthesisContext
 from alita_mcp.synthesis.jobs.recorded import confirmed_by, recorded_of, told_by
 from alita_mcp.synthesis.requests.drafting import draft_of, unfit_name
-from alita_mcp.synthesis.requests.outcomes import (
-    Created,
-    Exists,
-    NeedsApproval,
-    NeedsCode,
-    Outcome,
-    Rejected,
-)
+from alita_mcp.synthesis.requests.outcomes import Created, Exists, NeedsApproval, NeedsCode, Outcome, Rejected
 from alita_mcp.synthesis.requests.request import SynthesisRequest, taken_from_code
 from alita_mcp.synthesis.review.proposals import proposed
 from alita_mcp.synthesis.scripts.run_scripts import as_tests, script_of
@@ -47,8 +39,8 @@ LAST_NUMBER = 20
 """So many tools may be called the same but for a number behind it."""
 CONFIRM = "Or confirm the proposed ones."
 _THERE = "it was made of these runs, and all its examples are confirmed; send update=true for a new version"
-Make = Callable[[SynthesisRequest, Models | None, ReportStage], Awaitable[Outcome]]
-"""A request with code on its way through the gates; with models, one with a plain script."""
+Make = Callable[[SynthesisRequest, ReportStage], Awaitable[Outcome]]
+"""Outcome of a request with code: of the gates for a function, a template for a plain script."""
 
 
 class FromRuns:
@@ -60,13 +52,13 @@ class FromRuns:
         self._make = make
         self._rehearsal = Rehearsal(context.sandbox, context.library.read)
 
-    async def make(self, request: SynthesisRequest, models: Models | None, on_stage: ReportStage) -> Outcome:
+    async def make(self, request: SynthesisRequest, on_stage: ReportStage) -> Outcome:
         """The outcome; a request for the tool that was made of these runs before brings that more examples.
 
         Raises:
             ToolNotFound: there is no such run.
             UsageError: the values of a run were not kept.
-            ModelError, SandboxError: as for other requests.
+            SandboxError: the sandbox failed.
         """
         unfit = unfit_name(request.name) if request.name else None
         if unfit is not None:
@@ -81,7 +73,7 @@ class FromRuns:
         await on_stage("runs")
         found = await self._function(request, runs)
         if isinstance(found, NotGeneral):
-            return await self._written(request, runs, found, models, on_stage)
+            return await self._as_template(request, runs, found, on_stage)
         known = await self._known(found.name, request)
         if known is not None:
             return await self._confirmed(request, known, on_stage)
@@ -136,7 +128,7 @@ class FromRuns:
         }
         outcome: Outcome = Exists(tool=before.name, version=known.manifest.version, why=_THERE)
         if again["tests"]:
-            outcome = await self._make(request.model_copy(update=again), None, on_stage)
+            outcome = await self._make(request.model_copy(update=again), on_stage)
         return await self._with_proposals(outcome, None, request, on_stage)
 
     async def _general(
@@ -161,48 +153,35 @@ class FromRuns:
         }
         made = request.model_copy(update=update)
         made = made.model_copy(update=taken_from_code(made))
-        outcome = await self._make(made, None, on_stage)
+        outcome = await self._make(made, on_stage)
         return await self._told(outcome, made, request, on_stage)
 
-    async def _written(
-        self,
-        request: SynthesisRequest,
-        runs: list[RecordedRun],
-        found: NotGeneral,
-        models: Models | None,
-        on_stage: ReportStage,
+    async def _as_template(
+        self, request: SynthesisRequest, runs: list[RecordedRun], found: NotGeneral, on_stage: ReportStage
     ) -> Outcome:
-        """The script for a model to write the function of, or for the caller."""
+        """The script as a template of the function for the caller to write, with the runs as tests."""
         refused = await anyio.to_thread.run_sync(different_programs, runs)
-        if refused is not None or not found.model_could:
+        if refused is not None or not found.writable:
             return refused or Rejected(
                 stage="static", reason=f"No tool can be made of it: {found.why}", fix=BY_HAND
             )
         shown = [run for run in runs if run.ok]
-        by_model = models is not None and not any(run.packages or not run.pure for run in shown)
-        update = {"from_run": (), "code": script_of(shown[0]), "recorded": recorded_of(request.from_run)}
-        made = request.model_copy(update=update)
-        if by_model:
-            return await self._told(await self._make(made, models, on_stage), None, request, on_stage)
-        asked = await self._make(made.model_copy(update={"tests": ()}), None, on_stage)
+        update = {"from_run": (), "code": script_of(shown[0]), "tests": ()}
+        asked = await self._make(request.model_copy(update=update), on_stage)
         if not isinstance(asked, NeedsCode):
             return asked
         tests = [each.as_json() for each in request.tests] or as_tests(shown, asked.template["name"])
         return asked.model_copy(update={"template": {**asked.template, "tests": tests}, "why": found.why})
 
     async def _told(
-        self,
-        outcome: Outcome,
-        made: SynthesisRequest | None,
-        request: SynthesisRequest,
-        on_stage: ReportStage,
+        self, outcome: Outcome, made: SynthesisRequest, request: SynthesisRequest, on_stage: ReportStage
     ) -> Outcome:
         """The outcome as one of runs, and with what a caller could confirm."""
         if isinstance(outcome, Rejected):
             found = told_of_runs(outcome, request)
-            return await self._with_proposals(found, draft_of(made) if made else None, request, on_stage)
+            return await self._with_proposals(found, draft_of(made), request, on_stage)
         tool = outcome.tool if isinstance(outcome, Created | NeedsApproval | Exists) else ""
-        only_named_so = isinstance(outcome, Exists) and tool == (made.name if made else request.name)
+        only_named_so = isinstance(outcome, Exists) and tool == made.name
         if self._runs is not None and tool and not only_named_so:
             await self._runs.record_made(request.from_run, tool)
         return await self._with_proposals(outcome, None, request, on_stage)

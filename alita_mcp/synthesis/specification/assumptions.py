@@ -50,7 +50,7 @@ def read_assumed(raw: Any) -> tuple[str, ...]:
 
 
 def with_assumed(rules: Sequence[str], assumed: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Rules in which each assumed line is one under its name, and those lines for which there was room."""
+    """Rules with each assumed line under its name, and the lines that the limit admits."""
     named, kept = list(rules), []
     for line in assumed:
         place = _place(named, line)

@@ -126,7 +126,7 @@ class Specification(Written):
         return self
 
     def lacks(self) -> str:
-        """What is to be asked for again; empty when nothing is."""
+        """Request for what is missing; empty when nothing is."""
         missing = MIN_REQUESTS - len(self.use_when)
         if missing <= 0:
             return ""
@@ -135,7 +135,7 @@ class Specification(Written):
         )
 
     def told(self, request: str) -> WrittenFrom:
-        """What a report keeps of what writers were told."""
+        """Part of the specification that a report keeps."""
         return WrittenFrom(request=request, signature=self.signature, rules=self.rules, assumed=self.assumed)
 
     def answered(self, answers: Sequence[str]) -> Specification:
@@ -144,7 +144,7 @@ class Specification(Written):
         return self.model_copy(update={"rules": rules, "assumed": ()})
 
     def contract(self) -> ToolContract:
-        """What the signature promises to callers.
+        """Contract that the signature declares.
 
         Raises:
             ValueError: it is no signature of a tool.

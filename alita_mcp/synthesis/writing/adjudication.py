@@ -82,7 +82,7 @@ class Adjudication:
         self._sampler = sampler
 
     async def rule(self, brief: Brief, current: Round, number: int) -> Ruling:
-        """What a judge says of a candidate; nothing where there is nothing to ask, or no answer in time."""
+        """Ruling of a judge on a candidate; an empty one where there is nothing to ask, or no answer in time."""
         asked = questions(current, number)
         if not asked:
             return Ruling()

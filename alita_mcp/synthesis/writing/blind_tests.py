@@ -69,7 +69,7 @@ class BlindTests:
         )
 
     def finding(self, version: str, *, proved: bool) -> Check:
-        """What the report says about it."""
+        """Check for the report: how many blind tests hold."""
         message = f"revised from {version}: {len(self.kept)} of {len(self.tests)} blind tests hold"
         if self.old is not None:
             message += f", {sum(self.old.passes)} of them with the old code"

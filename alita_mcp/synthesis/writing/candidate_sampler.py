@@ -54,7 +54,7 @@ class CandidateSampler:
         self._fresh = 0
 
     async def specification(self, messages: Sequence[Message], again: int = 0) -> Specification:
-        """What the tool is to do.
+        """Asks the planner for a specification.
 
         Raises:
             ModelError: no model answered, or twice not what was asked for.
@@ -130,7 +130,7 @@ class CandidateSampler:
         )
 
     async def verdicts(self, messages: Sequence[Message], shape: type[V], attempt: int) -> V:
-        """What a judge says of outcomes.
+        """Asks the judge for verdicts on outcomes.
 
         Raises:
             ModelError: the model did not answer.

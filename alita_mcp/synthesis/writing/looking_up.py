@@ -91,21 +91,18 @@ class LookingUp:
             answers[number] = Answered(question=question, passages=found.passages, problem=problem)
 
     async def with_packages(self, looked_up: LookedUp | None, packages: Sequence[str]) -> LookedUp | None:
-        """What was looked up, and what the index says of the packages of a version; None where nothing was."""
+        """Findings, with what the index says of the packages of a version; None where there are none."""
         facts, silent = await self._packages.facts(packages)
         before, used = looked_up or LookedUp(), {fact.name for fact in facts}
         unfit = (fact for fact in before.packages if fact.name not in used and problem_of(fact) is not None)
         after = before.model_copy(
-            update={
-                "packages": (*facts, *unfit),
-                "notes": tuple(dict.fromkeys((*before.notes, *silent))),
-            }
+            update={"packages": (*facts, *unfit), "notes": tuple(dict.fromkeys((*before.notes, *silent)))}
         )
         return after if after != LookedUp() else None
 
 
 def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
-    """What one of several questions may use, so that all together stay within the caps."""
+    """Limits of one of several questions, so that all together stay within the caps."""
     count = max(1, questions)
     return ResearchLimits(
         pages=max(1, caps.pages // count),
@@ -116,7 +113,7 @@ def share_of(caps: ResearchLimits, questions: int) -> ResearchLimits:
 
 
 def in_words(answers: Sequence[Answered], looked_up: LookedUp) -> str:
-    """All that writers are told, within `MAX_NOTES`: packages first, then each question with its passages."""
+    """Notes for writers, within `MAX_NOTES`: packages first, then each question with its passages."""
     said = [_of_package(facts) for facts in looked_up.packages]
     room = (MAX_NOTES - sum(map(len, said))) // max(1, len(answers))
     for answered in answers:
@@ -141,9 +138,7 @@ def _sources(answers: Sequence[Answered]) -> tuple[Source, ...]:
     found: dict[str, Source] = {}
     for passage in (passage for answered in answers for passage in answered.passages):
         source = Source(
-            url=seen(passage.url)[:500],
-            title=seen(passage.title)[:200],
-            retrieved_at=passage.retrieved_at,
+            url=seen(passage.url)[:500], title=seen(passage.title)[:200], retrieved_at=passage.retrieved_at
         )
         found.setdefault(passage.url, source)
     return tuple(found.values())[:MAX_SOURCES]

@@ -21,7 +21,6 @@ MAX_REQUEST = 8_000
 MAX_NOTES = 6_000
 MAX_FINDING = 4_000
 MAX_SCRIPT = 24_000
-MAX_PRINTED = 2_000
 MAX_ASKED = 2_000
 MAX_HELD = 12_000
 
@@ -103,7 +102,6 @@ class Brief(Value):
     specification: Specification | None = None
     notes: str = ""
     lessons: tuple[Lesson, ...] = ()
-    script: str = ""
     sandbox: tuple[str, ...] = ()
     """What the sandbox here lacks, in sentences of ours."""
     grants: Grants = Grants()
@@ -146,17 +144,13 @@ def write_tests(brief: Brief, index: int) -> list[Message]:
         f"{_results_of(brief.specification)}. Look above all at {angle}. "
         f"Leave out what you are not certain of. {_TEST_SHAPE}"
     )
-    told = _told(brief.model_copy(update={"script": ""}))
-    return [_TESTER, _user(f"Test this tool.\n{told}{wanted}")]
+    return [_TESTER, _user(f"Test this tool.\n{_told(brief)}{wanted}")]
 
 
 def write_code(brief: Brief, index: int) -> list[Message]:
     """Asks for one candidate; its writer never sees a test."""
     approach = _APPROACHES[index % len(_APPROACHES)]
-    return [
-        _CODER,
-        _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}"),
-    ]
+    return [_CODER, _user(f"Write this tool.\n{_told(brief)}Rules:\n{_RULES}\n{approach}\n{_CODE_SHAPE}")]
 
 
 def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[Message]:
@@ -169,43 +163,6 @@ def repair(written: Sequence[Message], answer: str, rejected: Rejected) -> list[
             f"It failed:\n{fenced('finding', finding, MAX_FINDING)}{INSTRUCTIONS[classify(rejected)]} "
             f"It must be right for every input. {_CODE_SHAPE}"
         ),
-    ]
-
-
-def specify_script(brief: Brief, name: str) -> list[Message]:
-    """Asks for the typed function that a plain script amounts to, and for runs that show what it does."""
-    wanted = (
-        "Say which typed function does the same work: what the script reads (input(), sys.argv, constants at its top) "
-        "become parameters, what it prints becomes the result, rounded as it is printed. "
-        'Answer {"name": "snake_case", "description": "…", "signature": "def name(x: int) -> str", "rules": ["…"], '
-        '"assumed": ["short name: what holds", …], "use_when": ["…", …], '
-        '"runs": [{"stdin": ["a line for each input()"], '
-        '"argv": ["words after the script\'s name"], "constants": {"TOP_LEVEL_NAME": 5}, "arguments": {"x": 5}}]}. '
-        f"{_REQUESTS} {_ASSUMED} "
-        "Give four to six runs with different outcomes, edge and error cases among them; `arguments` are those of the "
-        "function that make it do what the script does with that input."
-    )
-    named = f"The tool is to be called {name}.\n" if name else ""
-    return [
-        _PLANNER,
-        _user(f"Turn this script into a tool.\n{_told(brief)}{named}Rules:\n{_RULES}\n{wanted}"),
-    ]
-
-
-def read_output(
-    brief: Brief, specification: Specification, printed: Sequence[tuple[dict[str, JsonValue], str]]
-) -> list[Message]:
-    """Asks what the function is to give where a script printed something."""
-    runs = [{"arguments": arguments, "printed": text[:MAX_PRINTED]} for arguments, text in printed]
-    told = _told(brief.model_copy(update={"specification": specification, "script": "", "sandbox": ()}))
-    wanted = (
-        "Here is what the script printed for the inputs that these arguments stand for. Say for each run, in order, "
-        "what the function returns: the same values, digit for digit as printed, as JSON of the return annotation's "
-        'type. Answer {"results": [one for each run]}.'
-    )
-    return [
-        _TESTER,
-        _user(f"Read these outputs.\n{told}{fenced('finding', json.dumps(runs), MAX_SCRIPT)}{wanted}"),
     ]
 
 
@@ -239,8 +196,6 @@ def _asked_for(grants: Grants) -> str:
 def _told(brief: Brief) -> str:
     """All that every writer may know."""
     parts = [fenced("request", brief.request)] if brief.request.strip() else []
-    if brief.script:
-        parts.append(fenced("script", brief.script, MAX_SCRIPT))
     if brief.specification is not None:
         specification = brief.specification
         said = [f"description: {specification.description}", f"signature: {specification.signature}"]
@@ -266,7 +221,7 @@ def revise(
     brief: Brief, old_code: str, complaint: str, examples: Sequence[dict[str, JsonValue]]
 ) -> list[Message]:
     """Asks for the next version of a published tool; `now` in an example is what its code gives instead."""
-    told = _told(brief.model_copy(update={"request": "", "script": ""}))
+    told = _told(brief.model_copy(update={"request": ""}))
     found, held = fenced("finding", complaint), _listed(json.dumps(each) for each in examples)
     whole = "".join((told, old_code, found, held)).encode(errors="replace")
     seal = hashlib.sha256(whole).hexdigest()[:12]  # code may hold any tag; no text holds the hash of itself
@@ -303,7 +258,7 @@ def contradicted(rule: str, examples: Sequence[dict[str, JsonValue]]) -> list[Me
 
 def adjudicate(brief: Brief, cases: Sequence[Mapping[str, JsonValue]]) -> list[Message]:
     """Asks which of several outcomes of a call is right; says nothing of who claims which."""
-    told = _told(brief.model_copy(update={"script": "", "lessons": ()}))
+    told = _told(brief.model_copy(update={"lessons": ()}))
     known = "specification and the notes" if brief.notes else "specification"
     shown = fenced("finding", json.dumps(cases), MAX_SCRIPT)
     wanted = (

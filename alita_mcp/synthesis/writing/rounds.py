@@ -172,7 +172,7 @@ class Rounds:
         return prepared if prepared.failure else keeps_signature(prepared, specified(brief))
 
     def draft(self, brief: Brief, candidate: CandidateCode, examples: tuple[Example, ...]) -> Draft:
-        """What a candidate amounts to, with these examples."""
+        """Draft of a candidate with these examples."""
         request, specification, written = self._request, specified(brief), candidate.written
         return Draft(
             name=specification.name,

@@ -23,13 +23,13 @@ class RecordedCode(Value):
     packages: tuple[str, ...] = ()
 
 
-class ToolWish(Value):
+class JudgedRequest(Value):
     """One request in words; further fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
     name: ToolName
-    request: str = Field(min_length=1, validation_alias=AliasChoices("request", "description"))
+    text: str = Field(min_length=1, validation_alias=AliasChoices("request", "description"))
     examples: tuple[Example, ...] = ()
     """What the caller hands in."""
     hidden: tuple[Example, ...] = Field(min_length=1)
@@ -61,10 +61,10 @@ class ToolWish(Value):
     def as_request(self) -> dict[str, Any]:
         """The arguments of `synthesize_tool`; neither the hidden examples nor the recorded answers are among them."""
         tests = [example.as_json() for example in self.examples]
-        return {"name": self.name, "description": self.request, **({"tests": tests} if tests else {})}
+        return {"name": self.name, "description": self.text, **({"tests": tests} if tests else {})}
 
 
-def read_wishes(path: Path, limit: int | None = None) -> tuple[ToolWish, ...]:
+def read_requests(path: Path, limit: int | None = None) -> tuple[JudgedRequest, ...]:
     """The first `limit` requests of a file, all of them without a limit.
 
     Raises:
@@ -75,15 +75,15 @@ def read_wishes(path: Path, limit: int | None = None) -> tuple[ToolWish, ...]:
     except (OSError, UnicodeDecodeError) as unreadable:
         raise UsageError(f"{str(path)!r} cannot be read: {unreadable}.") from unreadable
     numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    wishes = tuple(_wish(path, number, line) for number, line in numbered[:limit])
-    if not wishes:
+    requests = tuple(_read_line(path, number, line) for number, line in numbered[:limit])
+    if not requests:
         raise UsageError(f"{str(path)!r} holds no request.", hint="One JSON object a line.")
-    return wishes
+    return requests
 
 
-def _wish(path: Path, number: int, line: str) -> ToolWish:
+def _read_line(path: Path, number: int, line: str) -> JudgedRequest:
     try:
-        return ToolWish.model_validate_json(line)
+        return JudgedRequest.model_validate_json(line)
     except ValidationError as invalid:
         first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
