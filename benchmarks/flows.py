@@ -25,6 +25,7 @@ from mcp import Client
 import alita_mcp
 from alita_mcp import __version__
 from alita_mcp.app import open_app
+from alita_mcp.library.versions.loaded import SETTLED_S
 from alita_mcp.sandbox.interface import Job, RunResult
 from alita_mcp.sandbox.variants.scripted import ScriptedSandbox
 from alita_mcp.server.build import build_server
@@ -131,6 +132,7 @@ async def profiled() -> dict[str, Ran]:
 
                 await client.call_tool("search_capabilities", {"query": "reverse a text"})
                 await count("synthesize", "synthesize_tool", _DRAFT)
+                await anyio.sleep(SETTLED_S)  # files that were written a moment ago are read at each call
                 await client.call_tool("run_tool", {"name": "vowel_share", "arguments": {"text": "ab"}})
                 await count("run", "run_tool", {"name": "vowel_share", "arguments": {"text": "abcde"}})
                 await client.call_tool("search_capabilities", {"query": "reverse a text"})

@@ -56,7 +56,8 @@ class ToolRunResult(Value):
     @property
     def structured(self) -> dict[str, Any] | None:
         """The value as the output schema has it, or None when the call failed."""
-        return _delivered(self.manifest, self.result.value) if self.result.ok else None
+        value = self.result.value
+        return ({"result": value} if self.manifest.wraps_result else value) if self.result.ok else None
 
 
 @dataclass
@@ -237,9 +238,6 @@ async def _misfit(manifest: Manifest, result: RunResult) -> str | None:
     """What is wrong with a value that the code returned; None when it fits, or there is none."""
     if not result.ok:
         return None
-    fits = partial(validate_result, manifest.output_schema, _delivered(manifest, result.value))
+    value = {"result": result.value} if manifest.wraps_result else result.value
+    fits = partial(validate_result, manifest.output_schema, value)
     return await off_loop(fits, large=is_large(result.value))
-
-
-def _delivered(manifest: Manifest, value: Any) -> Any:
-    return {"result": value} if manifest.wraps_result else value

@@ -43,6 +43,8 @@ class Library:
         """Made by `open_library`; `tasks` carries the work in the background."""
         self.home: Path = store.home
         self.effective_grants = store.effective_grants
+        self.tools: CatalogueReader = store.reader
+        """Reader of many tools at once; takes milliseconds and more in a large library."""
         self._store = store
         self._loaded = LoadedVersions(store.files, store.read)
         self.calls = CallJournal(store.catalogue)
@@ -52,11 +54,6 @@ class Library:
         self._listeners: dict[object, Callable[[], None]] = {}
         self._seen = Changes(0, 0)
         self._counted: tuple[int, int] = (-1, 0)
-
-    @property
-    def tools(self) -> CatalogueReader:
-        """Reader of many tools at once; takes milliseconds and more in a large library."""
-        return self._store.reader
 
     def promotable(
         self, at_most: int, *, verified_only: bool, reviewed_only: bool = False
@@ -90,8 +87,10 @@ class Library:
             ToolUnavailable: it is deleted, disabled, quarantined or not approved; the hint says what to do.
         """
         entry = self.entry(name)
-        if unavailable := naming.why_not_callable(entry) or self.effective_grants.refusal(entry.manifest):
+        if unavailable := naming.why_not_callable(entry):
             raise unavailable
+        if self.effective_grants.of(entry.manifest) is None:
+            raise self.effective_grants.not_granted(entry.manifest)
         return entry
 
     async def read(self, name: str, version: int | None = None) -> StoredVersion:

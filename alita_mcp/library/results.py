@@ -78,8 +78,16 @@ class _ResultFile(NumberedFile):
         with spoiled():
             return self._reader.execute(query, values).fetchone()
 
-    def keep(self, key: bytes, tool: str, now: float, value: bytes, ttl_s: float, max_bytes: int) -> None:
-        """Keeps a result, drops those past their time, then the oldest until all fit."""
+    def keep(
+        self, key: bytes, tool: str, result: RunResult, now: float, ttl_s: float, max_bytes: int
+    ) -> None:
+        """Keeps a result that is not too large, drops those past their time, then the oldest until all fit."""
+        try:
+            value = json.dumps(result.model_dump(include=_KEPT), ensure_ascii=False).encode()
+        except ValueError:  # nothing that came out of a sandbox
+            return
+        if len(value) > max_bytes // LARGEST_SHARE:
+            return
         with self._transaction() as db:
             db.execute("DELETE FROM result WHERE stored_at < ?", (now - ttl_s,))
             db.execute("INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?)", (key, tool, now, value))
@@ -114,17 +122,11 @@ class ResultCache:
 
     async def keep(self, key: bytes, tool: str, result: RunResult) -> None:
         """Keeps the result of a call for all processes; not when it is too large or cannot be written now."""
-
-        def write(file: _ResultFile) -> None:
-            try:
-                value = json.dumps(result.model_dump(include=_KEPT), ensure_ascii=False).encode()
-            except ValueError:  # nothing that came out of a sandbox
-                return
-            if len(value) <= self._max_bytes // LARGEST_SHARE:
-                file.keep(key, tool, self._clock(), value, self._ttl_s, self._max_bytes)
-
+        now = self._clock()
         try:
-            await self._in_thread(write)
+            await self._in_thread(
+                lambda file: file.keep(key, tool, result, now, self._ttl_s, self._max_bytes)
+            )
         except LibraryError as failure:
             _log.info("%s", failure)
 

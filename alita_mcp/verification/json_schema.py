@@ -49,7 +49,8 @@ def validate_result(schema: Schema, result: Any) -> str | None:
 
     2.0 is an integer here, as JSON Schema has it and every client's validator agrees.
     """
-    return encodable("; ".join(_problems(schema, result, strict_integers=False))) or None
+    problems = _problems(schema, result, strict_integers=False)
+    return encodable("; ".join(problems)) if problems else None
 
 
 def delivered(value: Any, *, wraps_result: bool) -> Any:

@@ -142,10 +142,6 @@ class EffectiveGrants:
             self._file.refresh()
             return self._file.is_bound(manifest)
 
-    def refusal(self, manifest: Manifest) -> ToolUnavailable | None:
-        """Error for a version that may not be called, with how to grant what it lacks; None when it may."""
-        return None if self.of(manifest) is not None else self.not_granted(manifest)
-
     def not_granted(self, manifest: Manifest) -> ToolUnavailable:
         """The error for a version that asks for what was not granted, or for anything while it is not verified."""
         if not may_hold_grants(manifest):
