@@ -23,7 +23,7 @@ from alita_mcp.event_loop import LARGE_BYTES, off_loop
 from alita_mcp.interpreter.code_run import CodeRequest, CodeRun
 from alita_mcp.interpreter.program import SESSION, program
 from alita_mcp.interpreter.running import LIMITS, code_run
-from alita_mcp.interpreter.step_broker import BROKEN, DOOR, StepBroker
+from alita_mcp.interpreter.step_broker import BROKEN, NEXT_STEP, StepBroker
 from alita_mcp.interpreter.tool_broker import CleaningBroker
 from alita_mcp.sandbox.interface import Environment, Job, RunResult, Sandbox
 from alita_mcp.sandbox.wire.strict_json import NotJson, decode_strict
@@ -181,7 +181,7 @@ class Session:
         has_hosts = bool(self._grants.network)
         self._step_broker = StepBroker(self._patience.idle_seconds, self.end, has_hosts=has_hosts)
         grants = (
-            Grants(tools=(DOOR,)) if self._grants.is_pure else self._grants
+            Grants(tools=(NEXT_STEP,)) if self._grants.is_pure else self._grants
         )  # without any nothing is asked
         job = Job(
             code=f"{program()}# {secrets.token_hex(8)}\n",  # no two share a worker, or a bound on one tool's calls

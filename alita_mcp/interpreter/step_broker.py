@@ -15,12 +15,12 @@ from alita_mcp.sandbox.network.egress_policies import NoHosts
 from alita_mcp.sandbox.runner.tool.grants import lacks
 from alita_mcp.values import Value
 
-DOOR = "session.next"
+NEXT_STEP = "session.next"
 BROKEN = "a step broke the program that runs it"
 MAX_OUTCOME = LIMITS.result_bytes + (1 << 20)
 """Characters: the result, and what was printed."""
 MAX_QUESTIONS = 10_000
-"""So often may one step ask at other doors, whose brokers have tighter bounds of their own."""
+"""So often may one step ask at other services, whose brokers have tighter bounds of their own."""
 PENALTY_SECONDS = 0.1
 """How long a question over that waits for its refusal, so that a program that goes on asking costs little."""
 
@@ -72,10 +72,10 @@ class StepBroker:
         """The program inside has ended: nothing waits for it any more."""
         self._told.set()
 
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+    async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The value of a request; the next step, once there is one."""
-        if door != DOOR:
-            return await self._answer_behind(door, words)
+        if service != NEXT_STEP:
+            return await self._answer_behind(service, words)
         try:
             report = StepReport.model_validate(words)
         except ValidationError:
@@ -96,14 +96,14 @@ class StepBroker:
         self._end(f"no step came for {self._idle_seconds:g} s")
         return None
 
-    async def _answer_behind(self, door: str, words: dict[str, Any]) -> Any:
+    async def _answer_behind(self, service: str, words: dict[str, Any]) -> Any:
         self._asked += 1
         if self._asked > MAX_QUESTIONS:
             await anyio.sleep(PENALTY_SECONDS)
             raise RuntimeError(f"asked more than {MAX_QUESTIONS} times in one step (broker_calls)")
         if self.inner is None:
-            raise PermissionError(lacks(door))
-        return await self.inner.answer(door, words)
+            raise PermissionError(lacks(service))
+        return await self.inner.answer(service, words)
 
 
 class StepEgressPolicy:

@@ -124,13 +124,13 @@ class ToolBroker(CleaningBroker):
         """Where the run's connections may go: as the inner one says."""
         return self._inner.egress_policy if self._inner is not None else None
 
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+    async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The value that a request gives; see `Broker`."""
-        if door in self._own:
-            return await self._own[door](words)
+        if service in self._own:
+            return await self._own[service](words)
         if self._inner is None:
-            raise PermissionError(lacks(door))
-        return await self._inner.answer(door, words)
+            raise PermissionError(lacks(service))
+        return await self._inner.answer(service, words)
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as the inner one lets it leave."""

@@ -58,7 +58,7 @@ class Broker(Protocol):
         """Egress policy of its connections; None: no network."""
         ...
 
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+    async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The JSON value that a request of `alita_tool` gives: `complete`, `call_tool`, `secret`, `workspace.read`.
 
         Raises:

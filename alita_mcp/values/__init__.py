@@ -100,7 +100,7 @@ class Limits(Value):
     scratch_files: int = Field(default=4096, ge=16)
     """How many files and folders the scratch directory holds."""
     broker_calls: int = Field(default=200, ge=0)
-    """How often one call may ask a door of `alita_tool` and open a connection."""
+    """How often one call may ask a service of `alita_tool` and open a connection."""
     network_bytes: int = Field(default=32 << 20, ge=0)
     """How many bytes one call may send and receive over the network, together."""
 

@@ -30,7 +30,7 @@ from alita_mcp.interpreter.sessions import (
     most_sessions,
     open_sessions,
 )
-from alita_mcp.interpreter.step_broker import DOOR, MAX_QUESTIONS, StepBroker
+from alita_mcp.interpreter.step_broker import MAX_QUESTIONS, NEXT_STEP, StepBroker
 from alita_mcp.interpreter.tool_broker import CleaningBroker
 from alita_mcp.sandbox.interface import EgressPolicy, EgressRefused, RunResult
 from alita_mcp.settings import Settings
@@ -574,6 +574,6 @@ async def test_closing_ends_every_session_and_answers_the_step_that_runs() -> No
 async def test_whatever_is_said_at_the_door_is_taken_or_ends_the_session(words: dict[str, Any]) -> None:
     ended: list[str] = []
     door = StepBroker(0, ended.append)
-    assert await door.answer(DOOR, words) is None
+    assert await door.answer(NEXT_STEP, words) is None
     fits = set(words) == {"piece", "more"} and type(words["piece"]) is str and type(words["more"]) is bool
     assert bool(ended) == (not fits or words.get("more") is False)

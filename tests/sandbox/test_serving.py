@@ -200,7 +200,7 @@ async def test_a_question_that_is_none_is_the_programs_own_error(payload: bytes)
         ("call_tool", "alita_tool.call_tool needs the grant 'tools', which this tool does not have"),
         ("secret", "alita_tool.secret needs the grant 'secrets', which this tool does not have"),
         ("workspace.read", "alita_tool.workspace needs the grant 'workspace', which this tool does not have"),
-        ("shell", "alita_tool has no door 'shell'"),
+        ("shell", "alita_tool has no service 'shell'"),
     ],
 )
 async def test_without_a_broker_every_door_names_the_missing_grant(door: str, message: str) -> None:

@@ -218,7 +218,7 @@ async def stored(name: str) -> StoredVersion:
         ("call_tool", {"name": "pure_tool", "arguments": {}}, "'tools'"),
         ("workspace.list", {"path": ""}, "'workspace'"),
         ("workspace.read", {"path": "sample.txt", "offset": 0, "length": 10}, "'workspace'"),
-        ("shell", {"command": "id"}, "no door"),
+        ("shell", {"command": "id"}, "no service"),
     ],
 )
 async def test_a_door_without_its_grant_stays_shut_as_in_real_calls(

@@ -187,15 +187,15 @@ async def _caller_refused(here: Connection, scene: Scene) -> None:
 
     with scene.step("It hands in a tool that calls home"):
         async with (
-            await anyio.create_tcp_listener(local_host="127.0.0.1") as door,
+            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(door.serve, answer)
-            port = door.extra(SocketAttribute.local_port)  # noqa: S610 - a socket's attribute, no SQL
+            tasks.start_soon(listener.serve, answer)
+            port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - a socket's attribute, no SQL
             await _refused(here, scene, demo_tools.caller(port))
             tasks.cancel_scope.cancel()
         expect(not heard, "the tool got through")
-        scene.sees("nobody knocked at the door it was to call")
+        scene.sees("no request reached the address that it was to call")
 
 
 async def _refused(here: Connection, scene: Scene, tool: dict[str, Any]) -> types.CallToolResult:

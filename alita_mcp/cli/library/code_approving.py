@@ -35,8 +35,8 @@ async def approve_code(number: str, digest: str | None, part: Grants | None, out
 
 async def _agreed(number: str, asked: AskedCode, output: Output) -> bool:
     output.note(f"code {number}  {asked.digest}")
-    for wish in in_words(asked.grants):
-        output.note(f"  {wish}")
+    for right in in_words(asked.grants):
+        output.note(f"  {right}")
     output.note(
         f"packages: {', '.join(asked.packages) or 'none'}; asked by {printable(asked.client) or 'nobody named'}"
     )

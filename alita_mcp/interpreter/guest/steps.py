@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-DOOR = "session.next"
+NEXT_STEP = "session.next"
 KEPT = 64 << 10
 """So much of stdout and of stderr is kept of a step; sixteen times as much ends the step."""
 FLOOD = 16 * KEPT
@@ -75,8 +75,8 @@ def serve(module: types.ModuleType, step: Step, failed: Callable[[BaseException,
     while True:
         last = max(0, len(told) - 1) // PIECE * PIECE
         for start in range(0, last, PIECE):
-            ask(DOOR, {"piece": told[start : start + PIECE], "more": True})
-        order = ask(DOOR, {"piece": told[last:], "more": False})
+            ask(NEXT_STEP, {"piece": told[start : start + PIECE], "more": True})
+        order = ask(NEXT_STEP, {"piece": told[last:], "more": False})
         try:
             value = step(module, order["code"], order["arguments"])
         except MemoryError as problem:

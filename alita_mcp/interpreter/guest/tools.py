@@ -105,11 +105,11 @@ class Library:
         self._full = ticket is None
         return ticket
 
-    def _ask(self, door: str, words: dict[str, Any]) -> Any:
+    def _ask(self, service: str, words: dict[str, Any]) -> Any:
         """Asks what is answered at once; nobody begins to wait before that."""
-        self._asking.append(door)
+        self._asking.append(service)
         try:
-            return self._ask_host(f"tools.{door}", words)
+            return self._ask_host(f"tools.{service}", words)
         finally:
             self._asking.pop()
 

@@ -115,10 +115,10 @@ def part_of(asked: Grants, part: Grants | None) -> Grants | None:
 
 def difference(now: Manifest, before: Manifest | None) -> list[str]:
     """In words, one a line, what a version asks for and what it asked for when it was approved last."""
-    wishes, known = set(in_words(now.grants)), set(in_words(before.grants)) if before else set()
-    lines = [f"+ {wish}" for wish in in_words(now.grants) if wish not in known]
-    lines += [f"- {wish}" for wish in sorted(known - wishes)]
-    return lines + [f"  {wish}" for wish in in_words(now.grants) if wish in known]
+    wanted, known = set(in_words(now.grants)), set(in_words(before.grants)) if before else set()
+    lines = [f"+ {right}" for right in in_words(now.grants) if right not in known]
+    lines += [f"- {right}" for right in sorted(known - wanted)]
+    return lines + [f"  {right}" for right in in_words(now.grants) if right in known]
 
 
 async def approved_last(library: Versions, name: str) -> StoredVersion | None:
@@ -141,11 +141,11 @@ def question_about(stored: StoredVersion, before: StoredVersion | None, alita: s
     name, number = manifest.name, manifest.version
     if not may_hold_grants(manifest) or ANY in manifest.grants.network:
         return None
-    wishes = "\n".join(f"  {line}" for line in difference(manifest, before.manifest if before else None))
+    wanted = "\n".join(f"  {line}" for line in difference(manifest, before.manifest if before else None))
     digest = manifest.digest[: manifest.digest.index(":") + 1 + SHOWN_DIGITS]
     text = (
         f"May the tool {name} v{number} have what it asks for? An agent had it made on this alita server, "
-        f"where it passed its gates.\nDigest: {digest}…\n{_compared(stored, before)}\n{wishes}\n"
+        f"where it passed its gates.\nDigest: {digest}…\n{_compared(stored, before)}\n{wanted}\n"
         f"`{alita} show {name} {number} --source` shows its code. Approved, it becomes the current version, and "
         "all clients of the server can call it."
     )
@@ -153,7 +153,7 @@ def question_about(stored: StoredVersion, before: StoredVersion | None, alita: s
 
 
 def _compared(stored: StoredVersion, before: StoredVersion | None) -> str:
-    """What the lines of wishes are compared with, and whether the code is another."""
+    """What the lines of rights are compared with, and whether the code is another."""
     if before is None:
         return "Never approved before. It asks for:"
     old, new = before.code.splitlines(), stored.code.splitlines()

@@ -73,25 +73,25 @@ class GrantedBroker(Broker):
         """Where its connections may go; None: nowhere."""
         return self._hosts if self._grants.network else None
 
-    async def answer(self, door: str, words: dict[str, Any]) -> Any:
+    async def answer(self, service: str, words: dict[str, Any]) -> Any:
         """The value that a request gets; see the interface."""
         started = time.monotonic()
         status, moved = "failed", [0, 0]
         try:
-            value, *moved = await self._handled(door, words)
+            value, *moved = await self._handled(service, words)
             status = "ok"
         except PermissionError:
             status = "refused"
             raise
         finally:
-            self._note(door, words, status, started, (moved[0], moved[1]))
+            self._note(service, words, status, started, (moved[0], moved[1]))
         return value
 
-    async def _handled(self, door: str, words: dict[str, Any]) -> _Reply:
-        if door not in self._handlers:
-            raise PermissionError(lacks(door))
-        kind, handle = self._handlers[door]
-        return await handle(parse_request(kind, f"alita_tool.{door.partition('.')[0]}", words))
+    async def _handled(self, service: str, words: dict[str, Any]) -> _Reply:
+        if service not in self._handlers:
+            raise PermissionError(lacks(service))
+        kind, handle = self._handlers[service]
+        return await handle(parse_request(kind, f"alita_tool.{service.partition('.')[0]}", words))
 
     def cleaned(self, result: RunResult) -> RunResult:
         """The result as it may leave: without the secrets, and with the limit that ended the call's connections."""
@@ -193,13 +193,13 @@ class GrantedBroker(Broker):
         self.events.append(event.model_copy(update={"target": target}))
 
     def _note(
-        self, door: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
+        self, service: str, words: dict[str, Any], status: str, started: float, moved: tuple[int, int]
     ) -> None:
         target = words.get("name", words.get("path", ""))
         values = self._services.secrets.values()
         self.events.append(
             BrokerEvent(
-                door=redact(door.partition(".")[0], values)[:MAX_TARGET],
+                door=redact(service.partition(".")[0], values)[:MAX_TARGET],
                 target=redact(target, values)[:MAX_TARGET] if isinstance(target, str) else "",
                 status=status,
                 bytes_out=moved[0],

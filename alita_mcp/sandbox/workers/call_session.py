@@ -108,8 +108,8 @@ class CallSession:
     async def _reply(self, payload: bytes) -> bytes:
         if self.limit_reached:
             return _error("RuntimeError", self.limit_reached)
-        door, words = await off_loop(partial(read_request, payload), large=len(payload) > LARGE_BYTES)
-        value = await self._broker.answer(door, words)
+        service, words = await off_loop(partial(read_request, payload), large=len(payload) > LARGE_BYTES)
+        value = await self._broker.answer(service, words)
         return await off_loop(partial(_response, value), large=is_large(value))
 
 
@@ -118,9 +118,9 @@ class _NoBroker:
 
     egress_policy = None
 
-    async def answer(self, door: str, _words: dict[str, Any]) -> Any:
+    async def answer(self, service: str, _words: dict[str, Any]) -> Any:
         """Refuses; see the interface."""
-        raise PermissionError(lacks(door))
+        raise PermissionError(lacks(service))
 
 
 class _CountedEgressPolicy:
@@ -145,9 +145,9 @@ def read_request(payload: bytes) -> tuple[str, dict[str, Any]]:
         ValueError: the program inside wrote something else.
     """
     match decode_strict(payload):
-        case {"door": str(door), "words": dict(words), **more} if not more:
-            return door, words
-    raise ValueError("a question has a door and words")
+        case {"door": str(service), "words": dict(words), **more} if not more:
+            return service, words
+    raise ValueError("a question has a service and words")
 
 
 def in_words(problem: Exception) -> tuple[str, str]:

@@ -189,8 +189,8 @@ def _asked_for(grants: Grants) -> str:
     }
     asked = grants.model_dump(exclude_defaults=True)
     said = "".join(f"- {name}: {use}\n" for name, use in uses.items() if name in asked)
-    doors = "" if asked.keys() == {"network"} else " (import alita_tool)"
-    return f"The tool may use{doors}:\n{said}{fenced('request', json.dumps(asked), MAX_ASKED)}"
+    how = "" if asked.keys() == {"network"} else " (import alita_tool)"
+    return f"The tool may use{how}:\n{said}{fenced('request', json.dumps(asked), MAX_ASKED)}"
 
 
 def _told(brief: Brief) -> str:

@@ -16,7 +16,7 @@ from alita_mcp.verification.findings import failed
 _MODULE = "alita_tool"
 _WRITES = ("write_text", "write_bytes")
 _FILES = ("read_text", "read_bytes", "list_files", *_WRITES)
-_DOORS = ("complete", "call_tool", "secret", *_FILES)
+_FUNCTIONS = ("complete", "call_tool", "secret", *_FILES)
 _REACHES_HOSTS = re.compile(
     r"(requests|httpx|aiohttp|urllib3|http\.client|ftplib|smtplib)\.|urllib\.request\.(urlopen|Request|build_opener)"
     r"|socket\.(socket|create_connection)"
@@ -28,7 +28,7 @@ _SOME_HOST = "api.example.org"
 def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     """A failure that names each use of `alita_tool` without its grant, and what to add."""
     used = list(_uses(tree, names))
-    strange = next(((line, door) for line, door, _ in used if door not in _DOORS), None)
+    strange = next(((line, function) for line, function, _ in used if function not in _FUNCTIONS), None)
     if strange:
         fix = (
             "It has complete(prompt), call_tool(name, **arguments), secret(name), read_text(path), read_bytes(path), "
@@ -40,9 +40,13 @@ def needs_checks(draft: Draft, tree: ast.Module, names: Names) -> list[Check]:
     missing = [field for field, value in wanted.items() if value != getattr(grants, field)]
     if not missing:
         return []
-    doors = {"workspace": _FILES, "model": ("complete",), "tools": ("call_tool",), "secrets": ("secret",)}
-    beyond = [(line, door) for line, door, _ in used if any(door in doors[field] for field in missing)]
-    uses = " and ".join(dict.fromkeys(f"{_MODULE}.{door}" for _, door in beyond))
+    functions = {"workspace": _FILES, "model": ("complete",), "tools": ("call_tool",), "secrets": ("secret",)}
+    beyond = [
+        (line, function)
+        for line, function, _ in used
+        if any(function in functions[field] for field in missing)
+    ]
+    uses = " and ".join(dict.fromkeys(f"{_MODULE}.{function}" for _, function in beyond))
     line = min(line for line, _ in beyond)
     message = f"the code uses {uses} beyond what the request asks for"
     fix = f'Add "needs": {needs_text(grants, wanted)}; a person approves it.'
@@ -72,7 +76,7 @@ def needs_text(grants: Grants, more: dict[str, Any]) -> str:
 
 
 def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
-    """Line, door and, where it stands there, the name that it is asked for."""
+    """Line, function and, where it stands there, the name that it is asked for."""
     taken = {
         alias.asname or alias.name: alias.name
         for node in ast.walk(tree)
@@ -86,28 +90,28 @@ def _uses(tree: ast.Module, names: Names) -> Iterator[tuple[int, str, str]]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and names.dotted(node.value) == _MODULE:
-            door = node.attr
+            function = node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            door = taken.get(node.id, "")
+            function = taken.get(node.id, "")
         else:
             continue
-        if door and not door.startswith("__"):
-            yield node.lineno, door, str(asked.get(id(node), ""))
+        if function and not function.startswith("__"):
+            yield node.lineno, function, str(asked.get(id(node), ""))
 
 
 def _wanted(used: list[tuple[int, str, str]], grants: Grants) -> dict[str, Any]:
-    """What the grants would have to be, for the doors that are used."""
-    doors = {door for _, door, _ in used}
+    """What the grants would have to be, for the functions that are used."""
+    functions = {function for _, function, _ in used}
     wanted: dict[str, Any] = {}
-    if doors.intersection(_FILES):
-        writes = bool(doors.intersection(_WRITES))
+    if functions.intersection(_FILES):
+        writes = bool(functions.intersection(_WRITES))
         enough = grants.workspace == "write" or (grants.workspace == "read" and not writes)
         wanted["workspace"] = grants.workspace if enough else "write" if writes else "read"
-    if "complete" in doors:
+    if "complete" in functions:
         wanted["model"] = True
-    for door, field in (("call_tool", "tools"), ("secret", "secrets")):
-        if door in doors:
+    for function, field in (("call_tool", "tools"), ("secret", "secrets")):
+        if function in functions:
             had: tuple[str, ...] = getattr(grants, field)
-            named = [name for _, used_door, name in used if used_door == door and name]
+            named = [name for _, used_function, name in used if used_function == function and name]
             wanted[field] = tuple(dict.fromkeys((*had, *sorted(named)))) or ("NAME",)
     return wanted

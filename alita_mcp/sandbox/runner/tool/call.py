@@ -48,11 +48,11 @@ class Child:
         finally:
             self._exit(96)
 
-    def ask(self, door: str, words: dict[str, Any]) -> Any:
+    def ask(self, service: str, words: dict[str, Any]) -> Any:
         """The host's answer to a request of `alita_tool`; several threads wait for each other."""
         if not self._running:
             raise RuntimeError("alita_tool answers only while a call runs, not while the module is imported")
-        question = self._dumps({"door": door, "words": words}, allow_nan=False).encode()
+        question = self._dumps({"door": service, "words": words}, allow_nan=False).encode()
         if len(question) > MAX_QUESTION:
             raise ValueError(f"a question of {len(question)} bytes is longer than {MAX_QUESTION}")
         with self._asking:

@@ -32,11 +32,11 @@ _NO_PATH = (
 _opened: list[WorkspaceFiles] = []
 
 
-def lacks(door: str, what: str = "") -> str:
+def lacks(service: str, what: str = "") -> str:
     """Message about a function that is used without its grant; `what` is the single thing that lacks it."""
-    name = door.partition(".")[0]
+    name = service.partition(".")[0]
     if name not in _GRANTS:
-        return f"alita_tool has no door {door[:100]!r}"
+        return f"alita_tool has no service {service[:100]!r}"
     grant = f"{_GRANTS[name]!r}: {what[:100]!r}" if what else repr(_GRANTS[name])
     return f"alita_tool.{name} needs the grant {grant}, which this tool does not have"
 
@@ -100,19 +100,19 @@ class AlitaTool(ModuleType):
         """Paths of all files in and below a folder of the workspace, relative to the workspace, sorted."""
         return self._files("list_files").names(folder)
 
-    def _files(self, door: str) -> WorkspaceFiles:
+    def _files(self, service: str) -> WorkspaceFiles:
         if self._grants.get("workspace", "none") == "none":
-            raise PermissionError(lacks(door))
+            raise PermissionError(lacks(service))
         return _opened[-1]
 
-    def _check(self, door: str, grant: str, name: str) -> None:
+    def _check(self, service: str, grant: str, name: str) -> None:
         granted = self._grants.get(grant, ())
         if name not in granted:
-            raise PermissionError(lacks(door, str(name) if granted else ""))
+            raise PermissionError(lacks(service, str(name) if granted else ""))
 
 
 def module(grants: dict[str, Any] | None = None, ask: Ask | None = None) -> ModuleType:
-    """Makes the module for `sys.modules["alita_tool"]`; `ask(door, words)` works during a call only."""
+    """Makes the module for `sys.modules["alita_tool"]`; `ask(service, words)` works during a call only."""
     grants, ask = grants or {}, ask or _refuse
     if grants.get("workspace", "none") != "none":
         _opened[:] = [WorkspaceFiles(ask, writable=grants["workspace"] == "write")]
@@ -125,5 +125,5 @@ def finish() -> None:
         files.finish()
 
 
-def _refuse(door: str, _words: dict[str, Any]) -> Any:
-    raise PermissionError(lacks(door))
+def _refuse(service: str, _words: dict[str, Any]) -> Any:
+    raise PermissionError(lacks(service))
