@@ -214,7 +214,7 @@ class Settings(BaseSettings):
     synthesis_mode: Literal["quick", "standard", "thorough"] = "standard"
     """What the server's own model spends on a tool: at most one candidate; three and three suites; five and five."""
     max_syntheses: int = Field(default=4, ge=1, le=64)
-    """How many syntheses run at once; more of them wait their turn."""
+    """How many syntheses run at once; more of them wait."""
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
 
 

@@ -73,7 +73,7 @@ class Session:
         self._packages, self._grants = request.packages, request.grants
         self._tasks, self._patience, self._on_end = tasks, patience, on_end
         self._scope = anyio.CancelScope()
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
         self._queued = 0
         self._steps = 0
         self._runs = False
@@ -133,7 +133,7 @@ class Session:
             )
         self._queued += 1
         try:
-            async with self._turn:
+            async with self._lock:
                 if self._over:
                     raise gone(self._name, self._over)
                 return await self._run(_order(request), opened, broker)

@@ -58,7 +58,7 @@ class StoredMemory:
         self._tasks = tasks
         self._tables = {kind: MemoryTable(self._home, kind) for kind in KINDS}
         self._vectors = MemoryVectors(self._home, CheckedEmbedder(embedder)) if embedder else None
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
         self._filling = anyio.Lock()
         self._is_loaded = False
         self._used: dict[str, float] = {}
@@ -81,7 +81,7 @@ class StoredMemory:
         Raises:
             LibraryError: they cannot be read.
         """
-        async with self._turn:
+        async with self._lock:
             await self._load()
             return [
                 entry_of(table.kind, table.rows[name], value)
@@ -117,7 +117,7 @@ class StoredMemory:
         if everything:
             return await self._forget_all(len(known))
         chosen = known.intersection(ids)
-        async with self._turn:
+        async with self._lock:
             for table in self._tables.values():
                 if gone := chosen & table.rows.keys():
                     async with table.locked():
@@ -158,7 +158,7 @@ class StoredMemory:
         await self._load_all()
 
     async def _recall(self, task: str, patience_s: float) -> Recalled:
-        async with self._turn:
+        async with self._lock:
             await self._load()
             words = await anyio.to_thread.run_sync(self._by_words, task)
             meant = await self._meant(task, words, patience_s)
@@ -189,7 +189,7 @@ class StoredMemory:
         now = time.time()
         moment = datetime.fromtimestamp(now, UTC)
         clean = await anyio.to_thread.run_sync(changes.cleaned, redactor, episode, facts, moment)
-        async with self._turn:
+        async with self._lock:
             make_private(self._home)
             await self._load_all()
             async with self._tables[KINDS[0]].locked():
@@ -231,7 +231,7 @@ class StoredMemory:
                 await self._vectors.reset()
 
     async def _forget_all(self, count: int) -> int:
-        async with self._turn:
+        async with self._lock:
             for table in self._tables.values():
                 table.close()
                 table.empty()

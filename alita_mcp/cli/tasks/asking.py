@@ -27,7 +27,7 @@ class TerminalPerson:
     def __init__(self, view: View, output: Output) -> None:
         self._view = view
         self._output = output
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
 
     async def ask(self, question: str) -> str | None:
         """The person's answer to the agent's question; None for an empty line."""
@@ -40,7 +40,7 @@ class TerminalPerson:
         return (await self._asked(question, "Go on? [y/N] ") or "").lower() in ("y", "yes")
 
     async def _asked(self, text: str, prompt: str) -> str | None:
-        async with self._turn:
+        async with self._lock:
             with self._view.paused():
                 self._output.note(text)
                 _forget_what_was_typed()

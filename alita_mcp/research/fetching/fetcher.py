@@ -39,7 +39,7 @@ class FetchLimits(Value):
     bytes: int = Field(default=5_000_000, ge=1)
     """After its compression is undone."""
     seconds: float = Field(default=20.0, gt=0)
-    """From the first request to the last byte, redirects and robots.txt included; waiting for a turn is not."""
+    """From the first request to the last byte, redirects and robots.txt included; waiting for a slot is not."""
     per_host: int = Field(default=2, ge=1)
     """Requests to one host at a time."""
 
@@ -85,7 +85,7 @@ class WebFetcher:
         self._allowed = allowed
         self._limits = limits or FetchLimits()
         self._robots = robots.Robots(self._ask_rules)
-        self._turns: dict[str, anyio.CapacityLimiter] = {}
+        self._slots: dict[str, anyio.CapacityLimiter] = {}
 
     async def fetch(self, url: str, *, may_follow: MayFollow | None = None) -> Document:
         """The document at a URL, whole up to the caps; follows the redirects that `may_follow` allows.
@@ -113,7 +113,7 @@ class WebFetcher:
         kept = await self._cache.find(key)
         if kept is not None and self._cache.is_fresh(kept):
             return kept.document.model_copy(update={"cached": True})
-        async with self._turn(url):
+        async with self._slot(url):
             answer = await self._asked(url, kept, allowance)
         if answer.status == _NOT_MODIFIED and kept is not None:
             document = kept.document.model_copy(update={"retrieved_at": _now()})
@@ -158,15 +158,15 @@ class WebFetcher:
         return 404, b""
 
     @asynccontextmanager
-    async def _turn(self, url: httpx.URL) -> AsyncIterator[None]:
+    async def _slot(self, url: httpx.URL) -> AsyncIterator[None]:
         place = place_of(url)
-        turns = self._turns.setdefault(place, anyio.CapacityLimiter(self._limits.per_host))
+        slots = self._slots.setdefault(place, anyio.CapacityLimiter(self._limits.per_host))
         try:
-            async with turns:
+            async with slots:
                 yield
         finally:
-            if not turns.borrowed_tokens and not turns.statistics().tasks_waiting:
-                self._turns.pop(place, None)
+            if not slots.borrowed_tokens and not slots.statistics().tasks_waiting:
+                self._slots.pop(place, None)
 
 
 def _conditions(kept: KeptPage | None) -> dict[str, str]:

@@ -41,11 +41,11 @@ class PackageIndexSearch:
         names = candidate_names(query)
         found: dict[str, Project] = {}
         failed: list[UsageError] = []
-        turns = anyio.CapacityLimiter(_AT_ONCE)
+        slots = anyio.CapacityLimiter(_AT_ONCE)
 
         async def look_up(name: str) -> None:
             try:
-                async with turns:
+                async with slots:
                     project = await self._reader.read(name)
             except UsageError as refused:
                 failed.append(refused)

@@ -79,11 +79,13 @@ class Uses:
         Raises:
             SandboxError: another process holds the lock for too long, or the home cannot be written.
         """
-        return self._turn(self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}")
+        return self._locked(
+            self._root / f"{self._kind}.lock", self._lock_seconds, f"has locked {self._folder}"
+        )
 
     def building(self, digest: str) -> AbstractAsyncContextManager[None]:
         """Holds the lock of the build of an environment; errors as `locked`."""
-        return self._turn(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
+        return self._locked(self._build_lock(digest), self._build_seconds, f"has been building {digest}")
 
     def home_id(self) -> str:
         """Identifier of this home, unique because engines may be shared; call it under the lock."""
@@ -148,7 +150,7 @@ class Uses:
         return tuple(self._use(digest) for digest in sorted(names))
 
     @asynccontextmanager
-    async def _turn(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
+    async def _locked(self, file: Path, seconds: float, what: str) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             try:
                 for folder in (self._folder, file.parent):

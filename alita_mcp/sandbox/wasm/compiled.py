@@ -129,7 +129,7 @@ class CompiledFiles:
         try:
             found = await find()
             if found is None:
-                async with self._turn(folder, progress):
+                async with self._locked(folder, progress):
                     found = await find() or await self._make(folder, component, wants, progress)
         except (OSError, RuntimeError) as problem:
             raise SandboxUnavailable(
@@ -164,7 +164,7 @@ class CompiledFiles:
             os.utime(folder / f"{wanted(component).name}.unneeded")
 
     @asynccontextmanager
-    async def _turn(self, folder: Path, progress: Progress) -> AsyncIterator[None]:
+    async def _locked(self, folder: Path, progress: Progress) -> AsyncIterator[None]:
         """One process at a time; the system frees the lock of one that is killed."""
         from filelock import Timeout
 

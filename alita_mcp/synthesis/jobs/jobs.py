@@ -1,7 +1,7 @@
 """Background jobs for long calls: each outlives the call that started it, but not the process.
 
-So many syntheses run at once, more wait their turn; the same request again finds the job that is under way or was
-missed. Runs of code take no turn, since the sandbox has a queue of its own.
+So many syntheses run at once, more wait; the same request again finds the job that is under way or was
+missed. Runs of code take no slot, since the sandbox has a queue of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT_RUNS = 20
 """Maximum number of ended runs whose outcome was not fetched yet; they may hold pictures."""
 MAX_QUEUED = 32
 MAX_PARKED = 16
-"""How many approvals may wait for people at once; they take no turn from the syntheses."""
+"""How many approvals may wait for people at once; they take no slot from the syntheses."""
 MAX_LEFT = 8
 """How many jobs go on though their callers gave up; one more ends the oldest of them."""
 MISSED_AFTER_S = 4.0
@@ -63,7 +63,7 @@ class Job(Generic[T]):
     person: PendingQuestions | None = None
     """Its questions to the person at its client; None: it asks nobody."""
     parked: bool = False
-    """Whether it only waits for that person, and takes no turn."""
+    """Whether it only waits for that person, and takes no slot."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     stage: str = "queued"
     started: float = field(default_factory=time.monotonic)
@@ -103,7 +103,7 @@ class Jobs:
     def __init__(self, tasks: TaskGroup, at_once: int) -> None:
         self._tasks = tasks
         self._at_once = at_once
-        self._turns = anyio.CapacityLimiter(at_once)
+        self._slots = anyio.CapacityLimiter(at_once)
         self._parking = anyio.CapacityLimiter(MAX_PARKED)
         self._jobs: dict[str, Job[Any]] = {}
 
@@ -127,8 +127,8 @@ class Jobs:
         if known is not None:
             return known
         self._refuse_when_full(parked=parked)
-        turns = self._parking if parked else self._turns
-        return self._begin(Job[T](key=key, person=person, parked=parked), work, turns)
+        slots = self._parking if parked else self._slots
+        return self._begin(Job[T](key=key, person=person, parked=parked), work, slots)
 
     def known(self, key: str, holds: Callable[[T], bool] = lambda _outcome: True) -> Job[T] | None:
         """The job of a key that is under way or was missed, as `start` finds it; None for an empty key."""
@@ -165,10 +165,10 @@ class Jobs:
         return self._begin(Job[T](tool="solve_task", id=run, person=person), work, None)
 
     def _begin(
-        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> Job[T]:
         self._jobs[job.id] = job
-        self._tasks.start_soon(self._run, job, work, turns)
+        self._tasks.start_soon(self._run, job, work, slots)
         return job
 
     @asynccontextmanager
@@ -176,10 +176,10 @@ class Jobs:
         """Frees the slot of a job while the block waits for its person; then the job waits for a slot again."""
         job = next((each for each in self._jobs.values() if each.person is person and not each.parked), None)
         if job is not None:
-            self._turns.release_on_behalf_of(job.id)
+            self._slots.release_on_behalf_of(job.id)
         yield
         if job is not None:
-            await self._turns.acquire_on_behalf_of(job.id)
+            await self._slots.acquire_on_behalf_of(job.id)
 
     def _unfinished(self, tool: Tool) -> list[Job[Any]]:
         return [job for job in self._jobs.values() if job.finished is None and job.tool == tool]
@@ -272,11 +272,11 @@ class Jobs:
             await job.done.wait()
 
     async def _run(
-        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], turns: anyio.CapacityLimiter | None
+        self, job: Job[T], work: Callable[[ReportStage], Awaitable[T]], slots: anyio.CapacityLimiter | None
     ) -> None:
         try:
             with job.scope:
-                async with _turn_of(job, turns) if turns else nullcontext():
+                async with _slot_of(job, slots) if slots else nullcontext():
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
@@ -314,13 +314,13 @@ def _counts(job: Job[Any], holds: Callable[[Any], bool]) -> bool:
 
 
 @asynccontextmanager
-async def _turn_of(job: Job[Any], turns: anyio.CapacityLimiter) -> AsyncIterator[None]:
-    await turns.acquire_on_behalf_of(job.id)
+async def _slot_of(job: Job[Any], slots: anyio.CapacityLimiter) -> AsyncIterator[None]:
+    await slots.acquire_on_behalf_of(job.id)
     try:
         yield
     finally:
-        if job.id in turns.statistics().borrowers:
-            turns.release_on_behalf_of(job.id)
+        if job.id in slots.statistics().borrowers:
+            slots.release_on_behalf_of(job.id)
 
 
 async def first_of(*waits: Wait) -> None:

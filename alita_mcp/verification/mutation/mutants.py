@@ -124,19 +124,19 @@ def _shown(node: ast.AST) -> str:
 
 
 def _in_fair_order(changes: Iterator[Change], code: str) -> list[Change]:
-    """Each line with a change has its turn before one has its second; which comes first is drawn by the code itself."""
+    """Each line with a change comes once before one comes twice; which comes first is drawn by the code itself."""
     draw = random.Random(hashlib.sha256(code.encode()).hexdigest())  # noqa: S311 - a sample, not a secret
     by_line: defaultdict[int, list[Change]] = defaultdict(list)
     for change in changes:
         by_line[change.line].append(change)
     tables: Counter[int] = Counter()
-    turns: list[tuple[int, float, Change]] = []
+    order: list[tuple[int, float, Change]] = []
     for line in draw.sample(sorted(by_line), len(by_line)):
-        for turn, change in enumerate(draw.sample(by_line[line], len(by_line[line]))):
+        for place, change in enumerate(draw.sample(by_line[line], len(by_line[line]))):
             tables[change.table] += 1
             if not change.table or tables[change.table] <= MAX_TABLE_MUTANTS:
-                turns.append((turn, draw.random(), change))
-    return [change for _, _, change in sorted(turns, key=lambda each: each[:2])]
+                order.append((place, draw.random(), change))
+    return [change for _, _, change in sorted(order, key=lambda each: each[:2])]
 
 
 def _changes(tree: ast.Module, reach: Reach) -> Iterator[Change]:
