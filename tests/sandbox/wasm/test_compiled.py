@@ -327,6 +327,7 @@ def other_process(workshop: Workshop, component: Component) -> subprocess.Popen[
     return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.process
 async def test_two_processes_at_once_do_it_once(workshop: Workshop) -> None:
     component = workshop.component(until=str(workshop.go))
     with other_process(workshop, component) as one, other_process(workshop, component) as two:
@@ -337,6 +338,7 @@ async def test_two_processes_at_once_do_it_once(workshop: Workshop) -> None:
     assert len(workshop.runs()) == 1
 
 
+@pytest.mark.process
 async def test_a_killed_process_takes_its_compiler_with_it_and_leaves_no_lock(workshop: Workshop) -> None:
     component = workshop.component(until=str(workshop.go))
     with other_process(workshop, component) as one:
@@ -384,6 +386,7 @@ async def test_a_compiler_that_does_not_end_is_ended(workshop: Workshop) -> None
     assert workshop.left() == {".lock"}
 
 
+@pytest.mark.process
 async def test_whoever_waits_for_another_process_does_not_wait_for_ever(workshop: Workshop) -> None:
     component = workshop.component(until=str(workshop.go))
     with other_process(workshop, component) as one:
