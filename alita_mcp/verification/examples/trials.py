@@ -60,9 +60,10 @@ async def run_jobs(runner: Sandbox | Rehearsal, jobs: Sequence[Job]) -> list[Run
 
     async def run(numbered: tuple[int, Job]) -> None:
         place, job = numbered
-        result = results[place] = await runner.run(job)
-        if result.status == "timeout":
-            timed_out.cancel()
+        if not timed_out.cancel_called:
+            result = results[place] = await runner.run(job)
+            if result.status == "timeout":
+                timed_out.cancel()
 
     try:
         with timed_out:
