@@ -189,11 +189,11 @@ def value(arena: Arena, body: str, seed: int | None = None) -> Any:
 
 @pytest.mark.parametrize("name", VARIES)
 def test_what_depends_on_the_order_of_a_set_differs_under_other_seeds(arena: Arena, name: str) -> None:
-    found = [str(value(arena, VARIES[name], seed)) for seed in (None, 1, 2, 3, 4, 5, 1)]
-    assert found[1] == found[6], "one seed is one order"
-    assert found[0] not in found[1:] or name in {"first", "longest"}, (
-        "another seed is another order than the plain one"
-    )
+    few = name in {"first", "longest"}  # one of a handful of values comes out
+    seeds = (None, 1, 2, 3, 4, 5, *(range(6, 16) if few else ()), 1)
+    found = [str(value(arena, VARIES[name], seed)) for seed in seeds]
+    assert found[1] == found[-1], "one seed is one order"
+    assert found[0] not in found[1:] or few, "another seed is another order than the plain one"
     assert len(set(found)) > 2
 
 
