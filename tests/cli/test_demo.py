@@ -64,7 +64,7 @@ def test_the_demo_holds_on_a_bare_machine_and_leaves_nothing_behind(bare: dict[s
         "list_changed",
         '{"result": true}',
         'case {"year": 1900}, expected 28, got 29',
-        "nobody knocked",
+        "no request reached the address",
         "fit: possible, check_iban",
         f"All {STEPS} steps held",
     ):
