@@ -66,7 +66,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     (archive,) = folder.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # since 3.11.4
+        packed.extractall(folder)
     return next(each for each in folder.iterdir() if each.is_dir())
 
 

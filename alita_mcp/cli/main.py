@@ -42,26 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(argv)
-    output = Output(as_json=options.as_json)
-    if options.home is not None:
-        use_home(options.home)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _stop)
     try:
-        logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
-        status: int = options.command(options, output)
-        sys.stdout.flush()
+        return _run(build_parser().parse_args(argv))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except KeyboardInterrupt:
-        output.note("alita: stopped")
-        return Cancelled.exit_status
-    except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
-        return _explain(failed, output)
-    return status
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -82,6 +67,28 @@ def build_parser() -> argparse.ArgumentParser:
     for module in modules:
         module.add_commands(family)
     return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Runs the command that was asked for; fails with BrokenPipeError when nothing reads its output any more."""
+    output = Output(as_json=options.as_json)
+    if options.home is not None:
+        use_home(options.home)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell script starts its background jobs
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        logging.basicConfig(stream=sys.stderr, level=read_settings().log_level.upper())
+        status: int = options.command(options, output)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        output.note("alita: stopped")
+        return Cancelled.exit_status
+    except Exception as failed:  # noqa: BLE001 - the outermost edge: a person gets words, not a traceback
+        return _explain(failed, output)
+    return status
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
