@@ -78,6 +78,6 @@ class SearchReader:
                 raise LibraryError(f"The search tables in {self.path} fail: {error}.", hint=hint) from error
 
     def _opened(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA query_only = ON")
         return db
