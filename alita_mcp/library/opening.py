@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -30,9 +30,13 @@ async def open_library(
         UsageError: the grants file does not fit; the message names file, tool and field.
     """
     store = await anyio.to_thread.run_sync(Store, settings.home, starters(), on_step, settings.grants_file)
-    try:
+    with ExitStack() as files:
+        files.callback(store.close)
         async with background() as tasks:
             library = Library(store, tasks, settings)
+            files.callback(
+                library.close
+            )  # after the tasks: a thread of theirs that is late would open a file again
             await library.refresh()
             tasks.start_soon(library.watch)
             tasks.start_soon(library.make_searchable)
@@ -40,6 +44,3 @@ async def open_library(
                 yield library
             finally:
                 tasks.cancel_scope.cancel()
-                library.close()
-    finally:
-        store.close()

@@ -7,9 +7,11 @@ import sqlite3
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from alita_mcp.errors import LibraryError, ToolNotFound, ToolQuarantined
+from alita_mcp.library.library import Library
 from alita_mcp.library.opening import open_library
 from alita_mcp.library.versions.starter import starter_tools_folder
 from alita_mcp.settings import Settings
@@ -195,6 +197,29 @@ async def test_the_bodys_own_error_comes_out_as_itself(home: Path) -> None:
     with pytest.raises(ToolNotFound):
         async with opened(home) as library:
             library.entry("nothing_here")
+
+
+async def test_files_are_closed_after_the_work_in_the_background(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of it that is late would open them again."""
+    ended, close = [], Library.close
+
+    async def work(_: Library) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append("work")
+
+    def noted(library: Library) -> None:
+        ended.append("files")
+        close(library)
+
+    monkeypatch.setattr(Library, "watch", work)
+    monkeypatch.setattr(Library, "close", noted)
+    async with opened(home):
+        await anyio.lowlevel.checkpoint()
+    assert ended == ["work", "files"]
 
 
 async def test_only_the_own_staging_of_the_living_is_left_alone(home: Path) -> None:
