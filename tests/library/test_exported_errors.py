@@ -22,6 +22,7 @@ import csv
 import json
 import re
 from queue import Empty
+from xml.parsers.expat import ExpatError
 
 
 class Late(ValueError):
@@ -49,12 +50,12 @@ def fail(how: str) -> int:
         return len(binascii.unhexlify("0"))
     errors = {
         "key": KeyError, "late": Late, "csv": csv.Error, "own time-out": TimeoutError, "exit": SystemExit,
-        "queue": Empty, "missing": FileNotFoundError, "local": local(), "any": Exception,
+        "queue": Empty, "missing": FileNotFoundError, "local": local(), "any": Exception, "xml": ExpatError,
     }
     raise errors[how]
 '''
 WAYS = (
-    "json", "re", "hex", "key", "late", "csv", "own time-out", "exit", "queue", "missing", "local", "any",
+    "json", "re", "hex", "key", "late", "csv", "own time-out", "exit", "queue", "missing", "local", "any", "xml",
 )  # fmt: skip
 NAMES = (
     "ValueError", "Exception", "BaseException", "LookupError", "KeyError", "SystemExit", "OSError", "IOError",

@@ -81,7 +81,9 @@ def is_kind(error, name):
     except AttributeError:
         return False
     except (ImportError, TypeError):
-        return name.rpartition(".")[2] in [kind.__name__ for kind in type(error).__mro__]
+        bare = name.rpartition(".")[2]
+        homes = [(kind, sys.modules.get(kind.__module__)) for kind in type(error).__mro__]
+        return any(bare == kind.__name__ or getattr(home, bare, None) is kind for kind, home in homes)
 '''
 """Put into files whose examples name errors that are no builtins."""
 
@@ -110,7 +112,7 @@ def render_tests(name: str, code: str, examples: Sequence[Example], varies: Sequ
 def _render(name: str, code: str, examples: Sequence[Example], varies: Sequence[Varying]) -> str:
     named = any(example.raises is not None and not _is_builtin(example.raises) for example in examples)
     worlds = [_WORLDS[each][0] for each in varies]
-    modules = ["math", *call_modules(name, code), *worlds, *(["pkgutil"] if named else [])]
+    modules = ["math", *call_modules(name, code), *worlds, *(["pkgutil", "sys"] if named else [])]
     head = _HEAD.format(
         name=name,
         imports="".join(f"import {module}\n" for module in sorted(modules)),
