@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
+from weakref import finalize
 
 import anyio
 from anyio.abc import TaskGroup
@@ -57,10 +58,12 @@ def put(db: sqlite3.Connection, documents: Mapping[str, Document], tokens: Token
 
 def corpus_of(documents: Mapping[str, Document], tokens: Tokens = stems) -> Corpus:
     """The statistics of these documents, in memory."""
-    db = sqlite3.connect(":memory:", isolation_level=None)
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     create(db)
     put(db, documents, tokens)
-    return Corpus(db, tokens)
+    corpus = Corpus(db, tokens)
+    finalize(corpus, db.close)
+    return corpus
 
 
 class Following(Finder):
@@ -92,14 +95,15 @@ async def opened(
     """A finder that keeps what is on the disk; another mapping in `set_documents` is what the catalogue holds then."""
     await anyio.Path(home).mkdir(exist_ok=True)
     with anyio.fail_after(120):
-        async with background() as tasks:
-            finder = Following(home / "documents.sqlite3", tasks, embedder, pauses)
-            finder.set_documents(documents)
-            try:
-                yield finder
-            finally:
-                tasks.cancel_scope.cancel()
-                finder.close()
+        with ExitStack() as files:
+            async with background() as tasks:
+                finder = Following(home / "documents.sqlite3", tasks, embedder, pauses)
+                files.callback(finder.close)
+                finder.set_documents(documents)
+                try:
+                    yield finder
+                finally:
+                    tasks.cancel_scope.cancel()
 
 
 async def best(finder: Finder, query: str) -> str | None:

@@ -6,6 +6,7 @@ import math
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -262,16 +263,16 @@ def test_statistics_that_followed_changes_are_those_of_a_fresh_start(
     """Whatever was there before: documents come, go and change."""
     before = {name: TOOLS[name] for name in first}
     after = {name: Document(TOOLS[name].text + " more", "changed", TOOLS[name].about) for name in then}
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    create(db)
-    for documents in (before, after):
-        put(db, documents, plain_tokens)
-    renewed, fresh = Corpus(db, plain_tokens), corpus(after)
-    assert counts(renewed) == counts(fresh)
     query = "rotate more pictures tomorrow"
-    assert len(renewed) == len(fresh)
-    assert renewed.expanded(plain_tokens(query)) == pytest.approx(fresh.expanded(plain_tokens(query)))
-    one, other = ranked(query, renewed).hits, ranked(query, fresh).hits
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        create(db)
+        for documents in (before, after):
+            put(db, documents, plain_tokens)
+        renewed, fresh = Corpus(db, plain_tokens), corpus(after)
+        assert counts(renewed) == counts(fresh)
+        assert len(renewed) == len(fresh)
+        assert renewed.expanded(plain_tokens(query)) == pytest.approx(fresh.expanded(plain_tokens(query)))
+        one, other = ranked(query, renewed).hits, ranked(query, fresh).hits
     assert [hit.name for hit in one] == [hit.name for hit in other]
     assert [hit.score for hit in one] == pytest.approx([hit.score for hit in other])
 
