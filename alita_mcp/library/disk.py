@@ -10,7 +10,7 @@ from pathlib import Path
 from alita_mcp.errors import LibraryError
 
 MAX_FILE_BYTES = 8 << 20
-"""No file of a version is larger; a larger one was put there by somebody else."""
+"""No file of a version is larger; a larger one was written by another program."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

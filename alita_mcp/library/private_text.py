@@ -37,7 +37,7 @@ _KEY_BLOCK = re.compile(
 NAMED_SECRET = re.compile(
     r"(api_?key|secret|token|passw(or)?d|credential|auth_?key|access_?key|private_?key)", re.IGNORECASE
 )
-"""In a name: its value is one that nobody else should see."""
+"""In a name: its value is private."""
 _GIVEN_SECRET = re.compile(
     NAMED_SECRET.pattern + r"""\w{0,30}["']?\s{0,9}[:=]\s{0,9}["'][^"'\s]{4}""", re.IGNORECASE
 )

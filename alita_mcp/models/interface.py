@@ -51,7 +51,7 @@ class Completion(Value):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost_usd: float | None = None
-    """None where nobody knows the price."""
+    """None where the price is unknown."""
     cached: bool = False
     """Kept from before: it cost nothing this time."""
     truncated: bool = False

@@ -153,7 +153,7 @@ class LazySandbox:
     async def chosen(self) -> Sandbox:
         """The chosen back end; the first caller starts the choice, which goes on while any caller waits for it.
 
-        Where nobody tends this object, the first caller chooses; when it is cancelled the next one begins again.
+        Without a task that tends this object, the first caller chooses; when it is cancelled the next one begins again.
 
         Raises:
             SandboxUnavailable: none isolates here; the next call looks again.
@@ -216,7 +216,7 @@ class LazySandbox:
         try:
             with choice.scope:
                 await self._choose()
-        except Exception as failure:  # noqa: BLE001 - whoever waits raises it
+        except Exception as failure:  # noqa: BLE001 - the callers that wait raise it
             choice.failure = failure
         finally:
             choice.ended.set()

@@ -114,7 +114,7 @@ class Completions:
         if not isinstance(params.ref, types.ResourceTemplateReference) or app is None:
             return []
         if not params.ref.uri.startswith("alita://tools/"):
-            return []  # the name of a kept result is told to nobody but its caller
+            return []  # the name of a kept result is told to its caller alone
         tools = app.library.tools
         if params.argument.name == "part":
             return list(PARTS)

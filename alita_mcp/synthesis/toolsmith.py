@@ -60,7 +60,7 @@ class Toolsmith:
         self._context = SynthesisContext(library, sandbox, self._publisher, advised, records, packages)
 
     def asking(self, ask_person: AskPerson) -> Toolsmith:
-        """The same toolsmith for somebody who can be asked what they mean where a request leaves it open."""
+        """The same toolsmith for a person who can be asked what they mean where a request leaves it open."""
         other = copy(self)
         other._context = replace(self._context, ask_person=ask_person)  # noqa: SLF001 - its own
         return other

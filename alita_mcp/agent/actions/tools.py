@@ -121,7 +121,7 @@ def agent_tools(
     Args:
         web: Whether there is a search back end or a page that may be read.
         files: Whether the task has files.
-        person: Whether somebody can be asked.
+        person: Whether the person can be asked.
         builds: Whether tools may be made.
         delegates: Whether parts may be given away.
     """

@@ -1,7 +1,7 @@
 """Modules `alita_tools` and `alita_tools.aio`: the library's tools as functions.
 
 A call is started with one question and fetched with others, so that several are under way at once though the host
-answers one question at a time. Whoever waits, fetches for all.
+answers one question at a time. A thread that waits fetches for all.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Library:
         return ticket
 
     def _ask(self, service: str, words: dict[str, Any]) -> Any:
-        """Asks what is answered at once; nobody begins to wait before that."""
+        """Asks what is answered at once; no thread begins to wait before that."""
         self._asking.append(service)
         try:
             return self._ask_host(f"tools.{service}", words)
@@ -114,7 +114,7 @@ class Library:
             self._asking.pop()
 
     def _fetch(self, ticket: int | None) -> None:
-        """Takes the next piece of a result, whoever's it is; nothing where that one is there already."""
+        """Takes the next piece of a result, of any thread; nothing where that one is there already."""
         with self._fetching:
             if ticket in self._done:
                 return

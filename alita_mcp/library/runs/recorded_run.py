@@ -17,7 +17,7 @@ class RecordedRun(Value):
     """A run of `run_code`, or a program that a transcript shows; values are those that were really seen."""
 
     id: str = Field(pattern=RUN_ID.pattern)
-    """Nobody can guess it."""
+    """It cannot be guessed."""
     at: str
     """ISO 8601, UTC."""
     client: str = ""

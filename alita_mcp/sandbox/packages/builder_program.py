@@ -182,7 +182,7 @@ def _size(folder: Path) -> int:
 
 
 def _end_with_the_host(process: subprocess.Popen[str]) -> None:
-    """Ends uv and this process once nobody waits for them any more."""
+    """Ends uv and this process once the server that waits for them is gone."""
     os.read(0, 1)  # not by `sys.stdin`, whose lock a thread holds to the end
     process.kill()
     os._exit(1)

@@ -18,7 +18,7 @@ from alita_mcp.sandbox.packages.tar import FOLDER_MODE, plain_entries
 
 _PARTIAL = ".partial-"
 _MADE = re.compile(r"[0-9a-f]{64}")
-"""What `environment_digest` gives; a folder of another name was put there by somebody else."""
+"""What `environment_digest` gives; a folder of another name was made by another program."""
 
 
 class Folders(Store):

@@ -279,7 +279,7 @@ def _keep(aside: Path, said: str, wants: Wanted, seconds: float) -> None:
 
 
 def _replace(written: Path, target: Path) -> None:
-    """Renames over a file; Windows refuses that while somebody reads it, which takes a moment."""
+    """Renames over a file; Windows refuses that while a process reads it, which takes a moment."""
     for _ in range(_TRIES):
         with suppress(PermissionError):
             written.replace(target)

@@ -38,7 +38,7 @@ MAX_FILE_BYTES = 32 << 20
 _BATCH_BYTES = 2 << 20
 _BATCH_MODULES = 200
 _TESTS = {"test", "tests"}
-"""Folders whose modules are compiled when somebody imports them, which hardly anybody does."""
+"""Folders whose modules are compiled at their import, which is rare."""
 _FILE = ".zip"
 _LARGE = Limits(wall_seconds=120, cpu_seconds=120, memory_bytes=768 << 20, result_bytes=MAX_ORDER_BYTES)
 _TRIAL = Limits()
@@ -55,7 +55,7 @@ def code_of(path, source):
     try:
         code = compile(source.encode("latin-1"), "{PACKAGES}/" + path, "exec", dont_inherit=True, optimize=0)
     except Exception:
-        return b""  # whoever imports it is told why
+        return b""  # its import tells why
     return marshal.dumps(code)
 """
 _MOST_TRIED = 40
@@ -179,7 +179,7 @@ class PackageStore(Folders):
         )
         result = await self._run_apart(job, NO_PACKAGES)
         if result.status == "crashed":
-            return {}  # what the compiler does not survive is compiled by whoever imports it
+            return {}  # what the compiler does not survive is compiled at its import
         if not result.ok:
             names = ", ".join(sorted({path.partition("/")[0] for path in sources}))[:200]
             raise PackagesRejected(
@@ -191,7 +191,7 @@ class PackageStore(Folders):
         }
 
     async def _check(self, files: dict[str, bytes], archive: Archive) -> None:
-        """Imports the packages that nobody else in the lock asks for, where native modules were left out.
+        """Imports the packages that no other one in the lock asks for, where native modules were left out.
 
         Refused is one that cannot be imported without them, or most of whose modules cannot. What fails for another
         reason is the tool's to find; so is a module that is imported later.

@@ -39,7 +39,7 @@ class Kind(IntEnum):
     RESULT = 7
     """Inside → host: how a call or a build ended, JSON."""
     OPEN = 8
-    """Inside → host: somebody connected to the proxy; the stream number is new."""
+    """Inside → host: a client connected to the proxy; the stream number is new."""
     DATA = 9
     """Both ways: bytes of a stream."""
     END = 10

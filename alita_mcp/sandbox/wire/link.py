@@ -110,7 +110,7 @@ class Worker:
     @property
     def attestation(self) -> Attestation:
         """The supervisor's findings; there since `greet`."""
-        assert self._attestation is not None  # noqa: S101 - whoever opens a worker greets it first
+        assert self._attestation is not None  # noqa: S101 - a worker is greeted when it is opened
         return self._attestation
 
     async def greet(self, *, egress: bool) -> None:

@@ -38,7 +38,7 @@ class Outbox:
         self._queue.close()
 
     async def _write(self, worker: Worker, parcels: MemoryObjectReceiveStream[_Parcel]) -> None:
-        with parcels, suppress(WorkerLost):  # whoever reads the frames hears of a lost worker too
+        with parcels, suppress(WorkerLost):  # the reader of the frames hears of a lost worker too
             async for kind, number, payload in parcels:
                 if self._closed:
                     return

@@ -85,5 +85,5 @@ class PooledWorker:
         with anyio.CancelScope(shield=True):
             try:
                 await self._stack.aclose()
-            except Exception:  # noqa: BLE001 - the edge: whoever closes it can do nothing about it
+            except Exception:  # noqa: BLE001 - the edge: its closer can do nothing about it
                 _log.exception("a sandbox did not end as it should")

@@ -143,7 +143,7 @@ META_DEFINITIONS: tuple[types.Tool, ...] = (
 def definition_of(manifest: Manifest, unreviewed: Origin | None = None) -> types.Tool:
     """A published tool as a tool of its own; the annotations follow from its grants, not from its author.
 
-    `unreviewed` says who made it, where nobody looked at it: then next to nothing of what it says of itself is told.
+    `unreviewed` says who made a tool that is not reviewed: then next to nothing of what it says of itself is told.
     """
     if unreviewed is not None:
         manifest = plain_manifest(manifest, unreviewed)

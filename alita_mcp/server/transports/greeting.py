@@ -61,7 +61,7 @@ def greet(reads: int, writes: int) -> Greeting:
         return Greeting(read)
     try:
         os.write(writes, json.dumps(response, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-    except OSError:  # nobody reads any more: the server finds that out, too
+    except OSError:  # the reader is gone: the server finds that out, too
         return Greeting(read)
     return Greeting(read, response["id"])
 

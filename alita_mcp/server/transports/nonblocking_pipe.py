@@ -37,7 +37,7 @@ class PipeReader:
             await anyio.wait_readable(self._descriptor)
             try:
                 chunk = os.read(self._descriptor, CHUNK_BYTES)
-            except BlockingIOError:  # somebody else shares the descriptor and was faster
+            except BlockingIOError:  # another process shares the descriptor and was faster
                 continue
             except ConnectionError:
                 chunk = b""
@@ -64,7 +64,7 @@ class PipeWriter:
         """Whether the text was written; nothing of it was when it would have had to wait.
 
         Raises:
-            OSError: nobody reads any more.
+            OSError: the reader is gone.
         """
         if self._poll is None or len(text) > select.PIPE_BUF:
             return False

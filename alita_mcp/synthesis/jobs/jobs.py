@@ -59,9 +59,9 @@ class Job(Generic[T]):
     tool: Tool = "synthesize_tool"
     """What is called with the job's id for its outcome."""
     key: str = ""
-    """What was asked for; the same again while nobody heard the outcome is this job."""
+    """What was asked for; the same again while no caller heard the outcome is this job."""
     person: PendingQuestions | None = None
-    """Its questions to the person at its client; None: it asks nobody."""
+    """Its questions to the person at its client; None: it asks none."""
     parked: bool = False
     """Whether it only waits for that person, and takes no slot."""
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
@@ -76,7 +76,7 @@ class Job(Generic[T]):
     waiting: int = 0
     """How many callers wait for the outcome."""
     heard: bool = False
-    """Whether somebody was told the outcome who surely still waited for it."""
+    """Whether the outcome reached a caller that surely still waited for it."""
     told_late: bool = False
     """Whether it was told to a caller that may have given up before."""
     left: bool = False
@@ -280,7 +280,7 @@ class Jobs:
                     job.outcome = await work(job.enter)
         except AlitaError as failure:
             job.failure = failure
-        except Exception as failure:  # noqa: BLE001 - whoever waits for the job must get it, not the task group
+        except Exception as failure:  # noqa: BLE001 - the callers that wait must get it, not the task group
             job.failure = failure
         finally:
             if job.scope.cancelled_caught and job.outcome is None:

@@ -33,7 +33,7 @@ def later_of(model: str, rows: Iterable[JournalRow]) -> Tally:
         before, now = (row.name, current.get(row.name, 0)), (row.name, row.version)
         if row.event == ROLLED_BACK:
             wrong |= {before} if row.version < before[1] else set()
-            wrong.discard(now)  # somebody wants it back
+            wrong.discard(now)  # it is wanted back
             current[row.name] = row.version
         elif row.event == SYNTHESIS and row.detail.get("status") in PUBLISHED:
             wrong |= {before} if row.detail.get("complaint") is True else set()

@@ -154,7 +154,7 @@ class Proof:
     def _examples(self, blind: BlindTests, breaks: tuple[dict[str, Any], ...]) -> tuple[Example, ...]:
         """The request's own examples and the blind tests that hold, as many as there is room for.
 
-        Those of the version before are added by whoever publishes the update, unless its current one is damaged.
+        Those of the version before are added when the update is published, unless its current one is damaged.
         """
         version, own = self._base.version, self._work.request.tests
         old = [each for each in version.examples if not is_named(each, *breaks)]

@@ -46,7 +46,7 @@ class Reaper:
         return self._ends.get(pid)
 
     def is_stopped(self, pid: int) -> bool:
-        """Whether somebody stopped it."""
+        """Whether it was stopped."""
         return pid in self._stopped
 
     def watch(self, pid: int) -> None:

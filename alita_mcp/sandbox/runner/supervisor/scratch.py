@@ -158,7 +158,7 @@ def _removed(folder: int, entry: os.DirEntry[str]) -> bool:
 
 
 def _enter(opened: list[tuple[int, str]], top: int, folder: int, name: str) -> None:
-    # a folder: symbolic links were unlinked, and nobody else runs any more
+    # a folder: symbolic links were unlinked, and no other process runs any more
     os.chmod(name, 0o700, dir_fd=folder)
     if len(opened) < _DEEPEST:
         opened.append((os.open(name, _OPEN, dir_fd=folder), name))
