@@ -1,4 +1,4 @@
-"""The rules that reviewers would otherwise repeat: sizes, names, words, and a README that cannot drift."""
+"""The rules that reviewers would otherwise repeat: names, unfinished work, and a README that cannot drift."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -20,9 +19,6 @@ PACKAGE = ROOT / "alita_mcp"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 CONSTRAINTS = ROOT / "constraints.txt"
 LOCKS = {"uv.lock", CONSTRAINTS.name}
-MAX_FILE_LINES = 350
-MAX_FUNCTION_LINES = 40
-MAX_MODULES_IN_A_FOLDER = 14
 VAGUE = re.compile(r"(Manager|Helper|Util|Utils|Info|Data|Base|Core|Common|Misc|Handler)$")
 VAGUE_MODULES = {"utils", "util", "helpers", "helper", "common", "core", "base", "misc", "manager"}
 UNFINISHED = re.compile(
@@ -54,27 +50,6 @@ def definitions(path: Path) -> list[ast.AST]:
 
 def relative(path: Path) -> str:
     return str(path.relative_to(ROOT))
-
-
-def test_folders_stay_narrow() -> None:
-    widths = Counter(relative(path.parent) for path in SOURCES if path.name != "__init__.py")
-    assert {folder: width for folder, width in widths.items() if width > MAX_MODULES_IN_A_FOLDER} == {}
-
-
-def test_files_stay_small() -> None:
-    lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES}
-    assert {path: count for path, count in lines.items() if count > MAX_FILE_LINES} == {}
-
-
-def test_functions_stay_small() -> None:
-    too_long = {
-        f"{relative(path)}:{node.name}": lines
-        for path in SOURCES
-        for node in definitions(path)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
-    }
-    assert too_long == {}
 
 
 def test_names_say_something() -> None:

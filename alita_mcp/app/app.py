@@ -52,7 +52,7 @@ ManageAction = Literal["pin", "unpin", "rollback", "enable", "disable", "delete"
 class App:
     """Opened parts of one process, and the flows over them."""
 
-    def __init__(  # noqa: PLR0913 - all parts of a process
+    def __init__(
         self,
         settings: Settings,
         library: Library,

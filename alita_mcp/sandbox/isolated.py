@@ -74,7 +74,7 @@ class IsolatedSandbox(PooledSandbox):
             )
         return await super().run(job, broker)
 
-    async def run_builder(  # noqa: PLR0913 - each is a limit or the work itself
+    async def run_builder(
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
         scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip

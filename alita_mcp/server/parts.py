@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     completions: Completions
 
 
-def build_parts(  # noqa: PLR0913 - all that the parts of a server share
+def build_parts(
     shared: SharedApp,
     tasks: Tasks,
     announcer: Announcer,

@@ -239,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):
             self._reply(self.transcript.reply_to(json.loads(said), headers, self.path))
 
-    def _reply(self, reply: Reply) -> None:  # noqa: C901 - one line for each kind of reply
+    def _reply(self, reply: Reply) -> None:
         match reply:
             case None:
                 self.transcript.closing.wait(60)

@@ -33,7 +33,7 @@ class Unreadable(ValueError):
     """Error of an answer that is not what was asked for; it says why, with no words of the model but names."""
 
 
-async def ask(  # noqa: PLR0913 - what every model takes, by name
+async def ask(
     model: LanguageModel,
     messages: Sequence[Message],
     shape: type[V],

@@ -89,7 +89,7 @@ class Claim(NamedTuple):
     """Whether a back end that refuses it is of no use at all."""
 
 
-def of_result(  # noqa: PLR0913 - the parts of a call and what is asked of it
+def of_result(
     sentence: str, code: str, holds: Holds, arguments: dict[str, Any] | None = None, *, limits: Limits | None = None,
     may_lack: bool = False, essential: bool = False,
 ) -> Claim:  # fmt: skip

@@ -49,7 +49,7 @@ class BackEnd(Protocol):
         """Python version and platform inside."""
         ...
 
-    async def run_builder(  # noqa: PLR0913 - all of a builder's bounds, by name
+    async def run_builder(
         self, program: str, payload: bytes, *, hosts: frozenset[str], wall_seconds: float, memory_bytes: int,
         scratch_bytes: int, on_line: Progress, environment: Environment | None = None,
     ) -> bytes:  # fmt: skip

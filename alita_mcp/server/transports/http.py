@@ -55,7 +55,7 @@ async def until_signal(url: str) -> int:
     return await ending_signal()
 
 
-async def serve_http(  # noqa: PLR0913 - what a person may choose about one server
+async def serve_http(
     settings: Settings,
     host: str,
     port: int,
