@@ -5,7 +5,7 @@
 DEPENDENCIES := locked
 VENV := .venv$(if $(filter-out locked,$(DEPENDENCIES)),-$(DEPENDENCIES))
 BIN := $(VENV)/bin
-EXPORT := .venv/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --group dev --format requirements-txt
+EXPORT := .venv/bin/uv export --quiet --locked --no-emit-project --no-annotate --no-header --all-extras --group dev --format requirements-txt
 READY := $(if $(filter locked,$(DEPENDENCIES)),lint,$(VENV)/.ready)
 TEST_PROCESSES ?= 4
 # A process that dies ends the run: pytest-xdist 3.8 may wait for ever for one that takes its place (its issue 1323).
